@@ -95,9 +95,8 @@ impl MemberCode {
     pub(super) const REPRESENTATIVE: u8 = 0;
     pub(super) const PATTERN: u8 = u8::MAX;
 
-    /// The code of a redirect whose status has this number.
-    pub(super) const fn of_redirect(code: u8) -> u8 {
-        code + 1
+    pub(super) const fn of_redirect(code: RedirectCode) -> u8 {
+        code as u8 + 1
     }
 
     const fn reason(code: u8) -> MemberReason {
@@ -109,14 +108,13 @@ impl MemberCode {
     }
 }
 
-/// Bytes of number of records, source and record.
-pub(super) const MEMBER_PLACE_LEN: usize = 8 + 4 + 8;
-
 /// The row of a member without its representative.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MemberRow<'a> {
     pub(super) how: u8,
-    pub(super) place: [u8; MEMBER_PLACE_LEN],
+    /// Number of records that state the redirect, and the first of them.
+    pub(super) records: u64,
+    pub(super) first: RecordPlace,
     pub(super) uri: &'a [u8],
     /// Empty for the representative.
     pub(super) target: &'a [u8],
@@ -127,14 +125,15 @@ impl<'a> MemberRow<'a> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.put_text(self.uri);
         out.push(self.how);
-        out.extend_from_slice(&self.place);
+        out.put_u64(self.records);
+        out.put_place(self.first);
         out.extend_from_slice(self.target);
     }
 
     /// Reads what [`Self::write`] wrote.
     pub(super) fn read(fields: &mut FieldReader<'a>) -> MemberRow<'a> {
         let uri = fields.text();
-        MemberRow { uri, how: fields.u8(), place: fields.array(), target: fields.0 }
+        MemberRow { uri, how: fields.u8(), records: fields.u64(), first: fields.place(), target: fields.0 }
     }
 }
 
@@ -165,9 +164,7 @@ impl<S: RecordStore> LearnedRedirects<S> {
 fn member(record: &[u8], algorithm: KeyAlgorithm) -> ClassMember {
     let mut fields = FieldReader(record);
     let representative = fields.text();
-    let MemberRow { how, place, uri, target } = MemberRow::read(&mut fields);
-    let mut place = FieldReader(&place);
-    let (records, first) = (place.u64(), RecordPlace { source: place.u32(), record: place.u64() });
+    let MemberRow { how, records, first, uri, target } = MemberRow::read(&mut fields);
     ClassMember {
         uri: uri.to_vec(),
         key: algorithm.key(uri),

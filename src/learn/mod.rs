@@ -28,6 +28,7 @@ mod observer;
 mod patterns;
 mod protocol_keys;
 mod redirect;
+mod redirect_rows;
 mod resolution;
 mod rewrite;
 mod spelling;

@@ -14,11 +14,12 @@
 use super::learned::LearnCounts;
 use super::patterns::{HostVotes, OriginAnswers, count_against, write_answers, write_votes};
 use super::redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectEvidence, RedirectVerdict, TargetSource};
+use super::redirect_rows::{EdgeRow, KeyOf, KeyRow, NumberedUrl};
 use super::spelling::{PathEnding, Spelling};
-use super::store::{RecordFields, RecordStore, SortRecords};
+use super::store::{RecordStore, SortRecords};
 use crate::iri::Parts;
+use crate::key::KeyAlgorithm;
 use crate::key::psl::HostParts;
-use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// Bytes of memory per numbered URL, including what [`RedirectObserver::finish`] needs.
 #[cfg(feature = "pipeline")]
@@ -36,19 +37,13 @@ pub(super) mod flag {
     pub(crate) const PATTERN: u8 = 8;
 }
 
-/// Marks a key with the number of its own URL.
-pub(super) const KEY_OF_URL: u8 = 0;
-
-/// Marks a key with the number of a URL that leads to the URL of the key. Sorted after [`KEY_OF_URL`].
-pub(super) const KEY_OF_TARGET: u8 = 1;
-
 /// Sorters for what is known of redirects.
 pub(super) struct RedirectRecords<S: RecordStore> {
-    /// Accepted edges: number of the source, evidence, source and target.
+    /// Accepted edges: [`EdgeRow`].
     pub(super) edges: S::Sorter,
-    /// Targets: number and URL.
+    /// Targets: [`NumberedUrl`].
     pub(super) targets: S::Sorter,
-    /// Keys with the numbers of their URLs, and keys of targets with the numbers of the sources.
+    /// Keys of URLs, and of targets: [`KeyRow`].
     pub(super) keys: S::Sorter,
     /// By group of hosts: votes and answers, then ends.
     pub(super) groups: S::Sorter,
@@ -225,31 +220,25 @@ impl<S: RecordStore> RedirectObserver<S> {
         let is_sink = sources > self.limits.max_sources;
         let number = self.flags.len() as u32;
         self.flags.push(if is_served { flag::SERVED } else { 0 } | if is_sink { flag::SINK } else { 0 });
-        self.push_key(self.algorithm.key(&uri), KEY_OF_URL, number)?;
+        self.push_key(&uri, KeyOf::Url, number)?;
         let RedirectObserver { record, records, .. } = self;
         if last_source.is_some() {
             record.clear();
-            record.put_u32(number);
-            record.extend_from_slice(&uri);
+            NumberedUrl { number, uri: &uri }.write(record);
             records.targets.push(record)?;
         }
         if let Some((Edge { to, evidence }, 1)) = candidate {
             record.clear();
-            record.put_u32(number);
-            write_evidence(&evidence, record);
-            record.put_text(&uri);
-            record.extend_from_slice(&to);
+            EdgeRow { number, evidence, from: &uri, to: &to }.write(record);
             records.edges.push(record)?;
-            self.push_key(self.algorithm.key(&to), KEY_OF_TARGET, number)?;
+            self.push_key(&to, KeyOf::Target, number)?;
         }
         Ok(())
     }
 
-    fn push_key(&mut self, key: KeyBytes, kind: u8, number: u32) -> Result<(), S::Error> {
+    fn push_key(&mut self, uri: &[u8], of: KeyOf, number: u32) -> Result<(), S::Error> {
         self.record.clear();
-        self.record.extend_from_slice(&key);
-        self.record.push(kind);
-        self.record.put_u32(number);
+        KeyRow { key: self.algorithm.key(uri), of, number }.write(&mut self.record);
         self.records.keys.push(&self.record)
     }
 
@@ -312,14 +301,6 @@ impl<S: RecordStore> RedirectObserver<S> {
         self.host.authority = authority;
         Ok(())
     }
-}
-
-/// Appends 21 bytes.
-pub(super) fn write_evidence(evidence: &RedirectEvidence, out: &mut Vec<u8>) {
-    out.push(evidence.code as u8);
-    out.put_u64(evidence.records);
-    out.put_u32(evidence.first.source);
-    out.put_u64(evidence.first.record);
 }
 
 fn is_one_site(from: &[u8], to: &[u8]) -> bool {

@@ -135,7 +135,7 @@ impl LearnLimits {
 }
 
 /// A record: its source and its ordinal there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordPlace {
     /// Rank of the source's name among the names of all sources.
     pub source: u32,
@@ -144,7 +144,7 @@ pub struct RecordPlace {
 }
 
 /// All observations of one redirect.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RedirectEvidence {
     pub(super) records: u64,
     /// The strongest code.

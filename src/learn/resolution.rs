@@ -13,16 +13,14 @@
 
 use super::equivalences::Equivalences;
 use super::graph::{NOWHERE, follow_to_ends, mark_loops};
-use super::learned::{LearnCounts, LearnedRedirects, MEMBER_PLACE_LEN, MemberCode, MemberRow};
-use super::observer::{KEY_OF_TARGET, KEY_OF_URL, RedirectObserver, flag};
+use super::learned::{LearnCounts, LearnedRedirects, MemberCode, MemberRow};
+use super::observer::{RedirectObserver, flag};
 use super::patterns::{self, END, GroupVotes, HostVotes, count_accepted, count_against, group_of};
 use super::redirect::{LearnLimits, RedirectVerdict};
+use super::redirect_rows::{EdgeRow, KeyOf, KeyRow, NumberedUrl};
 use super::spelling::Spelling;
 use super::store::{FieldReader, ReadRecords, ReaderOf, RecordFields, RecordStore, SortRecords};
 use crate::key::{KeyAlgorithm, KeyBytes};
-
-/// The length of an edge before its texts: number, evidence.
-const EDGE_HEAD_LEN: usize = 4 + 1 + MEMBER_PLACE_LEN;
 
 /// Where the numbered URLs lead.
 struct Resolution<'a, S: RecordStore> {
@@ -32,7 +30,7 @@ struct Resolution<'a, S: RecordStore> {
     /// URLs that only patterns make: their numbers follow those of the others, and they lead nowhere.
     added: u32,
     record: Vec<u8>,
-    /// URLs that classes may end at: number and URL. One may occur twice.
+    /// URLs that classes may end at. One may occur twice.
     ends: S::Sorter,
     /// Rows of members by the number of the URL where they end.
     members: S::Sorter,
@@ -79,10 +77,9 @@ impl<S: RecordStore> Resolution<'_, S> {
     fn link(&mut self, mut reader: ReaderOf<S>, keys: &mut S::Sorter) -> Result<(), S::Error> {
         let mut node = None;
         while let Some(record) = reader.next_record()? {
-            let mut fields = FieldReader(record);
-            let (key, kind, number) = (fields.key(), fields.u8(), fields.u32());
+            let KeyRow { key, of, number } = KeyRow::read(&mut FieldReader(record));
             match node {
-                _ if kind == KEY_OF_URL => {
+                _ if of == KeyOf::Url => {
                     node = Some((key, number));
                     keys.push(record)?;
                 }
@@ -113,7 +110,7 @@ impl<S: RecordStore> Resolution<'_, S> {
         let is_loop = mark_loops(&self.next);
         let (mut accepted, mut votes, mut host) = (self.store.sorter(), HostVotes::new(), Vec::new());
         while let Some(record) = edges.next_record()? {
-            let Some((number, records, from, to)) = edge_of(record) else { continue };
+            let EdgeRow { number, evidence, from, to } = EdgeRow::read(record);
             let change = Spelling::of(from).and_then(|from| from.change_to(&Spelling::of(to)?));
             let next = self.next.get(number as usize).copied().unwrap_or(NOWHERE);
             let verdict = match change {
@@ -121,7 +118,7 @@ impl<S: RecordStore> Resolution<'_, S> {
                 None if self.flag(next, flag::SINK) => RedirectVerdict::Sink,
                 _ => RedirectVerdict::Accepted,
             };
-            counts.records[verdict as usize] += records;
+            counts.records[verdict as usize] += evidence.records;
             counts.redirects[verdict as usize] += 1;
             let authority = Spelling::of(from).map_or(&b""[..], |from| from.authority);
             if host != authority {
@@ -152,8 +149,7 @@ impl<S: RecordStore> Resolution<'_, S> {
     /// Adds the URLs where accepted edges end to their groups, if they did not answer.
     fn add_ends(&mut self, mut targets: ReaderOf<S>, groups: &mut S::Sorter) -> Result<(), S::Error> {
         while let Some(target) = targets.next_record()? {
-            let mut fields = FieldReader(target);
-            let (number, uri) = (fields.u32(), fields.0);
+            let end @ NumberedUrl { number, uri } = NumberedUrl::read(FieldReader(target));
             if !self.flag(number, flag::TARGET) || self.next.get(number as usize) != Some(&NOWHERE) {
                 continue;
             }
@@ -162,8 +158,7 @@ impl<S: RecordStore> Resolution<'_, S> {
                 self.record.clear();
                 self.record.put_text(group_of(spelling.authority));
                 self.record.push(END);
-                self.record.put_u32(number);
-                self.record.extend_from_slice(uri);
+                end.write(&mut self.record);
                 groups.push(&self.record)?;
             }
         }
@@ -175,8 +170,8 @@ impl<S: RecordStore> Resolution<'_, S> {
         let (mut node, mut by_pattern) = (None::<(KeyBytes, u32)>, self.store.sorter());
         while let Some(record) = made.next_record()? {
             let mut fields = FieldReader(record);
-            let (key, kind, number) = (fields.key(), fields.u8(), fields.u32());
-            if kind == KEY_OF_URL {
+            let KeyRow { key, of, number } = KeyRow::read(&mut fields);
+            if of == KeyOf::Url {
                 node = Some((key, number));
                 continue;
             }
@@ -188,8 +183,7 @@ impl<S: RecordStore> Resolution<'_, S> {
             node = Some((key, target));
             self.set_next(number, target);
             self.record.clear();
-            self.record.put_u32(target);
-            self.record.extend_from_slice(text);
+            NumberedUrl { number: target, uri: text }.write(&mut self.record);
             self.ends.push(&self.record)?;
             if let Some(flags) = self.flags.get_mut(number as usize) {
                 *flags |= flag::PATTERN;
@@ -227,9 +221,10 @@ impl<S: RecordStore> Resolution<'_, S> {
     /// Writes the rows of members, except for representatives.
     fn add_members(&mut self, mut edges: ReaderOf<S>, mut by_pattern: ReaderOf<S>) -> Result<(), S::Error> {
         while let Some(record) = edges.next_record()? {
-            let mut fields = FieldReader(record);
-            let (number, how, place) = (fields.u32(), MemberCode::of_redirect(fields.u8()), fields.array());
-            self.add_member(number, MemberRow { how, place, uri: fields.text(), target: fields.0 })?;
+            let EdgeRow { number, evidence, from, to } = EdgeRow::read(record);
+            let how = MemberCode::of_redirect(evidence.code);
+            let (records, first) = (evidence.records, evidence.first);
+            self.add_member(number, MemberRow { how, records, first, uri: from, target: to })?;
         }
         while let Some(record) = by_pattern.next_record()? {
             let mut fields = FieldReader(record);
@@ -256,13 +251,12 @@ impl<S: RecordStore> Resolution<'_, S> {
         let Resolution { store, mut members, ends, next, mut record, .. } = self;
         let mut ends = ends.sorted()?;
         while let Some(end) = ends.next_record()? {
-            let mut fields = FieldReader(end);
-            let number = fields.u32();
+            let NumberedUrl { number, uri } = NumberedUrl::read(FieldReader(end));
             if next.get(number as usize).is_none_or(|next| *next == NOWHERE) {
                 record.clear();
                 record.put_u32(number);
                 record.push(REPRESENTATIVE);
-                record.extend_from_slice(fields.0);
+                record.extend_from_slice(uri);
                 members.push(&record)?;
             }
         }
@@ -324,14 +318,6 @@ fn write_row(representative: &[u8], row: MemberRow<'_>, record: &mut Vec<u8>) {
     row.write(record);
 }
 
-/// Returns number, records, source and target of an edge.
-fn edge_of(record: &[u8]) -> Option<(u32, u64, &[u8], &[u8])> {
-    let mut fields = FieldReader(record);
-    let (number, _code, records) = (fields.u32(), fields.u8(), fields.u64());
-    let mut texts = FieldReader(record.get(EDGE_HEAD_LEN..)?);
-    Some((number, records, texts.text(), texts.0))
-}
-
 /// Learns the patterns of one group of hosts after the other, and applies them to the ends of the group.
 struct GroupLearner<'a, S: RecordStore> {
     algorithm: KeyAlgorithm,
@@ -361,7 +347,7 @@ impl<S: RecordStore> GroupLearner<'_, S> {
                 None => hosts.insert(self.end_group(std::mem::take(&mut votes))?),
             };
             fields.u8();
-            self.apply(hosts, fields.u32(), fields.0)?;
+            self.apply(hosts, NumberedUrl::read(fields))?;
         }
         self.end_group(votes)?;
         Ok(())
@@ -382,14 +368,12 @@ impl<S: RecordStore> GroupLearner<'_, S> {
     }
 
     /// Applies patterns to an end.
-    fn apply(&mut self, hosts: &Equivalences, number: u32, uri: &[u8]) -> Result<(), S::Error> {
-        let Some((text, (key, _))) = hosts.follow(uri) else { return Ok(()) };
+    fn apply(&mut self, hosts: &Equivalences, end: NumberedUrl<'_>) -> Result<(), S::Error> {
+        let Some((text, (key, _))) = hosts.follow(end.uri) else { return Ok(()) };
         self.record.clear();
-        self.record.extend_from_slice(&key);
-        self.record.push(KEY_OF_TARGET);
-        self.record.put_u32(number);
+        KeyRow { key, of: KeyOf::Target, number: end.number }.write(&mut self.record);
         self.record.put_text(&text);
-        self.record.extend_from_slice(uri);
+        self.record.extend_from_slice(end.uri);
         self.made.push(&self.record)
     }
 }

@@ -4,7 +4,7 @@
 //! A record is a byte string. Its fields are numbers of fixed length, most significant byte first, and texts that end with a zero
 //! byte, which no canonical URI contains. So records compare in the order of their fields.
 
-use crate::key::KeyBytes;
+use super::redirect::RecordPlace;
 use std::convert::Infallible;
 
 /// Makes sorters.
@@ -43,6 +43,7 @@ pub(super) type ReaderOf<S> = <<S as RecordStore>::Sorter as SortRecords>::Reade
 pub(crate) trait RecordFields {
     fn put_u32(&mut self, number: u32);
     fn put_u64(&mut self, number: u64);
+    fn put_place(&mut self, place: RecordPlace);
     fn put_text(&mut self, text: &[u8]);
 }
 
@@ -55,13 +56,23 @@ impl RecordFields for Vec<u8> {
         self.extend_from_slice(&number.to_be_bytes());
     }
 
+    fn put_place(&mut self, place: RecordPlace) {
+        self.put_u32(place.source);
+        self.put_u64(place.record);
+    }
+
     fn put_text(&mut self, text: &[u8]) {
         self.extend_from_slice(text);
         self.push(0);
     }
 }
 
-/// Reads the fields of a record from its beginning. Missing fields are 0 or empty.
+const SHORT_RECORD: &str = "a record that is shorter than its fields";
+
+/// Reads the fields of a record from its beginning.
+///
+/// # Panics
+/// A field is missing, so that what wrote the record and what reads it differ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldReader<'a>(pub(crate) &'a [u8]);
 
@@ -82,19 +93,19 @@ impl<'a> FieldReader<'a> {
         u64::from_be_bytes(self.array())
     }
 
-    pub(crate) fn key(&mut self) -> KeyBytes {
-        self.array()
+    pub(crate) fn place(&mut self) -> RecordPlace {
+        RecordPlace { source: self.u32(), record: self.u64() }
     }
 
     pub(crate) fn text(&mut self) -> &'a [u8] {
-        let len = memchr::memchr(0, self.0).unwrap_or(self.0.len());
+        let len = memchr::memchr(0, self.0).expect(SHORT_RECORD);
         let text = &self.0[..len];
-        self.0 = self.0.get(len + 1..).unwrap_or_default();
+        self.0 = &self.0[len + 1..];
         text
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> [u8; N] {
-        let Some((field, rest)) = self.0.split_first_chunk() else { return [0; N] };
+        let (field, rest) = self.0.split_first_chunk().expect(SHORT_RECORD);
         self.0 = rest;
         *field
     }

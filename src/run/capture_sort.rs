@@ -1,20 +1,16 @@
 //! Captures and redirects as records that are sorted by host and URL: [`CaptureSort`]. [`super::host_reader`] reads them.
 //!
 //! A record is stored as bytes that compare in this order: the labels of its host reversed, so that the hosts of a site follow
-//! each other; its scheme and the rest of its URL; its kind; and
-//!
-//! - of a capture: the hash of its content, what the record states about the answer, its day;
-//! - of a redirect: the target, the status, the place of the record;
-//! - of a target: the source, see [`TargetSource`];
-//! - of a document: the hash of its text, or its canonical link.
+//! each other; its scheme and the rest of its URL; and a [`CaptureRecord`].
 
 use super::RowGroup;
+use super::capture_record::{CAPTURE, CaptureRecord, OTHER, REDIRECT};
 use super::held_out::{DAYS, DayCounts, SiteCount};
 #[cfg(feature = "cli")]
 use super::parts_error::PartsError;
 use crate::canon::Rows;
 use crate::learn::content::UrlParts;
-use crate::learn::{RecordFields, RecordPlace, RedirectCode, TargetSource};
+use crate::learn::{RecordPlace, RedirectCode, TargetSource};
 use crate::sort::{BytesBuffer, BytesRun};
 use crate::spill::SpillError;
 use data_encoding::{BASE32, HEXLOWER_PERMISSIVE};
@@ -121,10 +117,7 @@ impl CaptureSort<'_> {
         let day = day_of(rows, row);
         records.push_with(|record| {
             write_url(&url, record);
-            record.push(CAPTURE);
-            record.put_u64(content.unwrap_or(0));
-            record.push(answer);
-            record.extend_from_slice(&day.to_be_bytes());
+            CaptureRecord::Capture { content: content.unwrap_or(0), answer, day }.write(record);
         });
         if content.is_some() && self.days.is_some() {
             days.days.push(i32::from(day));
@@ -165,17 +158,11 @@ impl CaptureSort<'_> {
 fn add_redirect((from, to): (&[u8], &[u8]), code: RedirectCode, place: RecordPlace, records: &mut BytesBuffer) {
     records.push_with(|record| {
         write_any_url(from, record);
-        record.push(REDIRECT);
-        record.put_text(to);
-        record.push(code as u8);
-        record.put_u32(place.source);
-        record.put_u64(place.record);
+        CaptureRecord::Redirect { to, code, place }.write(record);
     });
-    let TargetSource { is_counted, source } = TargetSource::new(from, to);
     records.push_with(|record| {
         write_any_url(to, record);
-        record.extend_from_slice(&[OTHER, if is_counted { COUNTED_TARGET } else { TARGET }]);
-        record.put_u64(source);
+        CaptureRecord::Target(TargetSource::new(from, to)).write(record);
     });
 }
 
@@ -186,9 +173,7 @@ pub(super) fn write_text_hash(uri: &[u8], digest: &[u8], hash: u64, records: &mu
     let Some((content, url)) = hash_of_evidence(digest).zip(url) else { return false };
     records.push_with(|record| {
         write_url(&url, record);
-        record.extend_from_slice(&[OTHER, TEXT]);
-        record.put_u64(content);
-        record.put_u64(hash);
+        CaptureRecord::Text { content, hash }.write(record);
     });
     true
 }
@@ -199,8 +184,7 @@ pub(super) fn write_canonical(uri: &[u8], canonical: &[u8], records: &mut BytesB
     if let Some(url) = UrlParts::of(uri) {
         records.push_with(|record| {
             write_url(&url, record);
-            record.extend_from_slice(&[OTHER, CANONICAL]);
-            record.extend_from_slice(canonical);
+            CaptureRecord::Canonical(canonical).write(record);
         });
     }
 }
@@ -278,18 +262,6 @@ const LABEL_END: u8 = 1;
 
 /// Separates host and URL.
 const HOST_END: u8 = 0;
-
-/// The kinds of records, which follow the URL. No URI contains them.
-pub(super) const CAPTURE: u8 = 0;
-pub(super) const REDIRECT: u8 = 1;
-pub(super) const OTHER: u8 = 2;
-
-/// What other records are about: a redirect to the URL that counts for the limit of sinks or does not, the text of a document,
-/// its canonical link.
-pub(super) const COUNTED_TARGET: u8 = 0;
-pub(super) const TARGET: u8 = 1;
-pub(super) const TEXT: u8 = 2;
-pub(super) const CANONICAL: u8 = 3;
 
 /// The host of URLs whose scheme is neither http nor https, and the mark of their schemes. No host contains it.
 const NO_HOST: u8 = 0xff;

@@ -1,14 +1,14 @@
 //! Reads sorted captures and redirects, those of one host after the other: [`HostReader`]. Captures become [`HostUnit`]s, and
 //! redirects go to a [`RedirectObserver`].
 
+use super::capture_record::CaptureRecord;
 use super::capture_sort::{
-    CANONICAL, COUNTED_TARGET, CaptureSort, HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, OTHER, ObserveError,
-    REDIRECT, StoredUrl, TEXT, authority_of,
+    CaptureSort, HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, ObserveError, StoredUrl, authority_of,
 };
 use super::held_out::{HeldOutHost, HoldOut};
 use super::record_store::DiskStore;
 use crate::learn::content::{DocumentEvidence, HostCaptures};
-use crate::learn::{FieldReader, RecordPlace, RedirectCode, RedirectObserver, TargetSource};
+use crate::learn::{RedirectCode, RedirectObserver};
 use crate::sort::{BytesMerger, BytesRuns};
 use crate::spill::SpillError;
 
@@ -132,28 +132,18 @@ impl<'a> HostReader<'a> {
     /// Adds the current record.
     fn add(&mut self, unit: &mut HostUnit) -> Result<(), SpillError> {
         let HostReader { merger, observer, uri, hold_out, .. } = self;
-        let mut fields = FieldReader(&merger.record()[self.stored_len..]);
-        match fields.u8() {
-            REDIRECT => {
-                let (to, code) = (fields.text(), RedirectCode::numbered(fields.u8()));
-                observer.redirect(uri, to, code, RecordPlace { source: fields.u32(), record: fields.u64() })
+        match CaptureRecord::read(&merger.record()[self.stored_len..]) {
+            CaptureRecord::Redirect { to, code, place } => observer.redirect(uri, to, code, place),
+            CaptureRecord::Target(source) => observer.target(uri, source),
+            CaptureRecord::Text { content, hash } => {
+                unit.documents.add_text(content, hash);
+                Ok(())
             }
-            OTHER => match fields.u8() {
-                TEXT => {
-                    unit.documents.add_text(fields.u64(), fields.u64());
-                    Ok(())
-                }
-                CANONICAL => {
-                    unit.documents.add_canonical(uri, fields.0);
-                    Ok(())
-                }
-                kind => {
-                    let is_counted = kind == COUNTED_TARGET;
-                    observer.target(uri, TargetSource { is_counted, source: fields.u64() })
-                }
-            },
-            _ => {
-                let (content, answer, day) = (fields.u64(), fields.u8(), fields.u16());
+            CaptureRecord::Canonical(canonical) => {
+                unit.documents.add_canonical(uri, canonical);
+                Ok(())
+            }
+            CaptureRecord::Capture { content, answer, day } => {
                 if answer & HAS_CONTENT != 0 {
                     let is_held_out = unit.is_site_held_out
                         || hold_out.is_some_and(|hold_out| hold_out.contains(uri, i32::from(day)));

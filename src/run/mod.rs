@@ -18,6 +18,7 @@ mod archive;
 mod body;
 mod budget;
 mod canonicalize;
+mod capture_record;
 mod capture_sort;
 #[cfg(feature = "cli")]
 mod captured_document;
