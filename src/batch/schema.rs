@@ -14,14 +14,8 @@ use crate::record::fields::{CarriedField, FieldSet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownColumn(pub String);
 
-/// Columns that were renamed: name in earlier versions, name today.
-const RENAMED: [(&str, &str); 2] = [("looks", "spoofing_flags"), ("offset", "record_offset")];
-
 impl fmt::Display for UnknownColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((old, new)) = RENAMED.iter().find(|(old, _)| *old == self.0) {
-            return write!(f, "column `{old}` was renamed; use `{new}`");
-        }
         if let Some(name) = self.0.strip_suffix('=') {
             return write!(f, "`{name}=` cannot be a column of values in paths, because `{name}` is another column");
         }
@@ -209,10 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_new_names_of_renamed_columns() {
+    fn errors_name_similar_columns() {
         let error = |name| ColumnSet::named([name]).unwrap_err().to_string();
-        assert_eq!(error("looks"), "column `looks` was renamed; use `spoofing_flags`");
-        assert_eq!(error("offset"), "column `offset` was renamed; use `record_offset`");
         assert!(error("uri=").contains("because `uri` is another column"));
         assert_eq!(error("kye"), "unknown column `kye`; did you mean `key`? `irikey schema` lists all columns");
         assert!(error("digest").contains("did you mean `content_digest` or `payload_digest`?"));

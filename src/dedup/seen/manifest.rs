@@ -11,8 +11,6 @@ use xxhash_rust::xxh3::xxh3_128;
 pub(super) const MANIFEST: &str = "manifest.json";
 
 const FORMAT: &str = "irikey seen 2";
-/// The format without a checksum, whose runs have no blocks.
-const OLD_FORMAT: &str = "irikey seen 1";
 const FORMAT_NAME: &str = "irikey seen ";
 
 /// Jobs that a store remembers.
@@ -61,7 +59,6 @@ impl StoreManifest {
         match manifest.get("format").and_then(Value::as_str) {
             Some(FORMAT) if checksum == Some(json!(checksum_of(manifest))) => {}
             Some(FORMAT) => return Err("its checksum is wrong"),
-            Some(OLD_FORMAT) => {}
             Some(format) if format.starts_with(FORMAT_NAME) => {
                 return Err("its format is unknown; use the version of irikey that wrote it");
             }
@@ -114,7 +111,7 @@ impl FinishedJob {
 }
 
 /// XXH3-128 of the values, in hexadecimal. White space does not count.
-fn checksum_of(manifest: &Map<String, Value>) -> String {
+pub(super) fn checksum_of(manifest: &Map<String, Value>) -> String {
     format!("{:032x}", xxh3_128(json!(manifest).to_string().as_bytes()))
 }
 

@@ -278,22 +278,17 @@ impl SeenStore {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let text = name.to_string_lossy();
-            if (is_run_name(&text) || is_old_temporary(&text)) && !is_listed(&text) {
+            if is_run_name(&text) && !is_listed(&text) {
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 }
 
-/// The name of a file that a store creates, now or in earlier versions.
+/// The name of a file that a store creates.
 fn is_store_file(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    name == LOCK || name == MANIFEST || name.starts_with(".irikey-") || is_run_name(&name) || is_old_temporary(&name)
-}
-
-/// The name of a temporary file of an earlier version.
-fn is_old_temporary(name: &str) -> bool {
-    (name.starts_with(MANIFEST) || name.starts_with("run-")) && name.ends_with(".tmp")
+    name == LOCK || name == MANIFEST || name.starts_with(".irikey-") || is_run_name(&name)
 }
 
 fn lock(directory: &Path) -> Result<DirectoryLock, SeenError> {
@@ -396,9 +391,9 @@ mod tests {
         let error = SeenStore::open(&path).unwrap().verify().unwrap_err().to_string();
         assert!(error.contains("the checksum of keys 1 to 100 is wrong"), "{error}");
         fs::write(&run, whole).unwrap();
-        fs::write(path.join("run-x.tmp"), "left").unwrap();
+        fs::write(path.join("run-000099"), "left").unwrap();
         SeenStore::open_to_add(&path, &policy("scheme")).unwrap().verify().unwrap();
-        assert!(!path.join("run-x.tmp").exists());
+        assert!(!path.join("run-000099").exists());
         let manifests = [
             ("{", "not a manifest"),
             (r#"{"format": "other 1"}"#, "not a manifest"),
@@ -418,105 +413,63 @@ mod tests {
         assert!(error.ends_with("cannot read: no space left on device; the store has not changed"), "{error}");
     }
 
-    /// Writes a store as earlier versions did: no blocks, and no checksum in the manifest.
-    fn write_old_store(directory: &Path, policy: &[(&str, String)], keys: &[u128]) {
-        let policy: Map<String, Value> = policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
-        let text = json!(policy).to_string();
-        let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
-        let checksum = xxhash_rust::xxh3::xxh3_128(&bytes);
-        let (policy_len, count) = ((text.len() as u32).to_le_bytes(), (keys.len() as u64).to_le_bytes());
-        let run = [b"IRIKEYS1", &policy_len[..], text.as_bytes(), &bytes, &count, &checksum.to_be_bytes()].concat();
-        fs::write(directory.join("run-000001"), run).unwrap();
-        let run = json!({"name": "run-000001", "keys": keys.len(), "checksum": format!("{checksum:032x}")});
-        let manifest = json!({"format": "irikey seen 1", "generation": 1, "policy": policy, "runs": [run]});
-        fs::write(directory.join("manifest.json"), manifest.to_string()).unwrap();
-    }
-
-    #[test]
-    fn stores_of_the_old_format_are_read_and_converted() {
-        let directory = tempfile::tempdir().unwrap();
-        let all = |store: &SeenStore| {
-            let (mut cursor, mut keys) = (store.cursor(0).unwrap(), BTreeSet::new());
-            while let Some(key) = cursor.next_key().unwrap() {
-                keys.insert(key);
-            }
-            keys
-        };
-        let mut expected: BTreeSet<u128> = (0..9_000).map(key).collect();
-        write_old_store(directory.path(), &policy("scheme"), &expected.iter().copied().collect::<Vec<_>>());
-        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
-        store.verify().unwrap();
-        assert!(all(&store) == expected);
-        add(&mut store, (8_990..9_010).map(key).filter(|key| !expected.contains(key)));
-        drop(store);
-        expected.extend((9_000..9_010).map(key));
-        let mut store = SeenStore::open_to_merge(directory.path()).unwrap();
-        assert!(all(&store) == expected && store.info().runs.len() == 2);
-        store.merge().unwrap();
-        drop(store);
-        assert!(all(&SeenStore::open(directory.path()).unwrap()) == expected);
-        assert_eq!(fs::read(directory.path().join("run-000003")).unwrap()[..8], *b"IRIKEYS2");
-    }
-
     /// Flips one bit of each byte of each file of a store. Everything that a reader returns is as before, or an error.
     #[test]
     fn every_flipped_bit_is_found() {
         let keys: BTreeSet<u128> = (0..5_000).map(key).collect();
         let probes: Vec<u128> = keys.iter().copied().step_by(499).chain((6_000..6_010).map(key)).collect();
-        for is_old in [false, true] {
-            let directory = tempfile::tempdir().unwrap();
-            if is_old {
-                write_old_store(directory.path(), &policy("scheme"), &keys.iter().copied().collect::<Vec<_>>());
-            } else {
-                let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
-                store.record(FinishedJob { id: "a".to_string(), times: "b".to_string(), output_len: 7 });
-                add(&mut store, keys.iter().copied().take(4_700));
-                add(&mut store, keys.iter().copied().skip(4_700));
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        store.record(FinishedJob { id: "a".to_string(), times: "b".to_string(), output_len: 7 });
+        add(&mut store, keys.iter().copied().take(4_700));
+        add(&mut store, keys.iter().copied().skip(4_700));
+        drop(store);
+        let read = || -> Result<_, SeenError> {
+            let store = SeenStore::open(directory.path())?;
+            let (mut cursor, mut all) = (store.cursor(0)?, Vec::new());
+            while let Some(key) = cursor.next_key()? {
+                all.push(key);
             }
-            let read = || -> Result<_, SeenError> {
-                let store = SeenStore::open(directory.path())?;
-                let (mut cursor, mut all) = (store.cursor(0)?, Vec::new());
-                while let Some(key) = cursor.next_key()? {
-                    all.push(key);
+            let find = |key: &u128| store.cursor(*key)?.seek(*key);
+            let found: Vec<bool> = probes.iter().map(find).collect::<Result<_, _>>()?;
+            Ok((store.info().policy, store.jobs, all, found))
+        };
+        let expected = read().unwrap();
+        let (mut errors, mut flips) = (0, 0);
+        for entry in fs::read_dir(directory.path()).unwrap().flatten() {
+            let (path, whole) = (entry.path(), fs::read(entry.path()).unwrap());
+            let step = if whole.len() > 10_000 { 331 } else { 2 };
+            for at in (0..whole.len()).filter(|at| at % step == 0 || at + 80 > whole.len() || *at < 80) {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << (at % 8);
+                fs::write(&path, bytes).unwrap();
+                let found = read();
+                match &found {
+                    Ok(found) => assert!(*found == expected, "{}: byte {at}", path.display()),
+                    Err(SeenError::Damaged { .. } | SeenError::Io { .. }) => errors += 1,
+                    Err(error) => panic!("{error}"),
                 }
-                let find = |key: &u128| store.cursor(*key)?.seek(*key);
-                let found: Vec<bool> = probes.iter().map(find).collect::<Result<_, _>>()?;
-                Ok((store.info().policy, store.jobs, all, found))
-            };
-            let expected = read().unwrap();
-            let (mut errors, mut flips) = (0, 0);
-            for entry in fs::read_dir(directory.path()).unwrap().flatten() {
-                let (path, whole) = (entry.path(), fs::read(entry.path()).unwrap());
-                let step = if whole.len() > 10_000 { 331 } else { 2 };
-                for at in (0..whole.len()).filter(|at| at % step == 0 || at + 80 > whole.len() || *at < 80) {
-                    let mut bytes = whole.clone();
-                    bytes[at] ^= 1 << (at % 8);
-                    fs::write(&path, bytes).unwrap();
-                    let found = read();
-                    // A store of the old format has no checksum of its policy, which the next job compares.
-                    let is_policy = |found: &Vec<(String, String)>| is_old && *found != expected.0;
-                    match &found {
-                        Ok(found) => {
-                            assert!(*found == expected || is_policy(&found.0), "{}: byte {at}", path.display())
-                        }
-                        Err(SeenError::Damaged { .. } | SeenError::Io { .. }) => errors += 1,
-                        Err(error) => panic!("{error}"),
-                    }
-                    flips += 1;
-                }
-                fs::write(&path, whole).unwrap();
+                flips += 1;
             }
-            assert!(errors * 10 > flips * 8, "only {errors} of {flips} flipped bits have an effect");
+            fs::write(&path, whole).unwrap();
         }
+        assert!(errors * 10 > flips * 8, "only {errors} of {flips} flipped bits have an effect");
+    }
+
+    /// Writes a manifest of these runs, with the right checksum.
+    fn write_manifest(directory: &Path, runs: Value) {
+        let manifest = json!({"format": "irikey seen 2", "generation": 1, "policy": {}, "runs": runs});
+        let mut manifest = manifest.as_object().unwrap().clone();
+        manifest.insert("checksum".to_string(), json!(manifest::checksum_of(&manifest)));
+        fs::write(directory.join(MANIFEST), Value::Object(manifest).to_string()).unwrap();
     }
 
     #[test]
     fn a_manifest_with_wrong_names_or_numbers_is_refused() {
         let refused = |run: Value| {
             let directory = tempfile::tempdir().unwrap();
-            fs::write(directory.path().join("run-1"), [&b"IRIKEYS1"[..], &[0; 28]].concat()).unwrap();
-            let manifest = json!({"format": "irikey seen 1", "generation": 1, "policy": {}, "runs": [run]});
-            fs::write(directory.path().join(MANIFEST), manifest.to_string()).unwrap();
+            fs::write(directory.path().join("run-1"), [&b"IRIKEYS2"[..], &[0; 28]].concat()).unwrap();
+            write_manifest(directory.path(), json!([run]));
             matches!(SeenStore::open(directory.path()), Err(SeenError::Damaged { .. }))
         };
         for name in ["../run-1", "/run-1", "run-1/x", "run-", "run-x", "lock", ""] {
@@ -546,25 +499,16 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_not_in_order_or_in_two_runs_are_found() {
+    fn keys_that_are_in_two_runs_are_found() {
         assert_eq!(verified(&[&[1, 2], &[3, 4]]), "sound");
         assert!(verified(&[&[1, 2], &[3, 4], &[2, 5]]).contains("key 00000000000000000000000000000002 is in two runs"));
-        for keys in [[1, 2], [2, 1], [1, 1]] {
-            let directory = tempfile::tempdir().unwrap();
-            write_old_store(directory.path(), &policy("scheme"), &keys);
-            let found = SeenStore::open(directory.path()).unwrap().verify();
-            let is_refused = found.is_err_and(|error| error.to_string().contains("its keys are not in order"));
-            assert_eq!(is_refused, keys[0] >= keys[1], "{keys:?}");
-        }
     }
 
     #[test]
     fn a_store_has_fewer_than_2_to_the_64_keys() {
         let directory = tempfile::tempdir().unwrap();
         let run = |number: u32, count: u64| json!({"name": format!("run-{number}"), "keys": count, "checksum": "0"});
-        let runs = [run(1, u64::MAX), run(2, 1)];
-        let manifest = json!({"format": "irikey seen 1", "generation": 1, "policy": {}, "runs": runs});
-        fs::write(directory.path().join(MANIFEST), manifest.to_string()).unwrap();
+        write_manifest(directory.path(), json!([run(1, u64::MAX), run(2, 1)]));
         let error = SeenStore::open(directory.path()).unwrap_err().to_string();
         assert!(error.contains("its numbers of keys are wrong"), "{error}");
     }

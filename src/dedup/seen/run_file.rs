@@ -5,9 +5,6 @@
 //! XXH3-128 of everything but the keys. Numbers are little-endian, keys and hashes big-endian. The last hash is also in the
 //! manifest. It covers the hashes of the blocks, and a block is checked whenever it is read, so that no changed byte has an
 //! effect.
-//!
-//! `IRIKEYS1`, which irikey wrote before, has no blocks: the number of keys is followed by the XXH3-128 of the keys. Such a run
-//! is read and checked whole when it is opened. Merging the runs of the store replaces it.
 
 use crate::process::{CommitError, Existing, PendingFile, plain_error, read_exact_at};
 use std::fs::File;
@@ -16,8 +13,6 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const MAGIC: &[u8; 8] = b"IRIKEYS2";
-/// The magic bytes of runs without blocks.
-const OLD_MAGIC: &[u8; 8] = b"IRIKEYS1";
 /// Bytes before the policy.
 const HEADER_LEN: u64 = 12;
 const KEY_LEN: u64 = 16;
@@ -247,55 +242,26 @@ impl SeenRun {
         let (magic, policy_len) = header.split_at_checked(8).ok_or_else(wrong_len)?;
         let policy_len = policy_len.first_chunk().map(|len| u32::from_le_bytes(*len)).ok_or_else(wrong_len)?;
         let start = HEADER_LEN + u64::from(policy_len);
-        let is_old = magic == OLD_MAGIC;
-        if !is_old && magic != MAGIC {
+        if magic != MAGIC {
             return Err(run.damaged("it does not begin as a run of keys"));
         }
-        let block_count = if is_old { 0 } else { run.info.count.div_ceil(BLOCK_KEYS) };
-        let end_len = block_count * ENTRY_LEN + TRAILER_LEN;
+        let end_len = run.info.count.div_ceil(BLOCK_KEYS) * ENTRY_LEN + TRAILER_LEN;
         if run.info.count.checked_mul(KEY_LEN).and_then(|keys| keys.checked_add(start + end_len)) != Some(len) {
             return Err(wrong_len());
         }
         run.start = start;
         let end = run.read(len - end_len, end_len)?;
-        match is_old {
-            true => run.open_old(&end)?,
-            false => run.open_blocks(&end)?,
-        }
-        Ok(run)
-    }
-
-    /// Checks and reads the end of a run with blocks.
-    fn open_blocks(&mut self, end: &[u8]) -> Result<(), SeenError> {
         let (covered, checksum) = end.split_at(end.len() - 16);
         let (entries, count) = covered.split_at(covered.len() - 8);
-        let found = checksum_of([&self.read(0, self.start)?, &covered.to_vec()]);
-        self.check(count, checksum, found)?;
-        self.blocks = entries.chunks_exact(ENTRY_LEN as usize).filter_map(BlockEntry::of_bytes).collect();
-        Ok(())
-    }
-
-    /// Reads a run without blocks whole, checks it, and makes the entries of its blocks.
-    fn open_old(&mut self, end: &[u8]) -> Result<(), SeenError> {
-        let mut hash = Xxh3::new();
-        for block in 0..self.info.count.div_ceil(BLOCK_KEYS) {
-            let bytes = self.read_block(block)?;
-            hash.update(&bytes);
-            self.blocks.extend(BlockEntry::of(&bytes));
+        if count != run.info.count.to_le_bytes() {
+            return Err(run.damaged("its number of keys is not that of the manifest"));
         }
-        let (count, checksum) = end.split_at(end.len() - 16);
-        self.check(count, checksum, hash.digest128())
-    }
-
-    /// The number of keys and the checksum of the file are those of the manifest, and the checksum is that of its bytes.
-    fn check(&self, count: &[u8], checksum: &[u8], found: u128) -> Result<(), SeenError> {
-        if count != self.info.count.to_le_bytes() {
-            return Err(self.damaged("its number of keys is not that of the manifest"));
+        let found = checksum_of([&run.read(0, start)?, &covered.to_vec()]);
+        if checksum != found.to_be_bytes() || run.info.checksum != format!("{found:032x}") {
+            return Err(run.damaged("its checksum is wrong"));
         }
-        if checksum != found.to_be_bytes() || self.info.checksum != format!("{found:032x}") {
-            return Err(self.damaged("its checksum is wrong"));
-        }
-        Ok(())
+        run.blocks = entries.chunks_exact(ENTRY_LEN as usize).filter_map(BlockEntry::of_bytes).collect();
+        Ok(run)
     }
 
     fn damaged(&self, reason: &str) -> SeenError {
@@ -350,5 +316,24 @@ impl SeenRun {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_not_in_order_are_found() {
+        for keys in [[1u128, 2], [2, 1], [1, 1]] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut writer = RunWriter::new(directory.path(), "{}").unwrap();
+            keys.iter().for_each(|key| writer.block.extend(key.to_be_bytes()));
+            writer.count = 2;
+            let info = writer.seal().unwrap().persist(directory.path(), "run-000001".to_string()).unwrap();
+            let found = SeenRun::open(directory.path(), info).unwrap().verify();
+            let is_refused = found.is_err_and(|error| error.to_string().contains("its keys are not in order"));
+            assert_eq!(is_refused, keys[0] >= keys[1], "{keys:?}");
+        }
     }
 }
