@@ -22,6 +22,9 @@ use std::sync::Arc;
 /// Shorter files are read: two system calls and one copy cost less than a mapping and its page faults.
 const MIN_MAPPED_LEN: u64 = if cfg!(fuzzing) { 1 } else { 64 << 10 };
 
+/// Bytes for which [`Stream::read_to_len`] makes room at first.
+const READ_LEN: usize = 64 << 10;
+
 /// Bytes of UTF-16 that are decoded at a time.
 const UTF16_STEP_LEN: usize = 64 << 10;
 
@@ -107,6 +110,23 @@ impl Stream {
             None => self.bytes.read(into),
             Some(utf16) => utf16.read(&mut self.bytes, into),
         }
+    }
+
+    /// Appends bytes to `bytes` until it has `len`, or the stream ends. Memory grows with what is read.
+    ///
+    /// # Errors
+    /// The defect that ends the stream. All bytes before it were appended.
+    pub(crate) fn read_to_len(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<(), Defect> {
+        let (mut read_len, mut count) = (bytes.len(), Ok(1));
+        while read_len < len && !matches!(count, Ok(0) | Err(_)) {
+            if read_len == bytes.len() {
+                bytes.resize((read_len * 2).max(READ_LEN).min(len), 0);
+            }
+            count = self.read(&mut bytes[read_len..]);
+            read_len += count.as_ref().unwrap_or(&0);
+        }
+        bytes.truncate(read_len);
+        count.map(|_| ())
     }
 
     /// Bytes of the file consumed so far; packed bytes if the file is packed.

@@ -64,9 +64,8 @@ pub(crate) fn open_documents(
         Opened::Mapped(mapping) => return Ok(SourceDocuments::One(mapping.to_vec())),
         Opened::Stream(stream) => stream,
     };
-    let mut bytes = vec![0; HEAD_LEN];
-    let (len, defect) = fill(&mut stream, &mut bytes);
-    bytes.truncate(len);
+    let mut bytes = Vec::new();
+    let defect = stream.read_to_len(&mut bytes, HEAD_LEN).err();
     match (ArchiveRows::of_source(&name, &bytes), defect) {
         (Some(ArchiveRows::Links), _) => Err(Defect::Unsupported(WAT)),
         (Some(ArchiveRows::Records), defect) => {
@@ -75,7 +74,8 @@ pub(crate) fn open_documents(
         (None, Some(defect)) => Err(defect),
         (None, None) => {
             check_document(&name, &bytes, markup)?;
-            read_rest(stream, bytes, max_len)
+            stream.read_to_len(&mut bytes, max_len.saturating_add(1))?;
+            Ok(if bytes.len() > max_len { SourceDocuments::TooLong } else { SourceDocuments::One(bytes) })
         }
     }
 }
@@ -99,35 +99,6 @@ fn check_document(name: &str, head: &[u8], markup: Option<Markup>) -> Result<(),
         SourceFormat::Text(_) | SourceFormat::Csv(_) | SourceFormat::Json(_) => Err(Defect::Unsupported(CAPTURES)),
         SourceFormat::Unsupported(format) => Err(Defect::Unsupported(format)),
     }
-}
-
-/// Reads until `into` is full, or the stream ends or has a defect. Returns the number of bytes.
-fn fill(stream: &mut Stream, into: &mut [u8]) -> (usize, Option<Defect>) {
-    let mut len = 0;
-    while len < into.len() {
-        match stream.read(&mut into[len..]) {
-            Ok(0) => break,
-            Ok(count) => len += count,
-            Err(defect) => return (len, Some(defect)),
-        }
-    }
-    (len, None)
-}
-
-/// Reads the rest of a document, but not many bytes more than `max_len`.
-fn read_rest(mut stream: Stream, mut bytes: Vec<u8>, max_len: usize) -> Result<SourceDocuments, Defect> {
-    let mut len = bytes.len();
-    while len <= max_len {
-        if bytes.len() == len {
-            bytes.resize((len * 2).max(HEAD_LEN), 0);
-        }
-        match stream.read(&mut bytes[len..])? {
-            0 => break,
-            count => len += count,
-        }
-    }
-    bytes.truncate(len);
-    Ok(if len > max_len { SourceDocuments::TooLong } else { SourceDocuments::One(bytes) })
 }
 
 impl ArchiveDocuments {

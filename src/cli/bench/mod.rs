@@ -111,30 +111,14 @@ fn count_urls(path: &Path) -> Result<usize, Defect> {
 fn read_lines(path: &Path) -> Result<Vec<u8>, String> {
     let message = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
-    let mut text = vec![0; MAX_TEXT];
-    let len = match source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| message(&defect))? {
-        Opened::Mapped(mapping) => {
-            let len = mapping.len().min(MAX_TEXT);
-            text[..len].copy_from_slice(&mapping[..len]);
-            len
-        }
-        Opened::Stream(mut stream) => fill(&mut stream, &mut text).map_err(|defect| message(&defect))?,
-    };
-    text.truncate(len);
-    if len == MAX_TEXT {
+    let mut text = Vec::new();
+    match source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| message(&defect))? {
+        Opened::Mapped(mapping) => text.extend_from_slice(&mapping[..mapping.len().min(MAX_TEXT)]),
+        Opened::Stream(mut stream) => stream.read_to_len(&mut text, MAX_TEXT).map_err(|defect| message(&defect))?,
+    }
+    if text.len() == MAX_TEXT {
         let whole = memchr::memrchr(b'\n', &text).map_or(0, |at| at + 1);
         text.truncate(whole);
     }
     Ok(text)
-}
-
-fn fill(stream: &mut input::Stream, text: &mut [u8]) -> Result<usize, input::Defect> {
-    let mut len = 0;
-    while len < text.len() {
-        match stream.read(&mut text[len..])? {
-            0 => break,
-            count => len += count,
-        }
-    }
-    Ok(len)
 }
