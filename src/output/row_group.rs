@@ -85,16 +85,21 @@ pub(super) fn open(
     Ok((writer, RowGroups { factory, schema, columns, general, codecs, pool: Arc::default() }))
 }
 
+/// The properties of all Parquet files: what wrote them, and `metadata`.
+pub(super) fn file_properties(metadata: Vec<(String, String)>) -> WriterPropertiesBuilder {
+    let pairs = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
+    WriterProperties::builder()
+        .set_created_by(concat!("irikey version ", env!("CARGO_PKG_VERSION")).to_string())
+        .set_key_value_metadata(Some(pairs))
+}
+
 fn properties(builder: &BatchBuilder, settings: ParquetSettings<'_>) -> WriterProperties {
     let ParquetSettings { compression, arrangement, metadata } = settings;
-    let pairs = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
-    let properties = WriterProperties::builder()
-        .set_created_by(concat!("irikey version ", env!("CARGO_PKG_VERSION")).to_string())
+    let properties = file_properties(metadata)
         .set_compression(compression.codec())
         .set_statistics_truncate_length(Some(STATISTICS_LEN))
         .set_column_index_truncate_length(Some(STATISTICS_LEN))
-        .set_sorting_columns(sorting(builder, arrangement))
-        .set_key_value_metadata(Some(pairs));
+        .set_sorting_columns(sorting(builder, arrangement));
     let properties = builder.columns().iter().fold(properties, column_settings);
     let sorted = builder.columns().iter().filter(|column| arrangement.by.names().any(|name| name == column.name));
     let properties = sorted.fold(properties, sorted_column_settings);

@@ -7,11 +7,10 @@ use arrow::datatypes::{Schema, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
 
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
+use super::row_group;
 use super::sink::{self, OutputTarget, Sink};
 
 /// Bytes of memory of a row group, at which [`TableWriter`] ends it.
@@ -35,12 +34,8 @@ impl TableWriter {
         metadata: &[(String, String)],
     ) -> Result<TableWriter, OutputError> {
         let (sink, target) = sink::create(destination)?;
-        let pairs = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
-        let properties = WriterProperties::builder()
-            .set_created_by(concat!("irikey version ", env!("CARGO_PKG_VERSION")).to_string())
-            .set_compression(Codec::ZSTD(ZstdLevel::default()))
-            .set_key_value_metadata(Some(pairs))
-            .build();
+        let compression = Codec::ZSTD(ZstdLevel::default());
+        let properties = row_group::file_properties(metadata.to_vec()).set_compression(compression).build();
         // Readers that use the embedded Arrow schema also use the metadata of that schema.
         let schema = Schema::clone(&schema).with_metadata(metadata.iter().cloned().collect::<HashMap<_, _>>());
         match ArrowWriter::try_new(sink, schema.into(), Some(properties)) {
