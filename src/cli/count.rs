@@ -121,7 +121,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
         return Ok(status);
     }
     let messages = replaced_to_text(&replaced) + &advice_to_text(&summary);
-    conclude(&args.reporting, (&errors, &summary), &messages, |format| match format {
+    conclude(&args.reporting, &errors, &summary, &messages, |format| match format {
         ReportFormat::Page => to_html(&counts),
         ReportFormat::Text => text,
         ReportFormat::Json => json,

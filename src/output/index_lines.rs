@@ -300,7 +300,7 @@ pub(super) fn zipnum(batch: &RecordBatch) -> Result<Vec<GzipMember>, ArrowError>
 
 impl GzipMember {
     /// Appends the line of the member index: key and time, file name, offset, length and number of the member.
-    pub(super) fn write_index(&self, file: &str, (offset, number): (u64, u64), out: &mut Vec<u8>) {
+    pub(super) fn write_index(&self, file: &str, offset: u64, number: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.key);
         let _ = writeln!(out, "\t{file}\t{offset}\t{}\t{number}", self.bytes.len());
     }

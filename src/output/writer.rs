@@ -96,14 +96,15 @@ pub fn create_arranged(
     let (format, compression) = (options.format, options.compression);
     let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
     let packing = TextPacking::of(destination.path(), format.is_packable());
-    let (writer, plan) = open((format, packing), settings, &builder, sink).map_err(|error| target.error(error))?;
+    let (writer, plan) = open(format, packing, settings, &builder, sink).map_err(|error| target.error(error))?;
     let output = Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() };
     Ok((Encoder { builder, plan, packing }, output))
 }
 
 /// Opens the writer of a format and writes the start of the file.
 fn open(
-    (format, packing): (OutputFormat, TextPacking),
+    format: OutputFormat,
+    packing: TextPacking,
     settings: ParquetSettings<'_>,
     builder: &BatchBuilder,
     mut sink: Sink,
@@ -152,7 +153,7 @@ impl Output {
                 members.iter().try_for_each(|member| {
                     let offset = sink.written();
                     self.members += 1;
-                    member.write_index(&file, (offset, self.members), index);
+                    member.write_index(&file, offset, self.members, index);
                     sink.write_all(&member.bytes).map_err(WriteError::from)
                 })
             }
@@ -204,7 +205,7 @@ impl Output {
     ) -> Result<FinishedOutput, OutputError> {
         let EndedOutput { sink, target, finished, index } = self.end_if(verify)?;
         match index.zip(finished.path.as_deref()) {
-            Some((lines, path)) => commit_with_index((target, sink), path, &lines)?,
+            Some((lines, path)) => commit_with_index(target, sink, path, &lines)?,
             None => target.commit(sink)?,
         }
         Ok(finished)
@@ -277,7 +278,7 @@ fn check_rows(file: Option<(&Path, &mut ReadBack)>, rows: u64) -> Result<(), Str
 /// Gives the data at `path`, the index of its members and its location their names, or completes these objects. Data may be
 /// without an index for a moment, but an index is never beside data of another run: offsets of the one would lead into the
 /// middle of members of the other.
-fn commit_with_index((target, data): (OutputTarget, Sink), path: &Path, lines: &[u8]) -> Result<(), OutputError> {
+fn commit_with_index(target: OutputTarget, data: Sink, path: &Path, lines: &[u8]) -> Result<(), OutputError> {
     let [index_path, location_path] = member_index_paths(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let write = |path: &Path, bytes: &[u8]| {

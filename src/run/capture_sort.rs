@@ -96,7 +96,7 @@ impl CaptureSort<'_> {
             for i in 0..run.rows {
                 let source = self.ranks[run.source as usize];
                 let place = RecordPlace { source, record: run.first_record + u64::from(i) };
-                self.add_redirects((group.rows, row, place), &mut records, &mut found);
+                add_redirects(group.rows, row, place, &mut records, &mut found);
                 self.add_capture(group.rows, row, &mut records, &mut days);
                 row += 1;
             }
@@ -124,38 +124,33 @@ impl CaptureSort<'_> {
             days.sites.add_host(url.authority());
         }
     }
+}
 
-    /// Adds the redirects that a record states: to the target, and from the URL that redirected to its URL.
-    fn add_redirects(
-        &self,
-        (rows, row, place): (&Rows, usize, RecordPlace),
-        records: &mut BytesBuffer,
-        found: &mut SortedCaptures,
-    ) {
-        let carried = &rows.carried;
-        let (uri, to, from) = (rows.uri.get(row), carried.redirects.get(row), carried.redirected_from.get(row));
-        if uri.is_empty() {
-            found.unparsable += u64::from(!to.is_empty()) + u64::from(!from.is_empty());
-            return;
+/// Adds the redirects that a record states: to the target, and from the URL that redirected to its URL.
+fn add_redirects(rows: &Rows, row: usize, place: RecordPlace, records: &mut BytesBuffer, found: &mut SortedCaptures) {
+    let carried = &rows.carried;
+    let (uri, to, from) = (rows.uri.get(row), carried.redirects.get(row), carried.redirected_from.get(row));
+    if uri.is_empty() {
+        found.unparsable += u64::from(!to.is_empty()) + u64::from(!from.is_empty());
+        return;
+    }
+    // The status of the redirect from another URL is in the record of that URL.
+    for (from, to, status) in [(from, uri, None), (uri, to, carried.statuses[row])] {
+        if from.is_empty() || to.is_empty() {
+            continue;
         }
-        // The status of the redirect from another URL is in the record of that URL.
-        for (from, to, status) in [(from, uri, None), (uri, to, carried.statuses[row])] {
-            if from.is_empty() || to.is_empty() {
-                continue;
+        match RedirectCode::of_record(status) {
+            Some(code) => {
+                found.redirects += 1;
+                add_redirect(from, to, code, place, records);
             }
-            match RedirectCode::of_record(status) {
-                Some(code) => {
-                    found.redirects += 1;
-                    add_redirect((from, to), code, place, records);
-                }
-                None => found.other_status += 1,
-            }
+            None => found.other_status += 1,
         }
     }
 }
 
 /// Adds a redirect to the records of its source and of its target.
-fn add_redirect((from, to): (&[u8], &[u8]), code: RedirectCode, place: RecordPlace, records: &mut BytesBuffer) {
+fn add_redirect(from: &[u8], to: &[u8], code: RedirectCode, place: RecordPlace, records: &mut BytesBuffer) {
     records.push_with(|record| {
         write_any_url(from, record);
         CaptureRecord::Redirect { to, code, place }.write(record);

@@ -153,7 +153,8 @@ impl LearnedContent {
 /// redirects and answers.
 pub(super) fn learn_content(
     mut hosts: HostReader<'_>,
-    (threads, directory): (usize, &Path),
+    threads: usize,
+    directory: &Path,
     limits: &ContentLimits,
 ) -> Result<LearnedContent, RunError<ObserveError>> {
     let spilled = hosts.spilled;

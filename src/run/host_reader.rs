@@ -2,9 +2,7 @@
 //! redirects go to a [`RedirectObserver`].
 
 use super::capture_record::CaptureRecord;
-use super::capture_sort::{
-    CaptureSort, HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, ObserveError, StoredUrl, authority_of,
-};
+use super::capture_sort::{HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, ObserveError, StoredUrl, authority_of};
 use super::held_out::{HeldOutHost, HoldOut};
 use super::record_store::DiskStore;
 use crate::learn::content::{DocumentEvidence, HostCaptures};
@@ -47,8 +45,7 @@ pub(super) struct HostReader<'a> {
     observer: &'a mut RedirectObserver<DiskStore>,
     /// Answers matter only if there are redirects.
     has_redirects: bool,
-    /// Most URLs of redirects, and their bytes.
-    url_limit: (usize, usize),
+    limit: UrlLimit,
     /// The URL of the current record, and its length as it is stored.
     uri: Vec<u8>,
     stored_len: usize,
@@ -59,23 +56,31 @@ pub(super) struct HostReader<'a> {
     is_held: bool,
 }
 
+/// How many URLs of redirects may be held.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UrlLimit {
+    pub(super) urls: usize,
+    /// The bytes that the number was computed from.
+    pub(super) bytes: usize,
+}
+
 impl<'a> HostReader<'a> {
-    /// Reads sorted runs; `sort` is the one that made them.
+    /// Reads sorted runs, of which `hold_out` says what is not learned from.
     pub(super) fn new(
         runs: BytesRuns,
-        sort: &CaptureSort<'_>,
-        held_out: f64,
+        hold_out: Option<HoldOut>,
         observer: &'a mut RedirectObserver<DiskStore>,
-        (has_redirects, url_limit): (bool, (usize, usize)),
+        has_redirects: bool,
+        limit: UrlLimit,
     ) -> Result<HostReader<'a>, SpillError> {
         let runs = runs.reduce()?;
         Ok(HostReader {
             spilled: runs.written_len(),
             merger: runs.merger()?,
-            hold_out: sort.days.as_ref().map(|days| HoldOut::new(held_out, days)),
+            hold_out,
             observer,
             has_redirects,
-            url_limit,
+            limit,
             uri: Vec::new(),
             stored_len: 0,
             host: Vec::new(),
@@ -92,9 +97,8 @@ impl<'a> HostReader<'a> {
             urls += host.captures.len() + host.held_out.len() + 8;
             unit.push(host);
         }
-        let (most, limit) = self.url_limit;
         match self.observer.numbered_urls() {
-            urls if urls > most => Err(ObserveError::TooLarge { limit, urls }),
+            urls if urls > self.limit.urls => Err(ObserveError::TooLarge { limit: self.limit.bytes, urls }),
             _ => Ok((!unit.is_empty()).then_some(unit)),
         }
     }

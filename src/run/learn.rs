@@ -6,7 +6,8 @@
 use super::capture_sort::{CaptureSort, ObserveError, SortedCaptures};
 use super::content_rules::{LearnedContent, learn_content};
 use super::document_evidence::{DocumentCounts, DocumentOptions, read_documents};
-use super::host_reader::HostReader;
+use super::held_out::HoldOut;
+use super::host_reader::{HostReader, UrlLimit};
 use super::learned_parts::merge_parts;
 use super::record_store::DiskStore;
 use super::{RunError, RunRequest, Summary, canon};
@@ -85,12 +86,12 @@ pub(crate) fn observe(
     let mut observer = RedirectObserver::new(&store, &options.redirects, policy.algorithm);
     observer.add_unused(found.other_status, found.unparsable);
     let failed = |error| RunError::Output(ObserveError::Spill(error));
-    let url_limit = ((memory / NUMBERED_URL_LEN).min(MAX_URLS), memory);
-    let held_out = options.content.map_or(0.0, |limits| limits.held_out);
-    let hosts = HostReader::new(captures, &sort, held_out, &mut observer, (found.redirects > 0, url_limit));
+    let limit = UrlLimit { urls: (memory / NUMBERED_URL_LEN).min(MAX_URLS), bytes: memory };
+    let hold_out = sort.days.as_ref().zip(options.content).map(|(days, limits)| HoldOut::new(limits.held_out, days));
+    let hosts = HostReader::new(captures, hold_out, &mut observer, found.redirects > 0, limit);
     let mut hosts = hosts.map_err(failed)?;
     let content = match options.content.filter(|_| options.parts.is_empty()) {
-        Some(limits) => Some(learn_content(hosts, (threads, &options.directory), &limits)?),
+        Some(limits) => Some(learn_content(hosts, threads, &options.directory, &limits)?),
         None => {
             while hosts.next_unit().map_err(RunError::Output)?.is_some() {}
             None

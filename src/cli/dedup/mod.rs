@@ -54,7 +54,7 @@ fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
     let append = |given| outputs.append(given);
     let request = RunRequest::new(sources, &job.options, &job.policy, &progress);
     let result = match files {
-        Some(files) => run::dedup_keyed_files(request, files, (&dedup, &encoder), append),
+        Some(files) => run::dedup_keyed_files(request, files, &dedup, &encoder, append),
         None => run::dedup(request, &dedup, &encoder, append),
     };
     drop(bar);

@@ -36,7 +36,7 @@ impl LearnReport<'_> {
     pub(super) fn conclude(&self) -> Result<u8, CommandError> {
         let summary = &self.observed.summary;
         let (errors, text) = (SourceError::of_run(summary), self.to_text());
-        conclude(&self.args.reporting, (&errors, summary), &text, |format| match format {
+        conclude(&self.args.reporting, &errors, summary, &text, |format| match format {
             ReportFormat::Page => self.to_html(&text),
             ReportFormat::Text => text.clone(),
             ReportFormat::Json => format!("{:#}\n", self.to_json(&errors)),

@@ -29,7 +29,7 @@ impl Report {
             ReportFormat::Text => text::summary(self),
             ReportFormat::Json => format!("{:#}\n", self.to_json()),
         };
-        let status = conclude(reporting, (&self.errors, &self.summary), &text::summary(self), render)?;
+        let status = conclude(reporting, &self.errors, &self.summary, &text::summary(self), render)?;
         match &self.dedup {
             Some(DedupReport { collisions: Some((1.., _)), .. }) => Ok(exit::COLLISION),
             _ => Ok(status),
@@ -40,7 +40,8 @@ impl Report {
 /// Prints errors and summary, writes the report if one is asked for, and returns the exit status.
 pub(crate) fn conclude(
     reporting: &ReportingArgs,
-    (errors, summary): (&[SourceError], &Summary),
+    errors: &[SourceError],
+    summary: &Summary,
     text: &str,
     render: impl FnOnce(ReportFormat) -> String,
 ) -> Result<u8, CommandError> {

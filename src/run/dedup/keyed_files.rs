@@ -6,7 +6,7 @@ use super::super::in_order::OrderedPool;
 use super::super::{RowKey, RunError, RunRequest, Summary, Ticket, memory};
 use super::job::{DedupJob, DedupStep, STAGE_COUNT};
 use super::options::DedupOptions;
-use super::resolve::finish;
+use super::resolve::{ReadRun, finish};
 use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
 use crate::canon::{Policy, Rows, Tally};
 use crate::input::{InputError, KeyedFile};
@@ -178,7 +178,8 @@ fn check_policy(file: &KeyedFile, policy: &Policy, key: RowKey) -> Result<(), Ke
 pub(crate) fn dedup_keyed_files(
     request: RunRequest<'_>,
     mut files: KeyedFiles,
-    (options, encoder): (&DedupOptions, &Encoder),
+    options: &DedupOptions,
+    encoder: &Encoder,
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<DedupSummary, RunError<DedupError>> {
     let RunRequest { options: run, policy, progress, .. } = request;
@@ -210,7 +211,7 @@ pub(crate) fn dedup_keyed_files(
     let work = |(): &mut (), stages: &StageTicket<'_>, row_group| decide(stages, row_group).map_err(RunError::Output);
     pool.run(|| (), || Ok(row_groups.next()), work, take)?;
     let summary = files.summary(tally.into_inner().unwrap_or_else(PoisonError::into_inner));
-    finish(job, &spool, (names, threads), append, summary)
+    finish(job, &spool, ReadRun { names, threads, summary }, append)
 }
 
 /// The values of rows that deduplication compares: keys, URIs, times, statuses and faults.

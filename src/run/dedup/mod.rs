@@ -26,7 +26,7 @@ pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals, KeyedFileE
 use super::{RowGroup, RunError, RunOptions, RunRequest, canon};
 use crate::output::{Encoder, OutputError};
 use job::{DedupJob, DedupStep, STAGE_COUNT};
-use resolve::finish;
+use resolve::{ReadRun, finish};
 
 /// Keeps one row of each key and passes it to `append`, encoded by `encoder`, in input order; with the tables of duplicates and
 /// groups if the options ask for them.
@@ -47,5 +47,5 @@ pub fn dedup(
     let decide = |row_group: RowGroup<'_>| job.add_rows(row_group);
     let take = |step: DedupStep| step.append(&mut spool, &mut append);
     let summary = canon(RunRequest::new(sources, run, policy, progress).with_stages(STAGE_COUNT), decide, take)?;
-    finish(job, &spool, (names, run.threads), append, summary)
+    finish(job, &spool, ReadRun { names, threads: run.threads, summary }, append)
 }

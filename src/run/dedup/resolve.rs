@@ -19,13 +19,19 @@ use arrow::array::RecordBatch;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+/// What is known of a run when all records have been read.
+pub(super) struct ReadRun {
+    pub(super) names: Vec<String>,
+    pub(super) threads: usize,
+    pub(super) summary: Summary,
+}
+
 /// Ends a run when all records have been read: resolves pending rows, and checks that no row was lost.
 pub(super) fn finish(
     job: DedupJob<'_>,
     spool: &RowSpool,
-    (names, threads): (Vec<String>, usize),
+    ReadRun { names, threads, summary }: ReadRun,
     append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
-    summary: Summary,
 ) -> Result<DedupSummary, RunError<DedupError>> {
     let spilled = spool.written_len() + job.spill.written_len();
     let locator = &RecordLocator::new(names, &summary.source_records);
