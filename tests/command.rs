@@ -446,9 +446,21 @@ fn diff_reports_what_only_one_key_merges() {
     let found: serde_json::Value = serde_json::from_str(&printed(&own, urls)).unwrap();
     assert_eq!(found["differences"][1]["merges"], 0, "{found}");
     assert!(found["rules"].as_array().unwrap().iter().all(|rule| rule["recipe"] == "rules" && rule["rule"] != "www"));
+    let both = printed(&["diff", "--key", "scheme,surt-wayback", "--json"], urls);
+    assert_eq!(both.as_bytes(), ran.stdout);
     let same = ["diff", "--key", "scheme", "--key", "scheme"];
-    for rejected in [&same[..3], &same, &own[..5], &[&flags[..], &own[5..7]].concat()] {
+    let three = ["diff", "--key", "scheme,simple,syntax"];
+    let small = ["diff", "--key", "scheme,simple", "--memory", "1M"];
+    for rejected in [&same[..3], &same, &three, &small, &own[..5], &[&flags[..], &own[5..7]].concat()] {
         assert_eq!(irikey(rejected, urls, Stdio::null()).status.code(), Some(2), "{rejected:?}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for (name, expected) in [("a.json", "\"differences\": ["), ("a.txt", "merges what"), ("a.html", "<caption>Merges")]
+    {
+        let report = directory.path().join(name);
+        printed(&["diff", "-q", "--key", "scheme,surt-wayback", "--report", report.to_str().unwrap()], urls);
+        let written = fs::read_to_string(&report).unwrap();
+        assert!(written.contains(expected) && written.contains("http://www.example.org/A"), "{written}");
     }
 }
 

@@ -21,6 +21,8 @@ mod formats;
 mod invariance;
 #[path = "run/json.rs"]
 mod json;
+#[path = "run/key_diff.rs"]
+mod key_diff;
 #[path = "run/lists.rs"]
 mod lists;
 #[path = "run/parquet_features.rs"]

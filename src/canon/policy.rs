@@ -60,6 +60,8 @@ pub struct Policy {
     pub carry: FieldSet,
     /// The recipes whose keys are made.
     pub recipes: Vec<RecipeColumn>,
+    /// Also make the keys of these recipes without one of their rules, for each rule that changed a row.
+    pub rule_variants: bool,
     /// The Public Suffix List of the `url_host_*` columns.
     pub suffixes: SuffixList,
     /// Observed equivalences, which fill [`super::Rows::protocol`]. They require [`Rung::Scheme`].

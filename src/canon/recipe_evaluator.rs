@@ -5,18 +5,20 @@
 //! against a base, has no scheme, or is in another charset.
 
 use super::policy::Policy;
-use super::rows::Rows;
+use super::rows::{Rows, RuleVariants};
 use super::tally::RecipeTally;
 use super::text_column::TextColumn;
 use crate::iri::{Fault, FaultKind, Flags, find_scheme};
 use crate::kernel::{BufferedText, Span};
-use crate::key::{Draft, RecipeKeys};
+use crate::key::{Draft, Recipe, RecipeKeys};
 use crate::record::Records;
 
 /// Evaluates the recipes of a policy; keeps its scratch memory.
 #[derive(Debug, Default)]
 pub(super) struct RecipeEvaluator {
     draft: Draft,
+    /// A key that is not needed.
+    key: Vec<u8>,
 }
 
 impl RecipeEvaluator {
@@ -27,21 +29,40 @@ impl RecipeEvaluator {
         }
         rows.recipe_texts.resize_with(policy.recipes.len(), TextColumn::new);
         rows.tally.recipes.resize_with(policy.recipes.len(), RecipeTally::default);
+        let variants = if policy.rule_variants { policy.recipes.len() } else { 0 };
+        rows.rule_variants.resize_with(variants, RuleVariants::new);
         let first = rows.len() - records.urls.len();
-        let Rows { uri: uris, faults, flags, recipe_texts, tally, .. } = rows;
+        let Rows { uri: uris, faults, flags, recipe_texts, rule_variants, tally, .. } = rows;
         let fault_at = faults.partition_point(|(row, _)| (*row as usize) < first);
         for (place, column) in policy.recipes.iter().enumerate() {
             let (texts, tally) = (&mut recipe_texts[place], &mut tally.recipes[place]);
             let is_utf8 = policy.charset.is_none();
             let inputs =
-                RecipeInputs { records, uris, flags, faults: faults[fault_at..].iter(), first, at: 0, is_utf8 };
+                || RecipeInputs { records, uris, flags, faults: faults[fault_at..].iter(), first, at: 0, is_utf8 };
             let mut keys = RecipeKeys {
                 texts: &mut texts.values,
                 ends: &mut texts.offsets,
                 count: &mut tally.keys,
                 applied: &mut tally.applied,
             };
-            column.recipe.write_keys(inputs, &mut self.draft, &mut keys);
+            column.recipe.write_keys(inputs(), &mut self.draft, &mut keys);
+            if let Some(variants) = rule_variants.get_mut(place) {
+                let sound = (first..).zip(inputs()).filter(|(row, _)| !uris.get(*row).is_empty());
+                let urls = sound.filter_map(|(row, url)| Some((row as u32, url?)));
+                urls.for_each(|(row, url)| self.append_variants(&column.recipe, (row, url.text()), variants));
+            }
+        }
+    }
+
+    /// Appends the keys of a URL without each of the rules that change it.
+    fn append_variants(&mut self, recipe: &Recipe, (row, url): (u32, &[u8]), variants: &mut RuleVariants) {
+        self.key.clear();
+        let Ok(applied) = recipe.write_key(url, &mut self.draft, &mut self.key) else { return };
+        for rule in applied.iter() {
+            // Without a key, the text is empty.
+            let _ = recipe.write_key_without(rule, url, &mut self.draft, &mut variants.texts.values);
+            variants.texts.end();
+            variants.places.push((row, rule as u8));
         }
     }
 }

@@ -47,10 +47,32 @@ pub struct Rows {
     /// The texts of recipes' keys, one column per recipe of the policy with one text per row; empty if a recipe makes no
     /// key.
     pub recipe_texts: Vec<TextColumn>,
+    /// What the keys would be without one of the rules that changed a row: one item per recipe, if the policy asks for them.
+    pub(crate) rule_variants: Vec<RuleVariants>,
     /// The counts.
     pub tally: Tally,
     /// The texts of the rows would exceed 2000 MiB, and some rows were left empty: the rows must not be used.
     pub is_overfull: bool,
+}
+
+/// The texts of a recipe's keys without one of the rules that changed a row without a fault.
+#[derive(Debug, Clone)]
+pub(crate) struct RuleVariants {
+    /// The row and the rule of each text, by its index in [`RULES`](crate::key::RULES). Rows ascend.
+    pub(crate) places: Vec<(u32, u8)>,
+    /// One text per place; empty if there is no key without the rule.
+    pub(crate) texts: TextColumn,
+}
+
+impl RuleVariants {
+    pub(super) fn new() -> RuleVariants {
+        RuleVariants { places: Vec::new(), texts: TextColumn::new() }
+    }
+
+    fn clear(&mut self) {
+        self.places.clear();
+        self.texts.clear();
+    }
 }
 
 impl Rows {
@@ -101,6 +123,7 @@ impl Rows {
         self.fault_examples.clear();
         self.carried.clear();
         self.recipe_texts.iter_mut().for_each(TextColumn::clear);
+        self.rule_variants.iter_mut().for_each(RuleVariants::clear);
         self.tally = Tally::default();
         self.is_overfull = false;
     }
@@ -127,7 +150,8 @@ impl Rows {
     /// # Errors
     /// The rows are overfull or a column of texts is longer than [`MAX_TEXT_LEN`]; the error is its length in bytes.
     pub(crate) fn check_text_len(&self) -> Result<(), usize> {
-        let recipes = self.recipe_texts.iter().map(|texts| texts.values.len());
+        let variants = self.rule_variants.iter().map(|variants| &variants.texts);
+        let recipes = self.recipe_texts.iter().chain(variants).map(|texts| texts.values.len());
         let longest = recipes.fold(self.text_len().max(self.carried.text_len()), usize::max);
         if self.is_overfull || longest > MAX_TEXT_LEN { Err(longest) } else { Ok(()) }
     }
@@ -137,7 +161,8 @@ impl Rows {
         self.differs.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
     }
 
-    /// Keeps the rows in `ranges`, which must ascend and not overlap. The memory and the tally stay.
+    /// Keeps the rows in `ranges`, which must ascend and not overlap. The memory and the tally stay. No job that keeps some
+    /// rows asks for variants of rules; they are removed.
     ///
     /// # Panics
     /// If a range ends past the rows.
@@ -145,6 +170,7 @@ impl Rows {
         if ranges.iter().map(Range::len).sum::<usize>() == self.len() {
             return;
         }
+        self.rule_variants.iter_mut().for_each(RuleVariants::clear);
         retain_faults(&mut self.faults, ranges);
         retain_bits(&mut self.differs, ranges);
         self.carried.retain(ranges);

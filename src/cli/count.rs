@@ -93,17 +93,7 @@ impl CountArgs {
         let mut policy = self.policy.policy(&self.input)?;
         policy.recipes = self.recipes.columns(&ColumnSet::of(keys).recipes())?;
         policy.equivalences = self.equivalences.read(&policy, keys.contains(&ColumnId::KeyProtocol))?;
-        let mut recipes = 0..;
-        let mut row_key = |key: &ColumnId| match key {
-            ColumnId::KeyOf(rung) if *rung == policy.rung => RowKey::Rung,
-            ColumnId::KeyOf(rung) => {
-                policy.more_keys.push(*rung);
-                RowKey::More(policy.more_keys.len() - 1)
-            }
-            ColumnId::RecipeKey(_) => RowKey::Recipe(recipes.next().unwrap_or_default()),
-            _ => RowKey::Protocol,
-        };
-        let keys = keys.iter().map(&mut row_key).collect();
+        let keys = keys.iter().map(|key| RowKey::of_column(*key, &mut policy)).collect();
         Ok((policy, keys))
     }
 }

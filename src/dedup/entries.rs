@@ -29,7 +29,7 @@ pub(crate) struct PendingEntry {
     /// First 64 bits of the row's key of the policy's rung, likewise.
     pub(crate) rung: u64,
     /// Bits of the kinds of the key, if keys are counted.
-    pub(crate) kinds: u8,
+    pub(crate) kinds: u64,
 }
 
 /// Texts of an entry; empty if they are not stored.
@@ -45,7 +45,8 @@ pub(crate) struct EntryTexts<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryLayout {
     pub(crate) has_ordinal: bool,
-    pub(crate) has_kinds: bool,
+    /// Bytes of `kinds`, of which the last ones are 0; at most 8.
+    pub(crate) kinds_len: usize,
     pub(crate) has_rank: bool,
     /// `simple`, `syntax` and `rung`.
     pub(crate) has_rungs: bool,
@@ -56,8 +57,8 @@ pub(crate) struct EntryLayout {
 impl EntryLayout {
     /// Bytes of an entry, without its texts.
     pub(crate) const fn entry_len(self) -> usize {
-        let Self { has_ordinal, has_kinds, has_rank, has_rungs, .. } = self;
-        16 + has_ordinal as usize * 8 + has_kinds as usize + has_rank as usize * 16 + has_rungs as usize * 24
+        let Self { has_ordinal, kinds_len, has_rank, has_rungs, .. } = self;
+        16 + has_ordinal as usize * 8 + kinds_len + has_rank as usize * 16 + has_rungs as usize * 24
     }
 
     const fn has_texts(self) -> bool {
@@ -75,9 +76,7 @@ impl EntryLayout {
         if self.has_ordinal {
             out.extend_from_slice(&entry.ordinal.to_le_bytes());
         }
-        if self.has_kinds {
-            out.push(entry.kinds);
-        }
+        out.extend_from_slice(&entry.kinds.to_le_bytes()[..self.kinds_len]);
         if self.has_rank {
             out.extend_from_slice(&entry.rank.to_le_bytes());
         }
@@ -99,7 +98,7 @@ impl EntryLayout {
         let mut fields = EntryReader(bytes);
         let key = fields.u128();
         let ordinal = if self.has_ordinal { fields.u64() } else { 0 };
-        let kinds = if self.has_kinds { u8::from_le_bytes(fields.take()) } else { 0 };
+        let kinds = fields.bits(self.kinds_len);
         let rank = if self.has_rank { fields.u128() } else { 0 };
         let mut bits = || if self.has_rungs { fields.u64() } else { 0 };
         let (simple, syntax, rung) = (bits(), bits(), bits());
@@ -131,6 +130,13 @@ impl<'a> EntryReader<'a> {
 
     fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
+    }
+
+    /// A number of `len` bytes.
+    fn bits(&mut self, len: usize) -> u64 {
+        let (field, rest) = self.0.split_at(len.min(self.0.len()));
+        self.0 = rest;
+        field.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
     }
 
     fn u128(&mut self) -> u128 {
@@ -206,7 +212,8 @@ impl EntrySpill {
         Ok(())
     }
 
-    fn add<'t>(
+    /// Adds entries of a partition.
+    pub(super) fn add<'t>(
         &self,
         partition: usize,
         entries: impl Iterator<Item = (PendingEntry, EntryTexts<'t>)>,
@@ -416,12 +423,14 @@ mod tests {
 
     #[test]
     fn every_layout_stores_its_fields() {
-        let entry = PendingEntry { key: 1 << 100, ordinal: 7, rank: 3 << 90, simple: 5, syntax: 6, rung: 7, kinds: 9 };
+        let entry =
+            PendingEntry { key: 1 << 100, ordinal: 7, rank: 3 << 90, simple: 5, syntax: 6, rung: 7, kinds: 9 << 16 };
         let texts = EntryTexts { canonical: b"http://a/", uri: b"" };
         for bits in 0..64 {
             let [has_ordinal, has_kinds, has_rank, has_rungs, has_canonical, has_uri] =
                 [1, 2, 4, 8, 16, 32].map(|bit| bits & bit != 0);
-            let layout = EntryLayout { has_ordinal, has_kinds, has_rank, has_rungs, has_canonical, has_uri };
+            let kinds_len = if has_kinds { 3 } else { 0 };
+            let layout = EntryLayout { has_ordinal, kinds_len, has_rank, has_rungs, has_canonical, has_uri };
             let mut bytes = Vec::new();
             layout.write(&entry, &texts, &mut bytes);
             layout.write(&PendingEntry::default(), &EntryTexts::default(), &mut bytes);
@@ -429,7 +438,7 @@ mod tests {
             assert_eq!(bytes.len(), 2 * layout.entry_len() + texts_len);
             let rank = if has_rank { entry.rank } else { 0 };
             let (simple, syntax, rung) = if has_rungs { (5, 6, 7) } else { (0, 0, 0) };
-            let (ordinal, kinds) = (if has_ordinal { 7 } else { 0 }, if has_kinds { 9 } else { 0 });
+            let (ordinal, kinds) = (if has_ordinal { 7 } else { 0 }, if has_kinds { 9 << 16 } else { 0 });
             let expected = PendingEntry { ordinal, kinds, rank, simple, syntax, rung, ..entry };
             let canonical = if has_canonical { texts.canonical } else { b"" };
             let read: Vec<_> = layout.read_all(&bytes).collect();

@@ -13,7 +13,8 @@
 //! `spill::RowSpool` and their keys in an `EntrySpill`.
 //!
 //! - `keep`: which row of a key is kept ([`KeepPolicy`]).
-//! - `key_table`, `key_set`: the keys of the run; `key_count`: the number of distinct keys of several kinds.
+//! - `key_table`, `key_set`: the keys of the run; `key_count`: the number of distinct keys of several kinds; `key_pairs`: the
+//!   keys that stand for several other keys. `partitions` has the threads of both.
 //! - `entries`, `resolution`: pending rows and the decisions on them.
 //! - `evidence`: tables of duplicates and groups; `survey`: statistics of duplicates.
 //! - [`seen`]: keys of earlier runs.
@@ -22,8 +23,10 @@ mod entries;
 pub(crate) mod evidence;
 mod keep;
 mod key_count;
+mod key_pairs;
 mod key_set;
 mod key_table;
+mod partitions;
 mod resolution;
 pub mod seen;
 mod survey;
@@ -31,6 +34,7 @@ mod survey;
 pub(crate) use entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 pub use keep::{Candidate, KeepPolicy};
 pub(crate) use key_count::{KeyBuffer, KeyCounter, MAX_KINDS};
+pub(crate) use key_pairs::{KeyPairs, MergedKeys, PairBuffer};
 pub(crate) use key_set::{Inserted, KeySet, LOCK_GROUPS, PARTITION_BITS, PARTITIONS, PartitionedKeys, key_number};
 pub(crate) use key_table::KeyTable;
 pub(crate) use resolution::Collision;

@@ -90,7 +90,7 @@ fn count_exactly(
     let algorithm = request.policy.algorithm;
     let threads = request.options.clamped().threads;
     let counter = KeyCounter::new(memory, threads, directory);
-    let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer>>::default(), AtomicUsize::new(0));
+    let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer<u8>>>::default(), AtomicUsize::new(0));
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut buffer = pop(&buffers);
         visit_keys(rows, keys, algorithm, |key, kinds| buffer.push(key, kinds));

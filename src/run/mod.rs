@@ -39,6 +39,7 @@ mod held_out;
 mod host_reader;
 mod in_order;
 mod json;
+mod key_diff;
 #[cfg(feature = "cli")]
 mod learn;
 #[cfg(feature = "cli")]
@@ -80,6 +81,7 @@ pub(crate) use equivalences::read_evidence;
 pub use error::RunError;
 pub(crate) use held_out::Validation;
 pub(crate) use in_order::produced_in_order;
+pub use key_diff::{KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, compare_keys};
 #[cfg(feature = "cli")]
 pub(crate) use learn::{ObserveOptions, ObserveResult, observe};
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};

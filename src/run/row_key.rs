@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "cli")]
+use crate::batch::ColumnId;
+#[cfg(feature = "cli")]
+use crate::canon::Policy;
 use crate::canon::Rows;
 use crate::key::{KeyAlgorithm, KeyBytes};
 
@@ -20,6 +24,30 @@ pub enum RowKey {
 }
 
 impl RowKey {
+    /// Returns the key of a key column, and adds its rung to `policy`, which has the recipe of the column.
+    #[cfg(feature = "cli")]
+    pub(crate) fn of_column(key: ColumnId, policy: &mut Policy) -> RowKey {
+        match key {
+            ColumnId::KeyOf(rung) if rung == policy.rung => RowKey::Rung,
+            ColumnId::KeyOf(rung) => {
+                policy.more_keys.push(rung);
+                RowKey::More(policy.more_keys.len() - 1)
+            }
+            ColumnId::RecipeKey(name) => {
+                RowKey::Recipe(policy.recipes.iter().position(|recipe| recipe.column == name).unwrap_or_default())
+            }
+            _ => RowKey::Protocol,
+        }
+    }
+
+    /// Returns whether a row without a fault has this key.
+    pub(super) fn has_key(self, rows: &Rows, row: usize) -> bool {
+        match self {
+            RowKey::Recipe(index) => !rows.recipe_texts[index].get(row).is_empty(),
+            RowKey::Rung | RowKey::More(_) | RowKey::Protocol => true,
+        }
+    }
+
     /// Returns the key of each row.
     pub(super) fn of_rows(self, rows: &Rows, algorithm: KeyAlgorithm) -> Cow<'_, [KeyBytes]> {
         match self {

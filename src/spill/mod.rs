@@ -3,6 +3,7 @@
 //! ```text
 //! bytes          --ScratchFile::append, append_lz4--> file without a name --read, read_lz4--> the same bytes
 //! record batch   --encode_batch--> Arrow IPC stream --decode_batch--> the same batch
+//! texts          --TextSpool::append--> LZ4 in memory, then a file without a name --TextSpool::read--> single texts
 //! pending rows   --RowSpool::append--> file without a name --RowSpool::read--> the same rows, in order
 //! ```
 //!
@@ -13,8 +14,10 @@
 mod batch;
 mod row_spool;
 mod scratch;
+mod text_spool;
 
 pub(crate) use batch::{decode_batch, encode_batch};
 pub(crate) use row_spool::{PendingRows, RowGroupExtent, RowSpool};
 pub(crate) use scratch::SpillError;
 pub(crate) use scratch::{FileRange, ScratchFile};
+pub(crate) use text_spool::{TextBlock, TextSpool};

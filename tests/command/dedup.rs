@@ -288,6 +288,38 @@ fn tables_of_many_duplicates_need_little_memory() {
     assert!(peak <= 80 << 20, "{peak}");
 }
 
+/// Anonymous memory of a comparison of keys stays within the limit, and the result does not depend on it, on threads or on
+/// chunks.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_of_diff_stays_within_its_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let (input, report) = (at("urls.txt"), at("report.json"));
+    fs::write(&input, lines(0, 150_000)).unwrap();
+    printed(&["diff", "-q", "--key", "scheme,simple", "--report", &report], b"http://a/\n");
+    let program = read_json(&report)["peak_memory_bytes"].as_u64().unwrap();
+    for keys in ["scheme,simple", "surt-wayback,scheme"] {
+        let mut whole = None;
+        let limits = [("1G", "2", "1M"), ("56M", "4", "10K"), ("30M", "1", "1M")];
+        for (limit, threads, chunk) in limits {
+            let flags = ["diff", "-q", &input, "--key", keys, "--tmp", text(directory.path()), "--report", &report];
+            let more = ["--memory", limit, "--threads", threads, "--chunk-size", chunk, "--json"];
+            let found = printed(&[&flags[..], &more].concat(), b"");
+            let report = read_json(&report);
+            let allowed =
+                limit.trim_end_matches(['M', 'G']).parse::<u64>().unwrap() << if limit == "1G" { 30 } else { 20 };
+            let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
+            println!("{keys} {limit}: {:.1} MiB", peak as f64 / f64::from(1 << 20));
+            assert!(peak <= allowed, "{keys}: {peak} bytes of {allowed}");
+            let resident = report["peak_memory_bytes"].as_u64().unwrap().saturating_sub(program);
+            assert!(resident <= allowed, "{keys}: {resident} bytes of {allowed}");
+            assert_eq!(report["temporary_bytes"].as_u64().unwrap() > 0, limit != "1G", "{keys} {limit}");
+            assert!(*whole.get_or_insert_with(|| found.clone()) == found, "{keys} {limit}");
+        }
+    }
+}
+
 /// If most rows are duplicates, an output row group has the kept rows of several input row groups: at least half of the
 /// rows of an input row group, with or without temporary files.
 #[test]

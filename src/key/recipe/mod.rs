@@ -208,8 +208,24 @@ impl Recipe {
         run_with_simd(WriteKeys { recipe: self, urls, draft, keys });
     }
 
+    /// As [`Recipe::write_key`], but without the rule at `index` of [`RULES`]. If that rule did not change the URL, the key is
+    /// that of the whole recipe.
+    pub(crate) fn write_key_without(
+        &self,
+        index: usize,
+        url: &[u8],
+        draft: &mut Draft,
+        out: &mut Vec<u8>,
+    ) -> Result<RuleSet, Fault> {
+        self.write_by(self.rules.without(index), url, draft, out)
+    }
+
     /// The definition of [`Recipe::write_key`], without a shortcut.
     fn write_by_rules(&self, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
+        self.write_by(self.rules, url, draft, out)
+    }
+
+    fn write_by(&self, rules: RuleSet, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
         draft.clear();
         (self.definition.read)(url, draft)?;
         if let Some(key) = draft.literal_key.get() {
@@ -217,7 +233,7 @@ impl Recipe {
             return Ok(RuleSet::NONE);
         }
         let mut applied = RuleSet::NONE;
-        for index in self.rules.iter() {
+        for index in rules.iter() {
             if (RULES[index].apply)(draft) {
                 applied = applied.with(index);
             }
@@ -330,6 +346,37 @@ mod tests {
         assert_eq!(Recipe::parse(""), Err(RecipeError::UnknownRecipe(String::new())));
         let message = Recipe::parse("nope").unwrap_err().to_string();
         assert!(message.starts_with("unknown recipe \"nope\"; expected one of plain, crawler-commons, "), "{message}");
+    }
+
+    /// A rule that did not change a URL makes no difference to its key.
+    #[test]
+    fn keys_without_a_rule_differ_only_where_it_applied() {
+        let urls = [
+            "http://www.example.org:80/A/../b/?b&a#f",
+            "HTTPS://u:p@WWW.www2.Example.ORG./%7Ea//b;jsessionid=0123456789abcdef0123456789abcdef?B=%2f&a&&c=",
+            "http://0x7f.1:8080/index.html?PHPSESSID=0123456789abcdef0123456789abcdef&x=1",
+            "ftp://h/a\\b c?q=\u{e9}",
+            "http://b\u{fc}cher.example/%C3%A9?",
+            "urn:a:b",
+            "//h",
+            "",
+        ];
+        for name in Recipe::names() {
+            let recipe = Recipe::parse(name).unwrap();
+            for url in urls {
+                let (mut draft, mut whole) = (Draft::default(), Vec::new());
+                let applied = recipe.write_key(url.as_bytes(), &mut draft, &mut whole);
+                for rule in recipe.rules().iter() {
+                    let (mut key, mut expected) = (Vec::new(), Vec::new());
+                    let without = Recipe::parse(&format!("{name},-{}", RULES[rule].name)).unwrap();
+                    let written = recipe.write_key_without(rule, url.as_bytes(), &mut draft, &mut key);
+                    assert_eq!(written, without.write_key(url.as_bytes(), &mut draft, &mut expected));
+                    assert_eq!(key, expected, "{name} {url}");
+                    let is_applied = applied.as_ref().is_ok_and(|applied| applied.iter().any(|index| index == rule));
+                    assert!(is_applied || applied.is_err() || key == whole, "{name} {url}: {}", RULES[rule].name);
+                }
+            }
+        }
     }
 
     #[test]

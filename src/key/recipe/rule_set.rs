@@ -28,6 +28,11 @@ impl RuleSet {
         RuleSet(self.0 & !(1 << index))
     }
 
+    /// Returns the set as a number, whose bit `i` represents `RULES[i]`.
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Returns the indices in [`super::RULES`], in ascending order.
     pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         let mut rest = self.0;

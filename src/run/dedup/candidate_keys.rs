@@ -28,7 +28,7 @@ impl CandidateKeys {
         let has_uri = options.keep == KeepPolicy::Best && options.key != RowKey::Rung;
         let layout = EntryLayout {
             has_ordinal: true,
-            has_kinds: false,
+            kinds_len: 0,
             has_rank: options.keep.compares_time(),
             has_rungs: options.has_evidence,
             has_canonical: options.verify,
