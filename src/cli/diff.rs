@@ -98,7 +98,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
     }
     let summary = &shown.difference.summary;
     let messages = replaced_to_text(&replaced) + &advice_to_text(summary);
-    conclude(&args.reporting, (&SourceError::of_run(summary), summary), &messages, |format| match format {
+    conclude(&args.reporting, &SourceError::of_run(summary), summary, &messages, |format| match format {
         ReportFormat::Page => shown.to_html(),
         ReportFormat::Text => text,
         ReportFormat::Json => format!("{:#}\n", shown.to_report()),

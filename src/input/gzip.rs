@@ -346,13 +346,13 @@ mod tests {
             second[at] = value;
             let (got, defect) = gunzip([member.clone(), second].concat());
             assert!(
-                got == b"x" && matches!(&defect, Some(Defect::Gzip(text)) if text.contains("header")),
+                got == b"x" && matches!(&defect, Some(Defect::Damaged("gzip", text)) if text.contains("header")),
                 "{defect:?}"
             );
         }
         for len in 1..10 {
             let (got, defect) = gunzip([&member, &member[..len]].concat());
-            assert!(got == b"x" && matches!(defect, Some(Defect::GzipTruncated)), "{len} {defect:?}");
+            assert!(got == b"x" && matches!(defect, Some(Defect::Truncated("gzip"))), "{len} {defect:?}");
         }
     }
 

@@ -102,7 +102,7 @@ fn count_exactly(
     let summary = canon(request, collect, |()| Ok(()))?;
     let mut rest = buffers.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
     let mut buffers = Vec::new();
-    let insert = |mut buffer: KeyBuffer| {
+    let insert = |mut buffer: KeyBuffer<u8>| {
         counter.insert_all(&mut buffer)?;
         Ok(buffer)
     };
