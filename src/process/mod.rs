@@ -21,7 +21,7 @@ mod visible;
 
 #[doc(hidden)]
 pub use allocator::CheckedAllocator;
-pub(crate) use allocator::try_reserve_exact;
+pub(crate) use allocator::{release_free_memory, try_reserve_exact};
 pub(crate) use background_sync::BackgroundSync;
 pub(crate) use directory_lock::DirectoryLock;
 pub(crate) use pending_file::{

@@ -14,7 +14,7 @@ mod fields;
 pub(crate) use columns::URL_COLUMN_NAMES;
 pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
 pub(crate) use comments::CsvComments;
-use fields::{CsvField, FieldReader};
+use fields::{CsvField, CsvFieldReader};
 
 use super::boundary::{Boundary, Quoting};
 use super::buffer::RecordBuffer;
@@ -133,7 +133,7 @@ impl Csv {
         if text.is_empty() {
             return;
         }
-        let mut reader = FieldReader::new(self.layout.delimiter, self.layout.quote, text, &mut self.field);
+        let mut reader = CsvFieldReader::new(self.layout.delimiter, self.layout.quote, text, &mut self.field);
         let (mut column, mut record_at) = (0, 0);
         self.fields.clear();
         while let Some(CsvField { value, ends_record }) = reader.next() {

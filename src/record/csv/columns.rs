@@ -11,7 +11,7 @@
 //! Which column holds the URL if none was chosen? The first name of [`URL_COLUMN_NAMES`] that exists; otherwise the only
 //! column besides the chosen ones; otherwise the user has to choose.
 
-use super::fields::{CsvField, FieldReader};
+use super::fields::{CsvField, CsvFieldReader};
 use bstr::ByteSlice;
 use csv::ByteRecord;
 use std::fmt;
@@ -176,7 +176,7 @@ impl CsvOptions {
             return Err(CsvColumnsError::Delimiter);
         }
         let mut buffer = Vec::new();
-        let mut reader = FieldReader::new(delimiter, quote, bytes, &mut buffer);
+        let mut reader = CsvFieldReader::new(delimiter, quote, bytes, &mut buffer);
         let mut record = ByteRecord::new();
         loop {
             let Some(CsvField { value, ends_record }) = reader.next() else { return Ok(None) };

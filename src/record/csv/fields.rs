@@ -1,4 +1,4 @@
-//! The fields of a table, one after another: [`FieldReader`]. Records may have any number of fields, of which few are used,
+//! The fields of a table, one after another: [`CsvFieldReader`]. Records may have any number of fields, of which few are used,
 //! so no record is held as a whole.
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
@@ -8,7 +8,7 @@ const FIELD_LEN: usize = 4 << 10;
 
 /// Reads the fields of the records in a text, which begins with a record.
 #[derive(Debug)]
-pub(super) struct FieldReader<'a> {
+pub(super) struct CsvFieldReader<'a> {
     reader: Box<Reader>,
     text: &'a [u8],
     /// Bytes of `text` that were read.
@@ -24,9 +24,9 @@ pub(super) struct CsvField<'a> {
     pub(super) ends_record: bool,
 }
 
-impl<'a> FieldReader<'a> {
+impl<'a> CsvFieldReader<'a> {
     /// A reader of `text`. `buffer` is only memory that is used again.
-    pub(super) fn new(delimiter: u8, quote: Option<u8>, text: &'a [u8], buffer: &'a mut Vec<u8>) -> FieldReader<'a> {
+    pub(super) fn new(delimiter: u8, quote: Option<u8>, text: &'a [u8], buffer: &'a mut Vec<u8>) -> CsvFieldReader<'a> {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(delimiter).quote(quote.unwrap_or(b'"')).quoting(quote.is_some());
         let mut reader = Box::new(builder.build());
@@ -36,7 +36,7 @@ impl<'a> FieldReader<'a> {
         if buffer.len() < FIELD_LEN {
             buffer.resize(FIELD_LEN, 0);
         }
-        FieldReader { reader, text, position: 0, buffer }
+        CsvFieldReader { reader, text, position: 0, buffer }
     }
 
     /// Number of bytes that were read; those of the next record begin there, perhaps with line ends.
@@ -72,7 +72,7 @@ mod tests {
     /// The records of a text by fields, and the position after each.
     fn records(delimiter: u8, quote: Option<u8>, text: &[u8]) -> Vec<(Vec<Vec<u8>>, usize)> {
         let mut buffer = Vec::new();
-        let mut reader = FieldReader::new(delimiter, quote, text, &mut buffer);
+        let mut reader = CsvFieldReader::new(delimiter, quote, text, &mut buffer);
         let (mut records, mut record) = (Vec::new(), Vec::new());
         while let Some(CsvField { value, ends_record }) = reader.next() {
             record.push(value.to_vec());

@@ -14,6 +14,7 @@ use crate::dedup::{
     Collisions, Decisions, EntrySpill, KeySet, KeyTable, PARTITION_BITS, PARTITIONS, PartitionResolver,
 };
 use crate::output::{Encoder, OutputError};
+use crate::process::release_free_memory;
 use crate::spill::{PendingRows, RowSpool, SpillError};
 use arrow::array::RecordBatch;
 use std::ops::Range;
@@ -75,6 +76,7 @@ fn resolve(
     let decisions = Decisions::new(rows, options.has_evidence);
     // The key set is freed for the resolution, unless its keys are collected.
     let tables: Vec<_> = keys.filter(|_| options.gather_new).into_iter().flat_map(KeySet::into_tables).collect();
+    release_free_memory();
     let share = if tables.is_empty() { 2 } else { 16 };
     let resolution = DuplicateResolution {
         options,
