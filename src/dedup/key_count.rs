@@ -7,7 +7,7 @@
 use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};
 use super::key_table::KeyTable;
-use super::partitions::for_each_partition;
+use super::parallel::for_each;
 use crate::spill::SpillError;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -142,8 +142,13 @@ impl<K: KindBits> KeyCounter<K> {
         self.spill_unknown(buffer)
     }
 
+    /// Inserts all keys of the buffers of all workers, with `threads` threads.
+    pub(crate) fn insert_rest(&self, buffers: &mut [KeyBuffer<K>], threads: usize) -> Result<(), SpillError> {
+        for_each(threads, buffers.iter_mut(), |buffer| self.insert_all(buffer))
+    }
+
     /// Inserts all keys of a buffer.
-    pub(crate) fn insert_all(&self, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
+    fn insert_all(&self, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
         (0..PARTITIONS).try_for_each(|partition| {
             self.insert(partition, buffer);
             self.spill_unknown(buffer)
@@ -187,7 +192,7 @@ impl<K: KindBits> KeyCounter<K> {
         let mut totals = vec![0; size_of::<K>() * MAX_KINDS];
         buffers.iter().for_each(|buffer| buffer.counts.add_to(&mut totals));
         let totals = Mutex::new(totals);
-        for_each_partition(threads, |partition| {
+        for_each(threads, 0..PARTITIONS, |partition| {
             let mut counts = KindCounts::new::<K>();
             count_spilled::<K>(&spill, partition, limit / threads.max(1), &mut counts)?;
             counts.add_to(&mut totals.lock().unwrap_or_else(PoisonError::into_inner));

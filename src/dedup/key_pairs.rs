@@ -13,7 +13,7 @@
 use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};
 use super::key_table::KeyTable;
-use super::partitions::for_each_partition;
+use super::parallel::for_each;
 use crate::spill::SpillError;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -152,11 +152,11 @@ impl KeyPairs {
         // Frees memory for what follows.
         drop(set);
         let limit = limit / threads.max(1);
-        for_each_partition(threads, |partition| add_distinct(&unknown, partition, limit, &sides))?;
+        for_each(threads, 0..PARTITIONS, |partition| add_distinct(&unknown, partition, limit, &sides))?;
         drop(unknown);
         let group = |side: EntrySpill| -> Result<MergedKeys, SpillError> {
             let grouping = Grouping { limit, most_groups, result: Mutex::default() };
-            for_each_partition(threads, |partition| grouping.add(&side, partition))?;
+            for_each(threads, 0..PARTITIONS, |partition| grouping.add(&side, partition))?;
             Ok(grouping.into_merged_keys())
         };
         let [first, second] = sides;

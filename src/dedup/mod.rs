@@ -26,7 +26,7 @@ mod key_count;
 mod key_pairs;
 mod key_set;
 mod key_table;
-mod partitions;
+mod parallel;
 mod resolution;
 pub mod seen;
 mod survey;

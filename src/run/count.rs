@@ -2,7 +2,6 @@
 //! have no key.
 
 use super::dedup::DedupError;
-use super::in_order::produced_in_order;
 use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{KeyBuffer, KeyCounter, PARTITIONS, key_number};
@@ -100,18 +99,10 @@ fn count_exactly(
         Ok(Some(()))
     };
     let summary = canon(request, collect, |()| Ok(()))?;
-    let mut rest = buffers.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
-    let mut buffers = Vec::new();
-    let insert = |mut buffer: KeyBuffer<u8>| {
-        counter.insert_all(&mut buffer)?;
-        Ok(buffer)
-    };
-    let append = |buffer| {
-        buffers.push(buffer);
-        Ok(())
-    };
-    produced_in_order(threads, || Ok(rest.next()), insert, append)?;
-    let counts = counter.finish(&buffers, threads, memory).map_err(|error| RunError::Output(error.into()))?;
+    let mut buffers = buffers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let inserted = counter.insert_rest(&mut buffers, threads);
+    let counts = inserted.and_then(|()| counter.finish(&buffers, threads, memory));
+    let counts = counts.map_err(|error| RunError::Output(error.into()))?;
     Ok((summary, counts[..keys.len()].to_vec()))
 }
 

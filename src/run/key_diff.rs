@@ -13,7 +13,6 @@ use crate::canon::{Policy, Rows};
 use crate::dedup::{KeyBuffer, KeyCounter, KeyPairs, LOCK_GROUPS, MergedKeys, PARTITIONS, PairBuffer, key_number};
 use crate::key::{KeyAlgorithm, RULES};
 use crate::spill::{SpillError, TextBlock, TextSpool};
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -262,7 +261,7 @@ impl RuleCount {
         limit: usize,
     ) -> Result<CountedRules, SpillError> {
         let RuleCount { recipe, side, rules, counter } = self;
-        insert_all(&counter, &mut buffers)?;
+        counter.insert_rest(&mut buffers, threads)?;
         memory::sample();
         let counts = counter.finish(&buffers, threads, limit)?;
         memory::sample();
@@ -281,14 +280,6 @@ impl CountedRules {
         };
         (0..RULES.len()).filter(|rule| self.rules >> rule & 1 == 1).map(merges).collect()
     }
-}
-
-/// Inserts what is left in the buffers of all workers.
-fn insert_all(counter: &KeyCounter<u64>, buffers: &mut [KeyBuffer<u64>]) -> Result<(), SpillError> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = buffers.iter_mut().map(|buffer| scope.spawn(|| counter.insert_all(buffer))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    })
 }
 
 /// The record of a row.

@@ -14,8 +14,8 @@ use crate::run::Budget;
 /// Flags of every command that keeps keys or sorts rows.
 #[derive(Debug, Args)]
 pub(crate) struct SpillArgs {
-    /// Limit memory to BYTES, such as 1.5G, 2GiB (powers of 1024) or 2GB (powers of 1000) [default: half of the available
-    /// memory]. Keys, pending rows and sorted rows that do not fit are
+    /// Limit memory to BYTES, such as 1.5G, 2GiB (powers of 1024) or 2GB (powers of 1000) [default: half of the memory
+    /// of the machine, or of what its control group or ulimit -v allow]. Keys, pending rows and sorted rows that do not fit are
     /// spilled to --tmp, and fewer threads run if necessary; the result is the same. The limit is on anonymous memory; mapped
     /// inputs do not count
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
