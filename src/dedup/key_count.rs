@@ -1,8 +1,8 @@
 //! Counts distinct keys of several kinds, exactly and in bounded memory: [`KeyCounter`].
 //!
 //! A key may be of several kinds at once, such as the rungs on which it is the key of some row; kinds are the bits of a
-//! number ([`KindBits`]). No key needs an answer before the end, so each worker collects keys in a [`KeyBuffer`] until they are many in
-//! relation to the table of their partition. Then the table is read into the cache once for all of them.
+//! number ([`KindBits`]). No key needs an answer before the end, so each worker collects keys in a [`KeyBuffer`] until they
+//! are many in relation to the table of their partition. Then the table is read into the cache once for all of them.
 
 use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};

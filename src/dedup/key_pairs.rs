@@ -7,8 +7,8 @@
 //!                        +--> unknown: out of memory --distinct pairs--+
 //! ```
 //!
-//! A pair is inserted into the set as one number ([`pair_number`]). Row groups are inserted in order, so that a new pair has its
-//! first row. Unknown pairs are in an order of their own; of these, the least row is found at the end.
+//! A pair is inserted into the set as one number ([`pair_number`]). Row groups are inserted in order, so that a new pair
+//! has its first row. Unknown pairs are in an order of their own; of these, the least row is found at the end.
 
 use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};

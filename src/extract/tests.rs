@@ -395,6 +395,15 @@ fn truncated_documents_are_reported() {
 }
 
 #[test]
+fn too_many_namespaces_are_an_error_with_its_place() {
+    let declarations: String = (0..200).map(|i| format!(" xmlns:n{i}='u'")).collect();
+    let document = read(format!("<r><a href='x'/><b{declarations}/></r>").as_bytes(), Markup::Xml);
+    let defect = &document.defects[0];
+    assert_eq!((document.links.len(), defect.kind), (1, DefectKind::IllFormed));
+    assert!(defect.at > 15 && defect.detail.contains("128 namespaces are declared"), "{defect:?}");
+}
+
+#[test]
 fn offsets_count_bytes_of_the_document() {
     let text = "\u{FEFF}<p>\u{1F600}é</p><a href='é'><img src=x>";
     let places = |document: &Document| document.links.iter().map(|link| link.offset).collect::<Vec<_>>();

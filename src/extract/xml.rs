@@ -7,10 +7,11 @@
 
 use std::ops::Range;
 
+use quick_xml::Error;
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event, attributes::Attribute as XmlAttribute};
-use quick_xml::name::{Namespace, ResolveResult};
+use quick_xml::name::{Namespace, NamespaceError, ResolveResult};
 use quick_xml::reader::NsReader;
 
 use super::attributes::{self, ReferenceSyntax, XHTML};
@@ -86,8 +87,16 @@ impl XmlCollector<'_, '_, '_> {
             let event = match self.reader.read_event() {
                 Ok(event) => event,
                 Err(error) => {
-                    let position = usize::try_from(self.reader.error_position()).unwrap_or(end).min(end);
-                    return Some(ParserStop { kind: DefectKind::IllFormed, position, detail: error.to_string() });
+                    // For this error, the crate has no position, and advice to programmers.
+                    let (position, detail) = match &error {
+                        Error::Namespace(NamespaceError::TooManyBindings(limit)) => {
+                            let detail = format!("more than {limit} namespaces are declared in one place");
+                            (self.reader.buffer_position(), detail)
+                        }
+                        _ => (self.reader.error_position(), error.to_string()),
+                    };
+                    let position = usize::try_from(position).unwrap_or(end).min(end);
+                    return Some(ParserStop { kind: DefectKind::IllFormed, position, detail });
                 }
             };
             match event {

@@ -209,7 +209,8 @@ mod tests {
 
     /// `PAGE` as brotli, uncompressed: a window of 16 bits, one metablock of 18 bytes, an empty last one.
     fn brotli() -> Vec<u8> {
-        // WBITS 0; ISLAST 0, MNIBBLES 00 (4), MLEN - 1 = 17 in 16 bits, ISUNCOMPRESSED 1, padding; then ISLAST 1, ISLASTEMPTY 1.
+        // WBITS 0; ISLAST 0, MNIBBLES 00 (4), MLEN - 1 = 17 in 16 bits, ISUNCOMPRESSED 1, padding; then ISLAST 1,
+        // ISLASTEMPTY 1.
         let head: u32 = 17 << 4 | 1 << 20;
         [&head.to_le_bytes()[..3], PAGE, &[3]].concat()
     }

@@ -1,5 +1,5 @@
-//! Takes events sorted by host and URL, and makes those decisions about redirects that need no other URL: [`RedirectObserver`]. The
-//! rest is left to [`super::resolution`].
+//! Takes events sorted by host and URL, and makes those decisions about redirects that need no other URL:
+//! [`RedirectObserver`]. The rest is left to [`super::resolution`].
 //!
 //! ```text
 //! events of URLs, those of a host and of a URL together
@@ -51,8 +51,8 @@ pub(super) struct RedirectRecords<S: RecordStore> {
 
 /// Decides about redirects URL by URL.
 ///
-/// Events come in an order in which those of one host, and of one URL, follow each other; of a URL, answers come first, then its
-/// redirects by target, then the redirects to it by source.
+/// Events come in an order in which those of one host, and of one URL, follow each other; of a URL, answers come first,
+/// then its redirects by target, then the redirects to it by source.
 pub(crate) struct RedirectObserver<S: RecordStore> {
     pub(super) limits: LearnLimits,
     pub(super) algorithm: KeyAlgorithm,

@@ -1,8 +1,8 @@
-//! Where learning sorts what it collected: [`RecordStore`]. The library sorts in memory ([`MemoryStore`]), jobs beyond a limit on
-//! disk.
+//! Where learning sorts what it collected: [`RecordStore`]. The library sorts in memory ([`MemoryStore`]), jobs beyond a
+//! limit on disk.
 //!
-//! A record is a byte string. Its fields are numbers of fixed length, most significant byte first, and texts that end with a zero
-//! byte, which no canonical URI contains. So records compare in the order of their fields.
+//! A record is a byte string. Its fields are numbers of fixed length, most significant byte first, and texts that end with
+//! a zero byte, which no canonical URI contains. So records compare in the order of their fields.
 
 use super::redirect::RecordPlace;
 use std::convert::Infallible;

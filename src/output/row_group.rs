@@ -169,8 +169,8 @@ fn column_settings(properties: WriterPropertiesBuilder, column: &Column) -> Writ
 }
 
 impl RowGroups {
-    /// Returns whether threads encode row groups together, slice by slice. With Snappy, the general encoder encodes texts, which
-    /// are most of the work, and it needs a whole row group.
+    /// Returns whether threads encode row groups together, slice by slice. With Snappy, the general encoder encodes texts,
+    /// which are most of the work, and it needs a whole row group.
     pub(super) fn has_slices(&self) -> bool {
         self.codecs.is_some()
     }

@@ -50,8 +50,8 @@ unsafe impl GlobalAlloc for CheckedAllocator {
     }
 }
 
-/// Gives free memory back to the system. The allocator of glibc keeps what several threads have freed, and new threads do not use
-/// it, so that a job whose phases use different threads would take the memory of both.
+/// Gives free memory back to the system. The allocator of glibc keeps what several threads have freed, and new threads do
+/// not use it, so that a job whose phases use different threads would take the memory of both.
 pub(crate) fn release_free_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the function takes no pointers and locks what it changes.

@@ -1,5 +1,5 @@
-//! CSV and TSV through the crates csv and csv-core: the URL, base and charset fields of each record, unquoted, in a text of the decoder.
-//! RFC 4180 and more: records may differ in their number of fields, and bytes need not be UTF-8.
+//! CSV and TSV through the crates csv and csv-core: the URL, base and charset fields of each record, unquoted, in a text of
+//! the decoder. RFC 4180 and more: records may differ in their number of fields, and bytes need not be UTF-8.
 //!
 //! The csv crate decides: a record ends at `LF`, `CR LF` or `CR` outside quotes; blank lines are not records; a quote
 //! opens only at the beginning of a field. Tables whose delimiter is a tab have no quotes, unless they are asked for. A

@@ -11,7 +11,8 @@ use crate::output::{Encoder, FileRows, OutputError, Part};
 /// The stage in which slices are put together.
 const JOIN_STAGE: usize = 0;
 
-/// [`canon`], with rows that `encoder` encodes. If files have `file_rows` rows, no part that `append` gets belongs to two files.
+/// [`canon`], with rows that `encoder` encodes. If files have `file_rows` rows, no part that `append` gets belongs to two
+/// files.
 ///
 /// If the format allows it, workers take slices of row groups. Slices of lines follow each other in the file. Slices of a row
 /// group of Parquet are joined by the worker with the last one. Where slices end depends on the input only.

@@ -1,7 +1,7 @@
 //! Collects what records state about redirects, answers and contents, and learns from it: [`observe`].
 //!
-//! Memory for data: half is for sorted captures and redirects until they are merged, and then for what is held for each URL of a
-//! redirect; the other half is for the sorters of what is learned from redirects.
+//! Memory for data: half is for sorted captures and redirects until they are merged, and then for what is held for each URL
+//! of a redirect; the other half is for the sorters of what is learned from redirects.
 
 use super::capture_sort::{CaptureSort, ObserveError, SortedCaptures};
 use super::content_rules::{LearnedContent, learn_content};

@@ -278,9 +278,10 @@ impl BytesMerger {
         damaged(self.heads.first().and_then(|head| head.file.as_deref()))
     }
 
-    /// Plays a match of the loser tree. Returns the winner, which is the run with the lesser record, and the loser. For each run,
-    /// the length is known that its record shares with the record that was returned last. No record is less than that one, so
-    /// the one that shares more with it is less. Only records that share the same length with it are compared, from there on.
+    /// Plays a match of the loser tree. Returns the winner, which is the run with the lesser record, and the loser. For
+    /// each run, the length is known that its record shares with the record that was returned last. No record is less than
+    /// that one, so the one that shares more with it is less. Only records that share the same length with it are compared,
+    /// from there on.
     fn play(&mut self, a: usize, b: usize) -> (usize, usize) {
         let (one, other) = (&self.heads[a], &self.heads[b]);
         if one.is_done || other.is_done {

@@ -68,9 +68,9 @@ impl GroupNoise {
         self.repeated = (self.repeated.0 + group.repeated.0, self.repeated.1 + group.repeated.1);
     }
 
-    /// Returns the share of pairs of URLs of a group whose contents differ; `None` if too few groups show it, if most URLs do not
-    /// share their contents, if more pairs differ than two variants of a page explain, if as many differ and there are more than
-    /// two variants, or if repeated captures of one URL agree much more: then the URL selects the content.
+    /// Returns the share of pairs of URLs of a group whose contents differ; `None` if too few groups show it, if most URLs
+    /// do not share their contents, if more pairs differ than two variants of a page explain, if as many differ and there
+    /// are more than two variants, or if repeated captures of one URL agree much more: then the URL selects the content.
     pub(super) fn mean_disagreement(&self) -> Option<f64> {
         const MIN_GROUPS: u64 = 5;
         const MIN_SHARED: f64 = 0.7;

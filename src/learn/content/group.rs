@@ -195,8 +195,8 @@ impl<'a> UrlGroup<'a> {
         pairs
     }
 
-    /// Adds components that no rule tells apart. If most URLs had one content, the others are noise: they are no reason to refuse
-    /// all rules of the group.
+    /// Adds components that no rule tells apart. If most URLs had one content, the others are noise: they are no reason to
+    /// refuse all rules of the group.
     fn add_unexplained<'r>(
         &self,
         told_apart: &[u64],

@@ -164,7 +164,8 @@ impl ArchiveParser {
         self.records.file = Some(ArchiveFile { name, is_compressed });
     }
 
-    /// Sets the byte at which the archive begins, and whether it is a mapped file, whose windows contain all bytes from there on.
+    /// Sets the byte at which the archive begins, and whether it is a mapped file, whose windows contain all bytes from
+    /// there on.
     pub(crate) fn begin(&mut self, at: u64, is_mapped: bool) {
         (self.at, self.is_mapped, self.follows_line_end) = (at, is_mapped, true);
     }

@@ -230,8 +230,8 @@ impl PendingWriter<'_> {
         in_order(self.pending.threads, units.len(), work, append)
     }
 
-    /// The work in the order of the spool: an output row group at a time, or less if tables of duplicates are written. A stretch
-    /// of duplicates has few kept rows and may reach over any number of spool entries, but its tables are long.
+    /// The work in the order of the spool: an output row group at a time, or less if tables of duplicates are written. A
+    /// stretch of duplicates has few kept rows and may reach over any number of spool entries, but its tables are long.
     fn units(&self, fill: RowGroupFill, has_unfinished: bool) -> Vec<PendingUnit> {
         let whole = |entries| PendingUnit { entries, begins_group: true, ends_group: true };
         let row_groups = self.row_groups(fill, has_unfinished).into_iter();
