@@ -399,6 +399,7 @@ impl Configuration {
             carry: columns.carry(),
             suffixes: self.suffixes()?,
             equivalences: None,
+            rule_variants: false,
         };
         Ok(Policy { equivalences: self.read_equivalences(&policy, columns)?, ..policy })
     }
