@@ -7,7 +7,7 @@ use std::collections::TryReserveError;
 /// The allocator of the system. If it has no memory, for example because of `ulimit -v`, the temporary files are removed
 /// and the process ends with an error message and exit status 5. Rust would abort the process and leave them.
 ///
-/// Only [`try_reserve_exact`] may fail.
+/// Only what `try_reserve_exact` requests may fail.
 #[derive(Debug)]
 pub struct CheckedAllocator;
 
