@@ -1,7 +1,8 @@
-//! The fields of a table, one after another: [`CsvFieldReader`]. Records may have any number of fields, of which few are used,
-//! so no record is held as a whole.
+//! Readers of tables in memory: records by the csv crate ([`reader`]), and fields one after another ([`CsvFieldReader`]) for
+//! texts whose records may have so many fields that none is held as a whole.
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
+use std::io::Read;
 
 /// Most bytes of a field that fit without growing the buffer.
 const FIELD_LEN: usize = 4 << 10;
@@ -62,6 +63,32 @@ impl<'a> CsvFieldReader<'a> {
             }
         }
     }
+}
+
+/// Bytes that the csv crate copies at a time; the text is in the CPU cache anyway.
+const READ_LEN: usize = 32 << 10;
+
+/// A reader of the records in `bytes`, which begin with a record. `prefix` comes from [`bom_guard`].
+pub(super) fn reader<'a>(
+    delimiter: u8,
+    quote: Option<u8>,
+    prefix: &'a [u8],
+    bytes: &'a [u8],
+) -> csv::Reader<impl Read + 'a> {
+    csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .quote(quote.unwrap_or(b'"'))
+        .quoting(quote.is_some())
+        .has_headers(false)
+        .flexible(true)
+        .buffer_capacity(READ_LEN.min(bytes.len() + 1))
+        .from_reader(prefix.chain(bytes))
+}
+
+/// The csv crate drops a byte order mark at the beginning of its input. The mark of the source is dropped before; one at
+/// the beginning of a chunk belongs to a record, and a blank line before it keeps it.
+pub(super) fn bom_guard(bytes: &[u8]) -> &'static [u8] {
+    if bytes.starts_with(b"\xEF\xBB\xBF") { b"\n" } else { b"" }
 }
 
 #[cfg(test)]
