@@ -68,9 +68,10 @@ impl KindCounts {
     }
 
     #[inline(always)]
-    fn add(&mut self, kinds: u64) {
+    fn add<K>(&mut self, kinds: u64) {
         let bytes = kinds.to_le_bytes();
-        self.0.iter_mut().zip(bytes).for_each(|(counts, byte)| counts[usize::from(byte)] += 1);
+        // The number of bytes is known to the compiler: usually one.
+        (0..size_of::<K>()).for_each(|i| self.0[i][usize::from(bytes[i])] += 1);
     }
 
     /// Adds the number of keys of each kind to `totals`.
@@ -160,7 +161,7 @@ impl<K: KindBits> KeyCounter<K> {
         *table_len = self.keys.insert_partition(partition, (keys, kinds), |key, kinds, inserted| match inserted {
             Inserted::New(known) | Inserted::Present(known) => {
                 let (kinds, before): (u64, u64) = (kinds.into(), (*known).into());
-                buffer.counts.add(kinds & !before);
+                buffer.counts.add::<K>(kinds & !before);
                 *known = K::of(kinds | before);
             }
             Inserted::Unknown => buffer.unknown.push((key, kinds)),
@@ -229,7 +230,7 @@ fn count_spilled<K: KindBits>(
         Ok(())
     })?;
     spill.clear(partition);
-    table.iter().for_each(|(_, kinds)| counts.add(kinds.into()));
+    table.iter().for_each(|(_, kinds)| counts.add::<K>(kinds.into()));
     Ok(())
 }
 
