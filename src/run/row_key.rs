@@ -34,7 +34,8 @@ impl RowKey {
                 RowKey::More(policy.more_keys.len() - 1)
             }
             ColumnId::RecipeKey(name) => {
-                RowKey::Recipe(policy.recipes.iter().position(|recipe| recipe.column == name).unwrap_or_default())
+                let place = policy.recipes.iter().position(|recipe| recipe.column == name);
+                RowKey::Recipe(place.expect("the policy has the recipe of each column"))
             }
             _ => RowKey::Protocol,
         }

@@ -96,9 +96,12 @@ fn parts_of_short_records_have_few_rows() {
     let short =
         ["\n".repeat(100_000), "http://example.org/a/long/line\n".repeat(5_000), "x\n\r\n".repeat(20_000)].concat();
     let quoted = ["url\n", &"\"\"\n\"a\nb\"\n".repeat(30_000)].concat();
-    // Long lines where a step of samples might begin.
-    let hidden = format!("http://example.org/{}\n{}", "x".repeat(4_000), "\n".repeat(60_000)).repeat(4);
-    let texts = [("short", short, 145_000), ("quoted.csv", quoted, 60_000), ("hidden", hidden, 240_004)];
+    // In the first part, lines are long wherever a sample of 1 KiB is: at the beginning of each quarter and at the end.
+    let long = |len: usize| format!("http://example.org/{}\n", "x".repeat(len - 20));
+    let dense = |len: usize| long(2 << 10) + &"\n".repeat(len - (2 << 10));
+    let hidden = [&dense(16 << 10).repeat(3), &dense(15 << 10), &long(1 << 10)[..]].concat().repeat(4);
+    let texts =
+        [("short", short, 145_000), ("quoted.csv", quoted, 60_000), ("hidden", hidden, 4 * (3 * 14_336 + 13_312 + 5))];
     for (name, text, record_count) in texts {
         let text = text.as_bytes();
         let plain = file(&directory, name, text);

@@ -222,7 +222,7 @@ fn a_source_that_panics_is_an_abandoned_ticket() {
     assert!(items.eq((0..5).map(Ok).chain([Err(Abandoned)])));
 }
 
-/// A worker that waits for space for its second item goes on when another worker has consumed the first.
+/// Consuming an item wakes a worker that waits for space for its next item.
 #[test]
 fn draining_makes_space_for_further_items_of_a_ticket() {
     let queue = ReorderQueue::new(limits(4, 1));
