@@ -11,26 +11,83 @@ use bzip2::{Decompress, Status};
 use lz4_flex::frame::FrameDecoder;
 use lzma_rust2::XzReader;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Name of bzip2 in messages.
 const BZIP2: &str = "bzip2";
 
-/// Unpacks the streams of a bzip2 file. The reader of the crate bzip2 drops the bytes that it unpacked before it found damage,
-/// so that their number would depend on the lengths of reads.
+/// Most bytes that one call of the decompressor for bzip2 unpacks.
+const BZIP2_STEP_LEN: usize = 4 << 10;
+
+/// Unpacks the streams of a bzip2 file.
+///
+/// The decompressor drops what it unpacked in a call that finds damage. So a call either takes packed bytes, up to the end of
+/// a block at most, or unpacks the next [`BZIP2_STEP_LEN`] bytes of that block. Then the bytes before damage do not depend on
+/// the lengths of reads, nor on how many packed bytes arrive at a time.
 pub(super) struct Bzip2Reader {
     input: PeekReader,
     decoder: Decompress,
+    /// The bytes of the last step. Those in `rest` were not returned yet.
+    step: Box<[u8]>,
+    rest: Range<usize>,
+    /// The decompressor may hold bytes of a block.
+    may_hold: bool,
     /// Between streams, where the file may end.
     is_between_streams: bool,
-    /// Damage that follows bytes which are returned first.
+    /// Damage that follows the bytes in `rest`.
     defect: Option<Defect>,
 }
 
 impl Bzip2Reader {
     pub(super) fn new(input: PeekReader) -> Bzip2Reader {
-        Bzip2Reader { input, decoder: Decompress::new(false), is_between_streams: true, defect: None }
+        Bzip2Reader {
+            input,
+            decoder: Decompress::new(false),
+            step: vec![0; BZIP2_STEP_LEN].into(),
+            rest: 0..0,
+            may_hold: false,
+            is_between_streams: true,
+            defect: None,
+        }
     }
+
+    /// Takes packed bytes. Returns `false` at the end of the file.
+    fn take_packed(&mut self) -> Result<bool, Defect> {
+        let packed = self.input.peek(1)?;
+        let is_ended = packed.is_empty();
+        if is_ended && self.is_between_streams {
+            return Ok(false);
+        }
+        let before = self.decoder.total_in();
+        let result = self.decoder.decompress(packed, &mut []);
+        self.input.consume((self.decoder.total_in() - before) as usize);
+        self.is_between_streams = false;
+        match result {
+            Err(error) => return Err(damaged_bzip2(&error)),
+            Ok(Status::MemNeeded) => return Err(Defect::Read(ErrorKind::OutOfMemory.into())),
+            Ok(Status::StreamEnd) => {
+                self.decoder = Decompress::new(false);
+                self.is_between_streams = true;
+            }
+            Ok(_) if is_ended => return Err(Defect::Truncated(BZIP2)),
+            Ok(_) => self.may_hold = true,
+        }
+        Ok(true)
+    }
+
+    /// Unpacks the next bytes of the block that the decompressor holds.
+    fn unpack_step(&mut self) {
+        let before = self.decoder.total_out();
+        let result = self.decoder.decompress(&[], &mut self.step);
+        self.rest = 0..(self.decoder.total_out() - before) as usize;
+        self.may_hold = self.rest.len() == self.step.len();
+        self.defect = result.err().map(|error| damaged_bzip2(&error));
+    }
+}
+
+fn damaged_bzip2(error: &bzip2::Error) -> Defect {
+    Defect::Damaged(BZIP2, error.to_string())
 }
 
 impl Unpacker for Bzip2Reader {
@@ -39,35 +96,20 @@ impl Unpacker for Bzip2Reader {
     }
 
     fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
-        while !into.is_empty() {
+        while self.rest.is_empty() && !into.is_empty() {
             if let Some(defect) = self.defect.take() {
                 return Err(defect);
             }
-            let packed = self.input.peek(1)?;
-            let is_ended = packed.is_empty();
-            if is_ended && self.is_between_streams {
+            if self.may_hold {
+                self.unpack_step();
+            } else if !self.take_packed()? {
                 break;
             }
-            let (total_in, total_out) = (self.decoder.total_in(), self.decoder.total_out());
-            let status = self.decoder.decompress(packed, into);
-            let taken = (self.decoder.total_in() - total_in) as usize;
-            let count = (self.decoder.total_out() - total_out) as usize;
-            self.input.consume(taken);
-            self.is_between_streams &= taken == 0;
-            match status {
-                Err(error) => self.defect = Some(Defect::Damaged(BZIP2, error.to_string())),
-                Ok(Status::StreamEnd) => {
-                    self.decoder = Decompress::new(false);
-                    self.is_between_streams = true;
-                }
-                Ok(_) if is_ended && count == 0 => self.defect = Some(Defect::Truncated(BZIP2)),
-                Ok(_) => (),
-            }
-            if count > 0 {
-                return Ok(count);
-            }
         }
-        Ok(0)
+        let count = into.len().min(self.rest.len());
+        into[..count].copy_from_slice(&self.step[self.rest.start..][..count]);
+        self.rest.start += count;
+        Ok(count)
     }
 }
 
@@ -193,11 +235,17 @@ impl Unpacker for DecoderAdapter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::test_data::{lines, peek_reader, read_all};
+    use crate::input::test_data::{lines, peek_reader, peek_reader_of_pieces, read_all};
     use std::io::Write;
 
     fn text() -> Vec<u8> {
         lines(4000)
+    }
+
+    /// Lines of equal bytes.
+    fn runs() -> Vec<u8> {
+        let line = |i: u8| [vec![b'a' + i % 26; 4 + usize::from(i) * 3], b"\n".to_vec()].concat();
+        (0..60).flat_map(line).collect()
     }
 
     fn lz4(bytes: &[u8]) -> Vec<u8> {
@@ -265,21 +313,29 @@ mod tests {
         }
     }
 
-    /// The bytes before damage, and the defect, do not depend on how many bytes are read at a time.
+    /// The bytes before damage, and the defect, do not depend on how many bytes are read or arrive at a time.
     #[test]
     fn a_flipped_bit_gives_the_same_bytes_and_defect_for_any_read() {
-        let cases: [(Unpack, Vec<u8>); 3] =
-            [(unpack_lz4, lz4(&text())), (unpack_bzip2, bzip2(&text())), (unpack_xz, XZ.to_vec())];
-        for (unpack, packed) in cases {
-            for at in (4..packed.len()).step_by(1 + packed.len() / 60) {
+        type New = fn(PeekReader) -> Box<dyn Unpacker>;
+        let cases: [(New, Vec<u8>); 4] = [
+            (|input| Box::new(DecoderAdapter::lz4(input)), lz4(&text())),
+            (|input| Box::new(Bzip2Reader::new(input)), bzip2(&text())),
+            // Streams that arrive at once, and runs of bytes, in which damage can show when most of a block is unpacked.
+            (|input| Box::new(Bzip2Reader::new(input)), bzip2(&runs()).repeat(5)),
+            (|input| Box::new(DecoderAdapter::xz(input)), XZ.to_vec()),
+        ];
+        for (new, packed) in cases {
+            for at in (4..packed.len()).step_by(1 + packed.len() / 150) {
                 let mut packed = packed.clone();
                 packed[at] ^= 4;
-                let outcome = |step| {
-                    let (bytes, defect) = unpack(&packed, step);
+                let outcome = |step, arriving| {
+                    let (bytes, defect) = read_all(step, &mut *new(peek_reader_of_pieces(&packed, arriving)));
                     (bytes.len(), defect.map(|defect| defect.to_string()))
                 };
-                let whole = outcome(1 << 20);
-                assert_eq!((outcome(1000), outcome(7)), (whole.clone(), whole), "{at}");
+                let whole = outcome(1 << 20, 1 << 20);
+                for (step, arriving) in [(1000, 1 << 20), (7, 1 << 20), (1 << 20, 90), (77, 1000)] {
+                    assert_eq!(outcome(step, arriving), whole, "byte {at}, {step} read, {arriving} arrive");
+                }
             }
         }
     }
