@@ -8,10 +8,10 @@
 
 use super::key_set::{PARTITION_BITS, PARTITIONS, PartitionedKeys, partition_of};
 use crate::spill::{FileRange, ScratchFile, SpillError};
+use parking_lot::Mutex;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A row that competes with the other rows of its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,10 +193,6 @@ impl EntrySpill {
         EntrySpill { layout, prefix_bits, partitions, partition_limit, file: ScratchFile::new(directory) }
     }
 
-    fn lock(&self, partition: usize) -> MutexGuard<'_, SpilledPartition> {
-        self.partitions[partition].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds an entry, made by `entry` from key and row, for each of `keys` whose row `is_pending`.
     pub(crate) fn extend<'t>(
         &self,
@@ -218,7 +214,7 @@ impl EntrySpill {
         partition: usize,
         entries: impl Iterator<Item = (PendingEntry, EntryTexts<'t>)>,
     ) -> Result<(), SpillError> {
-        let mut partition = self.lock(partition);
+        let mut partition = self.partitions[partition].lock();
         let block_len = BLOCK_LEN.min(self.partition_limit);
         for (entry, texts) in entries {
             let texts_len = self.layout.texts_len(&texts);
@@ -253,7 +249,7 @@ impl EntrySpill {
 
     /// Number of entries of a partition.
     pub(crate) fn count(&self, partition: usize) -> usize {
-        usize::try_from(self.lock(partition).count).unwrap_or(usize::MAX)
+        usize::try_from(self.partitions[partition].lock().count).unwrap_or(usize::MAX)
     }
 
     /// Bytes of memory that [`EntrySpill::sorted`] takes.
@@ -263,7 +259,7 @@ impl EntrySpill {
 
     /// Bytes of the entries of a partition.
     fn bytes_len(&self, partition: usize) -> usize {
-        let texts_len = usize::try_from(self.lock(partition).texts_len).unwrap_or(usize::MAX);
+        let texts_len = usize::try_from(self.partitions[partition].lock().texts_len).unwrap_or(usize::MAX);
         self.count(partition).saturating_mul(self.layout.entry_len()).saturating_add(texts_len)
     }
 
@@ -284,7 +280,7 @@ impl EntrySpill {
         partition: usize,
         mut each: impl FnMut(&[u8]) -> Result<(), SpillError>,
     ) -> Result<(), SpillError> {
-        let partition = self.lock(partition);
+        let partition = self.partitions[partition].lock();
         let mut block = Vec::new();
         for &range in &partition.written {
             match self.layout.has_texts() {
@@ -327,7 +323,7 @@ impl EntrySpill {
 
     /// Removes the entries of a partition.
     pub(crate) fn clear(&self, partition: usize) {
-        *self.lock(partition) = SpilledPartition::default();
+        *self.partitions[partition].lock() = SpilledPartition::default();
     }
 
     /// Splits a partition by the next bits of its keys. Returns `None`, and does nothing, if it probably has only a few

@@ -6,11 +6,11 @@
 
 use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};
-use super::key_table::KeyTable;
 use super::parallel::for_each;
+use super::spilled_table::{EntryValue, SpilledTable, for_each_table};
 use crate::spill::SpillError;
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 /// Most kinds of keys that fit into a byte.
 pub(crate) const MAX_KINDS: usize = u8::BITS as usize;
@@ -18,20 +18,30 @@ pub(crate) const MAX_KINDS: usize = u8::BITS as usize;
 /// The kinds of a key, as the bits of a number. Few kinds take less memory.
 pub(crate) trait KindBits: Copy + Default + Into<u64> + Send + Sync {
     /// The first bits of a number.
-    fn of(bits: u64) -> Self;
+    fn from_bits(bits: u64) -> Self;
 }
 
 impl KindBits for u8 {
     #[inline(always)]
-    fn of(bits: u64) -> u8 {
+    fn from_bits(bits: u64) -> u8 {
         bits as u8
     }
 }
 
 impl KindBits for u64 {
     #[inline(always)]
-    fn of(bits: u64) -> u64 {
+    fn from_bits(bits: u64) -> u64 {
         bits
+    }
+}
+
+impl<K: KindBits> EntryValue for K {
+    fn of(entry: &PendingEntry) -> K {
+        K::from_bits(entry.kinds)
+    }
+
+    fn merge(self, other: K) -> K {
+        K::from_bits(self.into() | other.into())
     }
 }
 
@@ -162,7 +172,7 @@ impl<K: KindBits> KeyCounter<K> {
             Inserted::New(known) | Inserted::Present(known) => {
                 let (kinds, before): (u64, u64) = (kinds.into(), (*known).into());
                 buffer.counts.add::<K>(kinds & !before);
-                *known = K::of(kinds | before);
+                *known = K::from_bits(kinds | before);
             }
             Inserted::Unknown => buffer.unknown.push((key, kinds)),
         });
@@ -195,43 +205,16 @@ impl<K: KindBits> KeyCounter<K> {
         let totals = Mutex::new(totals);
         for_each(threads, 0..PARTITIONS, |partition| {
             let mut counts = KindCounts::new::<K>();
-            count_spilled::<K>(&spill, partition, limit / threads.max(1), &mut counts)?;
-            counts.add_to(&mut totals.lock().unwrap_or_else(PoisonError::into_inner));
+            for_each_table(&spill, partition, limit / threads.max(1), &mut |spilled: SpilledTable<'_, K>| {
+                spilled.clear();
+                spilled.table.iter().for_each(|(_, kinds)| counts.add::<K>(kinds.into()));
+                Ok(())
+            })?;
+            counts.add_to(&mut totals.lock());
             Ok(())
         })?;
-        Ok(totals.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(totals.into_inner())
     }
-}
-
-/// Counts the keys of a partition with about `limit` bytes of memory, and removes them.
-fn count_spilled<K: KindBits>(
-    spill: &EntrySpill,
-    partition: usize,
-    limit: usize,
-    counts: &mut KindCounts,
-) -> Result<(), SpillError> {
-    // Most bytes of memory of a key in a table.
-    let table_key_len = 26 + (size_of::<K>() - 1) * 3 / 2;
-    if spill.count(partition).saturating_mul(table_key_len) > limit
-        && let Some(parts) = spill.split(partition, limit / 2)?
-    {
-        return (0..PARTITIONS).try_for_each(|partition| count_spilled::<K>(&parts, partition, limit, counts));
-    }
-    let mut table: KeyTable<K> = KeyTable::new(spill.key_prefix_bits());
-    let (mut keys, mut kinds) = (Vec::new(), Vec::new());
-    spill.visit_blocks(partition, |block| {
-        keys.clear();
-        kinds.clear();
-        spill.entries(block).for_each(|(entry, _)| {
-            keys.push(entry.key);
-            kinds.push(entry.kinds);
-        });
-        table.upsert_all(&keys, |i, known, _| *known = K::of((*known).into() | kinds[i]));
-        Ok(())
-    })?;
-    spill.clear(partition);
-    table.iter().for_each(|(_, kinds)| counts.add::<K>(kinds.into()));
-    Ok(())
 }
 
 #[cfg(test)]
@@ -263,7 +246,7 @@ mod tests {
             let counter = KeyCounter::<K>::new(limit, 2, directory.path());
             let mut buffers = [KeyBuffer::default(), KeyBuffer::default()];
             for (i, chunk) in keys.chunks(1_500).enumerate() {
-                chunk.iter().for_each(|(key, kinds)| buffers[i % 2].push(*key, K::of(*kinds)));
+                chunk.iter().for_each(|(key, kinds)| buffers[i % 2].push(*key, K::from_bits(*kinds)));
                 counter.insert_full(&mut buffers[i % 2], i % PARTITIONS).unwrap();
             }
             buffers.iter_mut().try_for_each(|buffer| counter.insert_all(buffer)).unwrap();

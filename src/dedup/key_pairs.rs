@@ -14,10 +14,11 @@ use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};
 use super::key_table::KeyTable;
 use super::parallel::for_each;
+use super::spilled_table::{EntryValue, SpilledTable, for_each_table};
 use crate::spill::SpillError;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Most rows of a group of merged keys that are listed.
 const MAX_MEMBERS: usize = 4;
@@ -152,54 +153,44 @@ impl KeyPairs {
         // Frees memory for what follows.
         drop(set);
         let limit = limit / threads.max(1);
-        for_each(threads, 0..PARTITIONS, |partition| add_distinct(&unknown, partition, limit, &sides))?;
+        for_each(threads, 0..PARTITIONS, |partition| {
+            for_each_table(&unknown, partition, limit, &mut |pairs| add_distinct(&pairs, &sides))
+        })?;
         drop(unknown);
         let group = |side: EntrySpill| -> Result<MergedKeys, SpillError> {
-            let grouping = Grouping { limit, most_groups, result: Mutex::default() };
-            for_each(threads, 0..PARTITIONS, |partition| grouping.add(&side, partition))?;
-            Ok(grouping.into_merged_keys())
+            let grouping = Grouping { most_groups, result: Mutex::default() };
+            for_each(threads, 0..PARTITIONS, |partition| {
+                for_each_table(&side, partition, limit, &mut |pairs| grouping.add(&pairs))
+            })?;
+            Ok(grouping.result.into_inner())
         };
         let [first, second] = sides;
         Ok([group(first)?, group(second)?])
     }
 }
 
-/// A table of the keys of a partition takes at most `limit` bytes of memory, if each key takes at most `key_len`.
-fn fits(spill: &EntrySpill, partition: usize, key_len: usize, limit: usize) -> bool {
-    spill.count(partition).saturating_mul(key_len) <= limit
+/// The first key of a pair, and its least row.
+#[derive(Clone, Copy, Debug, Default)]
+struct FirstRow {
+    first: u128,
+    ordinal: u64,
 }
 
-/// Adds the distinct pairs of a partition to both sides, with the least row of each, and removes them.
-fn add_distinct(
-    unknown: &EntrySpill,
-    partition: usize,
-    limit: usize,
-    sides: &[EntrySpill; 2],
-) -> Result<(), SpillError> {
-    /// First key and row of a pair.
-    type FirstRow = (u128, u64);
-    // At least 72 % of the slots of a table are taken.
-    const TABLE_PAIR_LEN: usize = (17 + size_of::<FirstRow>()) * 7 / 5;
-    if !fits(unknown, partition, TABLE_PAIR_LEN, limit)
-        && let Some(parts) = unknown.split(partition, limit / 2)?
-    {
-        return (0..PARTITIONS).try_for_each(|partition| add_distinct(&parts, partition, limit, sides));
+impl EntryValue for FirstRow {
+    fn of(entry: &PendingEntry) -> FirstRow {
+        FirstRow { first: entry.rank, ordinal: entry.ordinal }
     }
-    let mut table: KeyTable<FirstRow> = KeyTable::new(unknown.key_prefix_bits());
-    let (mut numbers, mut rows) = (Vec::new(), Vec::new());
-    unknown.visit_blocks(partition, |block| {
-        numbers.clear();
-        rows.clear();
-        unknown.entries(block).for_each(|(entry, _)| {
-            numbers.push(entry.key);
-            rows.push((entry.rank, entry.ordinal));
-        });
-        table.upsert_all(&numbers, |i, known, is_new| *known = if is_new { rows[i] } else { rows[i].min(*known) });
-        Ok(())
-    })?;
-    unknown.clear(partition);
+
+    fn merge(self, other: FirstRow) -> FirstRow {
+        FirstRow { ordinal: self.ordinal.min(other.ordinal), ..self }
+    }
+}
+
+/// Adds the distinct pairs of a table to both sides, with the least row of each, and removes them.
+fn add_distinct(pairs: &SpilledTable<'_, FirstRow>, sides: &[EntrySpill; 2]) -> Result<(), SpillError> {
+    pairs.clear();
     for (side, spill) in sides.iter().enumerate() {
-        for (number, (first, ordinal)) in table.iter() {
+        for (number, FirstRow { first, ordinal }) in pairs.table.iter() {
             let key = pair_keys(number, first)[side];
             let entry = PendingEntry { key, ordinal, ..PendingEntry::default() };
             spill.add(partition_of(key, 0), std::iter::once((entry, EntryTexts::default())))?;
@@ -210,8 +201,6 @@ fn add_distinct(
 
 /// Groups the distinct pairs of one side by their key.
 struct Grouping {
-    /// Bytes of memory of a thread.
-    limit: usize,
     most_groups: usize,
     result: Mutex<MergedKeys>,
 }
@@ -223,39 +212,25 @@ struct KeyGroup {
     pairs: u64,
 }
 
-impl Grouping {
-    fn lock(&self) -> MutexGuard<'_, MergedKeys> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner)
+impl EntryValue for KeyGroup {
+    fn of(entry: &PendingEntry) -> KeyGroup {
+        KeyGroup { first_row: entry.ordinal, pairs: 1 }
     }
 
-    /// Adds the pairs of a partition, and removes them.
-    fn add(&self, spill: &EntrySpill, partition: usize) -> Result<(), SpillError> {
-        const TABLE_GROUP_LEN: usize = (17 + size_of::<KeyGroup>()) * 7 / 5;
-        if !fits(spill, partition, TABLE_GROUP_LEN, self.limit)
-            && let Some(parts) = spill.split(partition, self.limit / 2)?
-        {
-            return (0..PARTITIONS).try_for_each(|partition| self.add(&parts, partition));
-        }
-        let mut table: KeyTable<KeyGroup> = KeyTable::new(spill.key_prefix_bits());
-        let (mut keys, mut rows) = (Vec::new(), Vec::new());
-        spill.visit_blocks(partition, |block| {
-            keys.clear();
-            rows.clear();
-            spill.entries(block).for_each(|(entry, _)| {
-                keys.push(entry.key);
-                rows.push(entry.ordinal);
-            });
-            table.upsert_all(&keys, |i, group, is_new| {
-                group.first_row = if is_new { rows[i] } else { rows[i].min(group.first_row) };
-                group.pairs += 1;
-            });
-            Ok(())
-        })?;
-        let groups = self.members(spill, partition, self.first_keys(&table))?;
-        spill.clear(partition);
+    fn merge(self, other: KeyGroup) -> KeyGroup {
+        KeyGroup { first_row: self.first_row.min(other.first_row), pairs: self.pairs + other.pairs }
+    }
+}
+
+impl Grouping {
+    /// Adds the pairs of a table, and removes them.
+    fn add(&self, pairs: &SpilledTable<'_, KeyGroup>) -> Result<(), SpillError> {
+        let SpilledTable { table, spill, partition } = pairs;
+        let groups = self.members(spill, *partition, self.first_keys(table))?;
+        pairs.clear();
         let merged = table.iter().filter(|(_, group)| group.pairs > 1);
         let (keys, merges) = merged.fold((0, 0), |(keys, merges), (_, group)| (keys + 1, merges + group.pairs - 1));
-        let mut result = self.lock();
+        let mut result = self.result.lock();
         result.distinct += table.len() as u64;
         result.keys += keys;
         result.merges += merges;
@@ -267,7 +242,7 @@ impl Grouping {
 
     /// The merged keys of a table that may be among the first ones of all partitions.
     fn first_keys(&self, table: &KeyTable<KeyGroup>) -> Vec<u128> {
-        let result = self.lock();
+        let result = self.result.lock();
         let is_full = result.groups.len() == self.most_groups;
         // Groups are sorted by their first rows, which differ.
         let end = result.groups.last().filter(|_| is_full).map_or(u64::MAX, |last| last[0]);
@@ -296,10 +271,6 @@ impl Grouping {
             Ok(())
         })?;
         Ok(members.into_values().collect())
-    }
-
-    fn into_merged_keys(self) -> MergedKeys {
-        self.result.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,8 +11,8 @@
 
 use super::key_table::KeyTable;
 use crate::key::KeyBytes;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bits of a key that choose its partition.
 pub(crate) const PARTITION_BITS: u32 = 6;
@@ -128,7 +128,7 @@ impl<V: Copy + Default> KeySet<V> {
         keys: &PartitionedKeys,
         mut each: impl FnMut(u128, u32, Inserted<'_, V>),
     ) {
-        let mut partitions = self.lock(lock_group);
+        let mut partitions = self.groups[lock_group].lock();
         for (i, partition) in partitions.iter_mut().enumerate() {
             let keys = keys.partition(lock_group * GROUP_PARTITIONS + i);
             self.insert_into(partition, keys, &mut each);
@@ -143,13 +143,9 @@ impl<V: Copy + Default> KeySet<V> {
         keys: (&[u128], &[T]),
         mut each: impl FnMut(u128, T, Inserted<'_, V>),
     ) -> usize {
-        let partition = &mut self.lock(partition / GROUP_PARTITIONS)[partition % GROUP_PARTITIONS];
+        let partition = &mut self.groups[partition / GROUP_PARTITIONS].lock()[partition % GROUP_PARTITIONS];
         self.insert_into(partition, keys, &mut each);
         partition.table.len()
-    }
-
-    fn lock(&self, group: usize) -> MutexGuard<'_, Vec<KeyPartition<V>>> {
-        self.groups[group].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn insert_into<T: Copy>(
@@ -194,7 +190,7 @@ impl<V: Copy + Default> KeySet<V> {
     /// The tables, in the order of their partitions.
     pub(crate) fn into_tables(self) -> impl Iterator<Item = KeyTable<V>> {
         let groups = self.groups.into_iter();
-        let partitions = groups.flat_map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let partitions = groups.flat_map(|group| group.into_inner());
         partitions.map(|partition| partition.table)
     }
 }

@@ -14,7 +14,8 @@
 //!
 //! - `keep`: which row of a key is kept ([`KeepPolicy`]).
 //! - `key_table`, `key_set`: the keys of the run; `key_count`: the number of distinct keys of several kinds; `key_pairs`: the
-//!   keys that stand for several other keys. `partitions` has the threads of both.
+//!   keys that stand for several other keys. `parallel` has the threads of both, and `spilled_table` the tables of keys for
+//!   which there was no memory at first.
 //! - `entries`, `resolution`: pending rows and the decisions on them.
 //! - `evidence`: tables of duplicates and groups; `survey`: statistics of duplicates.
 //! - [`seen`]: keys of earlier runs.
@@ -29,6 +30,7 @@ mod key_table;
 mod parallel;
 mod resolution;
 pub mod seen;
+mod spilled_table;
 mod survey;
 
 pub(crate) use entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};

@@ -1,8 +1,8 @@
 //! Independent work on items by several threads: [`for_each`].
 
 use crate::spill::SpillError;
+use parking_lot::Mutex;
 use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
 use std::{iter, thread};
 
 /// Calls `work` with every item, on `threads` threads. Returns the first error of a thread; the others still finish the item
@@ -13,11 +13,10 @@ pub(super) fn for_each<T: Send>(
     work: impl Fn(T) -> Result<(), SpillError> + Sync,
 ) -> Result<(), SpillError> {
     let items = Mutex::new(Some(items));
-    let lock = || items.lock().unwrap_or_else(PoisonError::into_inner);
     let work_on_some = || {
-        let worked = iter::from_fn(|| lock().as_mut()?.next()).try_for_each(&work);
+        let worked = iter::from_fn(|| items.lock().as_mut()?.next()).try_for_each(&work);
         // After an error, no thread begins another item.
-        worked.inspect_err(|_| *lock() = None)
+        worked.inspect_err(|_| *items.lock() = None)
     };
     thread::scope(|scope| {
         // Without further threads, this one does the same work.

@@ -2,8 +2,9 @@
 //! can share, and [`BlockPool`] reuses the memory of blocks.
 
 use super::mmap::MappedFile;
+use parking_lot::Mutex;
 use std::ops::{Deref, Range};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Shorter buffers are freed instead of kept.
 const MIN_KEPT_LEN: usize = 256 << 10;
@@ -24,12 +25,12 @@ impl BlockPool {
 
     /// An empty buffer, with the memory of a released one if there is one.
     pub(crate) fn take(self: &Arc<BlockPool>) -> Buffer {
-        let bytes = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let bytes = self.free.lock().pop().unwrap_or_default();
         Buffer { bytes, len: 0, pool: Arc::downgrade(self) }
     }
 
     fn release(&self, bytes: Vec<u8>) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         if free.len() < self.max_count && (MIN_KEPT_LEN..=self.max_len).contains(&bytes.len()) {
             free.push(bytes);
         }
@@ -229,9 +230,9 @@ mod tests {
         let pool = BlockPool::new(1, 1 << 20);
         pool.release(vec![0; 10]);
         pool.release(vec![0; 2 << 20]);
-        assert!(pool.free.lock().unwrap().is_empty());
+        assert!(pool.free.lock().is_empty());
         pool.release(vec![0; 1 << 19]);
         pool.release(vec![0; 1 << 19]);
-        assert_eq!(pool.free.lock().unwrap().len(), 1);
+        assert_eq!(pool.free.lock().len(), 1);
     }
 }

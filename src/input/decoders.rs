@@ -10,9 +10,10 @@ use super::zstd_frames::MAX_DICTIONARY_LEN;
 use bzip2::{Decompress, Status};
 use lz4_flex::frame::FrameDecoder;
 use lzma_rust2::XzReader;
+use parking_lot::Mutex;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Name of bzip2 in messages.
 const BZIP2: &str = "bzip2";
@@ -150,7 +151,7 @@ struct SharedInput(Arc<Mutex<AdapterInput>>);
 
 impl Read for SharedInput {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let mut input = lock(&self.0);
+        let mut input = self.0.lock();
         match input.reader.read(into) {
             Ok(count) => {
                 input.has_run_out |= count == 0 && !into.is_empty();
@@ -162,10 +163,6 @@ impl Read for SharedInput {
             }
         }
     }
-}
-
-fn lock(input: &Mutex<AdapterInput>) -> MutexGuard<'_, AdapterInput> {
-    input.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl DecoderAdapter {
@@ -197,7 +194,7 @@ impl DecoderAdapter {
 
     /// Whether another frame follows. A decoder that ran out of bytes was inside a frame, but does not report that.
     fn has_more_frames(&mut self) -> Result<bool, Defect> {
-        let mut input = lock(&self.input);
+        let mut input = self.input.lock();
         if input.has_run_out {
             return Err(Defect::Truncated(self.name));
         }
@@ -205,7 +202,7 @@ impl DecoderAdapter {
     }
 
     fn defect(&mut self, error: &io::Error) -> Defect {
-        match (lock(&self.input).failed.take(), error.kind()) {
+        match (self.input.lock().failed.take(), error.kind()) {
             (Some(defect), _) => defect,
             (None, ErrorKind::UnexpectedEof) => Defect::Truncated(self.name),
             (None, ErrorKind::OutOfMemory) => Defect::Dictionary(self.name, MAX_DICTIONARY_LEN),
@@ -216,7 +213,7 @@ impl DecoderAdapter {
 
 impl Unpacker for DecoderAdapter {
     fn consumed(&self) -> u64 {
-        lock(&self.input).reader.consumed()
+        self.input.lock().reader.consumed()
     }
 
     fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {

@@ -1,7 +1,7 @@
 //! The bytes of a ZIP archive on disk or in a store, at any position: [`ZipBytes`].
 
+use parking_lot::Mutex;
 use std::io::{self, Read};
-use std::sync::{Mutex, PoisonError};
 
 use parquet::file::reader::Length;
 use rawzip::ReaderAt;
@@ -33,7 +33,7 @@ impl ZipBytes {
 impl ReaderAt for ZipBytes {
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
         let Some(piece) = &self.piece else { return self.file.reader(at).read(into) };
-        let mut piece = piece.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut piece = piece.lock();
         let has_byte = at.checked_sub(piece.0).is_some_and(|offset| offset < piece.1.len() as u64);
         if !has_byte {
             piece.1.clear();

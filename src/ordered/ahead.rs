@@ -1,10 +1,11 @@
 //! Items made by background threads ahead of their consumer, see [`ReadAhead`].
 
 use super::queue::{Abandoned, ItemSender, QueueLimits, ReorderQueue};
+use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 /// Items in the order of their tickets, made by several background threads. Dropping it stops the threads and waits until

@@ -1,8 +1,8 @@
 //! A bounded queue that puts results of parallel work back in order, see [`ReorderQueue`].
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How much work may be ahead of the consumer.
 #[derive(Clone, Copy, Debug)]
@@ -118,23 +118,16 @@ impl<T> ReorderQueue<T> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits on `space` while the queue is not stopped and `must_wait` holds.
-    fn wait_for_space<'a>(
-        &self,
-        state: MutexGuard<'a, QueueState<T>>,
-        mut must_wait: impl FnMut(&mut QueueState<T>) -> bool,
-    ) -> MutexGuard<'a, QueueState<T>> {
-        let must_wait = |state: &mut QueueState<T>| !self.is_stopped() && must_wait(state);
-        self.space.wait_while(state, must_wait).unwrap_or_else(PoisonError::into_inner)
+    /// Waits until the queue is stopped or `has_space` holds.
+    fn wait_for_space(&self, mut has_space: impl FnMut(&mut QueueState<T>) -> bool) -> MutexGuard<'_, QueueState<T>> {
+        let mut state = self.state.lock();
+        self.space.wait_while(&mut state, |state| !self.is_stopped() && !has_space(state));
+        state
     }
 
     /// Stops the work: all waiting threads return, and nothing is consumed any more.
     pub(crate) fn stop(&self) {
-        let state = self.lock();
+        let state = self.state.lock();
         self.is_stopped.store(true, Ordering::Release);
         drop(state);
         self.space.notify_all();
@@ -157,16 +150,16 @@ impl<T> ReorderQueue<T> {
         source: &Mutex<impl FnMut(u64) -> Result<Option<J>, E>>,
     ) -> Result<Option<(ItemSender<'_, T>, J)>, E> {
         // The lock is held while this thread waits for space: without space, no other thread could take work either.
-        let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut source = source.lock();
         loop {
-            let state = self.wait_for_space(self.lock(), |state| state.slots.len() >= self.limits.window);
+            let state = self.wait_for_space(|state| state.slots.len() < self.limits.window);
             if self.is_stopped() || state.is_closed {
                 return Ok(None);
             }
             let number = state.next_number();
             drop(state);
             let work = source(number)?;
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let Some(work) = work else {
                 state.is_closed = true;
                 drop(state);
@@ -183,7 +176,7 @@ impl<T> ReorderQueue<T> {
 
     /// Closes the queue after a ticket that is abandoned: the source has failed.
     pub(super) fn fail(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = true;
         state.slots.push_back(QueueSlot { items: VecDeque::new(), status: SlotStatus::Abandoned });
         drop(state);
@@ -196,7 +189,7 @@ impl<T> ReorderQueue<T> {
     /// # Errors
     /// The next ticket was abandoned after the items that were returned so far. The items of later tickets follow.
     pub(crate) fn pop(&self) -> Option<Result<T, Abandoned>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while !self.is_stopped() {
             if let Some(item) = state.pop() {
                 state.advance();
@@ -217,14 +210,14 @@ impl<T> ReorderQueue<T> {
                 None if state.is_closed => return None,
                 None => (),
             }
-            state = self.items.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.items.wait(&mut state);
         }
         None
     }
 
     /// Drops all items of tickets before `number`, and does not issue such tickets any more.
     pub(crate) fn skip_to(&self, number: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.first < number && !state.slots.is_empty() {
             state.remove_first();
         }
@@ -240,7 +233,7 @@ impl<T> ReorderQueue<T> {
     /// # Errors
     /// An error of `consume`. No item is consumed after it; the caller must stop the work.
     pub(crate) fn drain<E>(&self, mut consume: impl FnMut(T) -> Result<(), E>) -> Result<bool, E> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_draining {
             return Ok(!self.is_stopped());
         }
@@ -257,7 +250,7 @@ impl<T> ReorderQueue<T> {
             self.space.notify_all();
             // After an error `is_draining` stays set: no other thread may consume what comes after the gap.
             consume(item)?;
-            state = self.lock();
+            state = self.state.lock();
         }
         state.is_draining = false;
         Ok(!self.is_stopped())
@@ -286,7 +279,7 @@ impl<T> ItemSender<'_, T> {
             let held = state.held.saturating_add(len);
             held <= queue.limits.bytes || number < state.first || state.is_needed(number)
         };
-        let mut state = queue.wait_for_space(queue.lock(), |state| !has_space(state));
+        let mut state = queue.wait_for_space(has_space);
         if queue.is_stopped() {
             return false;
         }
@@ -308,7 +301,7 @@ impl<T> ItemSender<'_, T> {
     }
 
     fn end(&self, status: SlotStatus) {
-        let mut state = self.queue.lock();
+        let mut state = self.queue.state.lock();
         if let Some(slot) = state.slot(self.number).filter(|slot| slot.status == SlotStatus::Open) {
             slot.status = status;
         }

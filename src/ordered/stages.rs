@@ -1,7 +1,7 @@
 //! Serial sections of parallel work, see [`Stages`].
 
+use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Serial sections that tickets pass in the order of their numbers. Different tickets may be in different stages at the
 /// same time, so what happens in a stage depends on the input only and not on the timing of threads.
@@ -58,15 +58,13 @@ impl<'a> StageTicket<'a> {
     /// instead. A ticket passes a stage at most once; if one ticket passes a stage, all tickets must.
     pub(crate) fn pass<R>(&self, stage: usize, work: impl FnOnce() -> R) -> Option<R> {
         let stage = &self.stages.stages[stage];
-        let next = stage.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let must_wait = |next: &mut u64| !self.is_stopped() && *next != self.number;
-        drop(stage.changed.wait_while(next, must_wait).unwrap_or_else(PoisonError::into_inner));
+        stage.changed.wait_while(&mut stage.next.lock(), |next| !self.is_stopped() && *next != self.number);
         if self.is_stopped() {
             return None;
         }
         // The lock is not held here: only this ticket may be in the stage, and later tickets wait without blocking it.
         let result = work();
-        *stage.next.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *stage.next.lock() += 1;
         stage.changed.notify_all();
         Some(result)
     }
@@ -92,13 +90,13 @@ mod tests {
                         }
                         let ticket = StageTicket::new(number, &stages);
                         for (stage, passed) in passed.iter().enumerate() {
-                            ticket.pass(stage, || passed.lock().unwrap().push(number)).unwrap();
+                            ticket.pass(stage, || passed.lock().push(number)).unwrap();
                         }
                     }
                 });
             }
         });
-        assert!(passed.iter().all(|passed| passed.lock().unwrap().iter().copied().eq(0..100)));
+        assert!(passed.iter().all(|passed| passed.lock().iter().copied().eq(0..100)));
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! those whose lock it can take: their processes were killed. Age and process numbers do not matter.
 
 use super::TemporaryFileGuard;
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use tempfile::TempPath;
 
@@ -193,7 +193,7 @@ pub(crate) fn file_names(directory: &Path) -> io::Result<Vec<OsString>> {
 /// This process creates its first file in the directory. A directory may have very many files, so it is listed once.
 fn is_first_use(directory: &Path) -> bool {
     static USED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    USED.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_path_buf())
+    USED.lock().insert(directory.to_path_buf())
 }
 
 /// Removes the pending files of killed processes.

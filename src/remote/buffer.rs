@@ -2,7 +2,7 @@
 //!
 //! The pages of new memory cost more time than the bytes that are copied into them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 
 use bytes::Bytes;
 
@@ -15,10 +15,6 @@ const MIN_KEPT_LEN: usize = 256 << 10;
 
 /// Buffers that are not in use. They have at most a quarter of [`read_ahead`] together.
 static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
-
-fn free() -> MutexGuard<'static, Vec<Vec<u8>>> {
-    FREE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Memory for the body of an answer.
 #[derive(Debug)]
@@ -67,7 +63,7 @@ impl Drop for AnswerBuffer {
     fn drop(&mut self) {
         let mut bytes = std::mem::take(&mut self.0);
         bytes.clear();
-        let mut free = free();
+        let mut free = FREE.lock();
         let kept: usize = free.iter().map(Vec::capacity).sum();
         if bytes.capacity() >= MIN_KEPT_LEN && kept.saturating_add(bytes.capacity()) <= read_ahead() / 4 {
             free.push(bytes);
@@ -77,7 +73,7 @@ impl Drop for AnswerBuffer {
 
 /// Takes the shortest buffer for `len` bytes that is not twice as long.
 fn take(len: usize) -> Option<Vec<u8>> {
-    let mut free = free();
+    let mut free = FREE.lock();
     let fitting =
         free.iter().enumerate().filter(|(_, bytes)| (len..=len.saturating_mul(2)).contains(&bytes.capacity()));
     let (place, _) = fitting.min_by_key(|(_, bytes)| bytes.capacity())?;
@@ -97,12 +93,12 @@ mod tests {
         let part = bytes.slice(1..3);
         drop(bytes);
         assert_eq!(&part[..], b"bc");
-        assert!(free().iter().all(|bytes| bytes.as_ptr() != place));
+        assert!(FREE.lock().iter().all(|bytes| bytes.as_ptr() != place));
         drop(part);
         // Other tests may have taken it.
         let again = AnswerBuffer::new(2 << 20).unwrap();
         assert!(again.len() == 0 && again.0.capacity() >= 2 << 20);
-        assert!(free().iter().map(Vec::capacity).sum::<usize>() <= read_ahead() / 4);
+        assert!(FREE.lock().iter().map(Vec::capacity).sum::<usize>() <= read_ahead() / 4);
         assert!(take(8 << 20).is_none_or(|bytes| bytes.capacity() >= 8 << 20));
     }
 }

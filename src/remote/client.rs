@@ -1,9 +1,10 @@
 //! The runtime on which requests run, and the stores that are open: [`RemoteClient`].
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::future::Future;
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
@@ -55,7 +56,7 @@ impl RemoteClient {
             return self.open(url, purpose);
         }
         let place = (url.scheme, url.bucket.clone(), purpose);
-        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stores = self.stores.lock();
         if let Some(store) = stores.get(&place) {
             return Ok(store.clone());
         }

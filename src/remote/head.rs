@@ -1,6 +1,6 @@
 //! The beginning of an object, which is requested before the object is opened: [`ObjectHead`].
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 
@@ -54,7 +54,7 @@ impl ObjectHead {
 
     /// Waits for the answer.
     fn answered(&self) -> MutexGuard<'_, HeadState> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         if matches!(*state, HeadState::Requested(_))
             && let HeadState::Requested(request) = std::mem::replace(&mut *state, HeadState::Nothing)
         {

@@ -1,10 +1,11 @@
 //! Blocks of an object, requested ahead of those who read them: [`ReadAheadBlocks`].
 
+use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::task::AbortHandle;
@@ -45,13 +46,9 @@ enum Slot {
 }
 
 impl Slots {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Slot>> {
-        self.by_number.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Stores a block if it is still requested.
     fn put(&self, number: u64, block: Result<Bytes, RemoteError>) {
-        if let Some(slot) = self.lock().get_mut(&number) {
+        if let Some(slot) = self.by_number.lock().get_mut(&number) {
             *slot = Slot::Arrived(block);
         }
         self.arrived.notify_all();
@@ -67,7 +64,7 @@ impl ReadAheadBlocks {
         let slots = Arc::<Slots>::default();
         let mut head = head.unwrap_or_default();
         if !head.is_empty() && head.len() as u64 == len.min(block_len) {
-            slots.lock().insert(0, Slot::Arrived(Ok(std::mem::take(&mut head))));
+            slots.by_number.lock().insert(0, Slot::Arrived(Ok(std::mem::take(&mut head))));
         }
         ReadAheadBlocks { object, len, block_len, blocks_ahead, head, slots }
     }
@@ -86,15 +83,13 @@ impl ReadAheadBlocks {
             return Ok(self.head.slice(at as usize..));
         }
         let number = at / self.block_len;
-        let mut slots = self.slots.lock();
+        let mut slots = self.slots.by_number.lock();
         loop {
             self.request(&mut slots, number)?;
             match slots.get(&number) {
                 Some(Slot::Arrived(Ok(block))) => return Ok(block.slice((at % self.block_len) as usize..)),
                 Some(Slot::Arrived(Err(error))) => return Err(error.clone()),
-                Some(Slot::Requested(_)) | None => {
-                    slots = self.slots.arrived.wait(slots).unwrap_or_else(PoisonError::into_inner);
-                }
+                Some(Slot::Requested(_)) | None => self.slots.arrived.wait(&mut slots),
             }
         }
     }
@@ -134,7 +129,7 @@ impl Slot {
 
 impl Drop for ReadAheadBlocks {
     fn drop(&mut self) {
-        std::mem::take(&mut *self.slots.lock()).into_values().for_each(Slot::abandon);
+        std::mem::take(&mut *self.slots.by_number.lock()).into_values().for_each(Slot::abandon);
     }
 }
 

@@ -1,8 +1,9 @@
 //! The HTTP clients of all stores, which count requests and bytes: [`Connector`].
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use http_body_util::BodyExt;
@@ -46,7 +47,7 @@ impl Connector {
     }
 
     fn shared_client(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         let options_text = format!("{options:?}");
         if let Some(client) = clients.get(&options_text) {
             return Ok(client.clone());

@@ -7,10 +7,11 @@
 //!
 //! An object shorter than a part is written by one request when it is complete. Nobody sees an object before that.
 
+use parking_lot::{Condvar, Mutex};
 use std::io::{self, Write};
 use std::pin::pin;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -65,16 +66,16 @@ static UPLOADS: LazyLock<Uploads> =
 
 impl Uploads {
     fn count(&self, change: impl FnOnce(&mut usize)) {
-        change(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.running.lock());
         self.ended.notify_all();
     }
 
     /// Aborts all uploads, and waits until the stores have answered.
     fn abort(&self) {
         self.cancel.send_replace(true);
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         // What is left after this time, the rules of expiry of the bucket remove.
-        drop(self.ended.wait_timeout_while(running, ABORT_TIME, |running| *running > 0));
+        self.ended.wait_while_for(&mut running, |running| *running > 0, ABORT_TIME);
     }
 }
 

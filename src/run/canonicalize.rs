@@ -14,8 +14,8 @@ use crate::batch::SourceRun;
 use crate::canon::Rows;
 use crate::input::InputError;
 use crate::ordered::StageTicket;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// The rows of one row group, and their place in the run.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ where
         if !worker.decode(input, remaining.as_ref(), || stages.is_stopped())? {
             return Ok(None);
         }
-        let number = || lock(&record_numbers).assign(worker.runs_mut());
+        let number = || record_numbers.lock().assign(worker.runs_mut());
         let Some(first_row) = stages.pass(numbering_stage, number) else { return Ok(None) };
         worker.note_faults(first_row);
         let row_count = worker.rows().len() as u64;
@@ -114,7 +114,7 @@ where
     let workers = pool.run(new_worker, next, work, append)?;
     let (cut_counts, stopped, advice) = cutter.finish();
     let totals = add_up(cut_counts, is_limit_reached(), workers);
-    let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
+    let source_records = record_numbers.into_inner().by_source;
     let errors = input_errors(stopped, &names, &source_records);
     let advice = summary::chosen_advice(&totals.counts.tally, advice, &names);
     let summary = pool.install(|| summary::summarize(totals, source_records, errors, appended))?;
@@ -164,8 +164,4 @@ impl RecordNumbers {
         }
         first_row
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

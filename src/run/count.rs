@@ -6,11 +6,11 @@ use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Sum
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{KeyBuffer, KeyCounter, PARTITIONS, key_number};
 use crate::key::{KeyAlgorithm, KeyBytes};
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// How distinct keys are counted.
 #[derive(Clone, Debug)]
@@ -91,15 +91,15 @@ fn count_exactly(
     let counter = KeyCounter::new(memory, threads, directory);
     let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer<u8>>>::default(), AtomicUsize::new(0));
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
-        let mut buffer = pop(&buffers);
+        let mut buffer = buffers.lock().pop().unwrap_or_default();
         visit_keys(rows, keys, algorithm, |key, kinds| buffer.push(key, kinds));
         let first_partition = next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed) % PARTITIONS;
         counter.insert_full(&mut buffer, first_partition)?;
-        push(&buffers, buffer);
+        buffers.lock().push(buffer);
         Ok(Some(()))
     };
     let summary = canon(request, collect, |()| Ok(()))?;
-    let mut buffers = buffers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut buffers = buffers.into_inner();
     let inserted = counter.insert_rest(&mut buffers, threads);
     let counts = inserted.and_then(|()| counter.finish(&buffers, threads, memory));
     let counts = counts.map_err(|error| RunError::Output(error.into()))?;
@@ -110,29 +110,21 @@ fn estimate(request: RunRequest<'_>, keys: &[RowKey]) -> Result<(Summary, Vec<u6
     let algorithm = request.policy.algorithm;
     let sketches = Mutex::<Vec<Vec<HyperLogLog>>>::default();
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
-        let mut own = pop(&sketches);
+        let mut own = sketches.lock().pop().unwrap_or_default();
         own.resize(keys.len(), HyperLogLog::default());
         visit_keys(rows, keys, algorithm, |key, kinds| {
             let of_key = own.iter_mut().enumerate().filter(|(kind, _)| kinds >> kind & 1 == 1);
             of_key.for_each(|(_, sketch)| sketch.insert(&key.to_be_bytes()));
         });
-        push(&sketches, own);
+        sketches.lock().push(own);
         Ok(Some(()))
     };
     let summary = canon(request, collect, |()| Ok(()))?;
     let mut totals = vec![HyperLogLog::default(); keys.len()];
-    for sketches in sketches.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    for sketches in sketches.into_inner() {
         totals.iter_mut().zip(&sketches).for_each(|(total, sketch)| total.merge(sketch));
     }
     Ok((summary, totals.iter().map(HyperLogLog::estimate).collect()))
-}
-
-fn pop<T: Default>(pool: &Mutex<Vec<T>>) -> T {
-    pool.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
-}
-
-fn push<T>(pool: &Mutex<Vec<T>>, item: T) {
-    pool.lock().unwrap_or_else(PoisonError::into_inner).push(item);
 }
 
 /// Calls `each` with the distinct keys of every row without a fault, and the bits of the places in `keys` that they have. Most

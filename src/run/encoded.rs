@@ -1,6 +1,6 @@
 //! The run whose rows are written in the order of the input: [`canon_encoded`].
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use super::canonicalize::{RowGroup, canon};
 use super::error::RunError;
@@ -36,13 +36,12 @@ pub(crate) fn canon_encoded(
         if !joins_slices {
             return slices.into_iter().map(|slice| encoder.join(vec![slice])).collect::<Result<_, _>>().map(Some);
         }
-        let add =
-            || add_slices(&mut group.lock().unwrap_or_else(PoisonError::into_inner), slices, ends_group || ends_file);
+        let add = || add_slices(&mut group.lock(), slices, ends_group || ends_file);
         let Some(groups) = ticket.pass(JOIN_STAGE, add) else { return Ok(None) };
         groups.into_iter().map(|group| encoder.join(group)).collect::<Result<Vec<_>, _>>().map(Some)
     };
     let summary = canon(request, encode, |parts| parts.into_iter().try_for_each(&mut append))?;
-    let rest = group.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let rest = group.into_inner();
     let appended = if rest.is_empty() { Ok(()) } else { encoder.join(rest).and_then(append) };
     appended.map(|()| summary).map_err(RunError::Output)
 }

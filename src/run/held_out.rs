@@ -11,8 +11,9 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::UInt64Type;
 use arrow::error::ArrowError;
 use arrow::ipc::CompressionType;
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Days that captures are counted by, from 1970.
@@ -52,7 +53,7 @@ pub(super) struct DayCounts(Mutex<(Vec<u64>, SiteCount)>);
 impl DayCounts {
     /// Adds captures.
     pub(super) fn add(&self, days: &[i32], sites: SiteCount) {
-        let (counts, known) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (counts, known) = &mut *self.0.lock();
         known.add(sites);
         counts.resize(DAYS, 0);
         for day in days {
@@ -63,12 +64,12 @@ impl DayCounts {
     }
 
     fn has_several_sites(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1 == SiteCount::Several
+        self.0.lock().1 == SiteCount::Several
     }
 
     /// Returns the first day of the last days that have at most this share of all captures; `None` if there is no such day.
     fn first_held_out(&self, share: f64) -> Option<i32> {
-        let (counts, _) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (counts, _) = &*self.0.lock();
         let limit = counts.iter().sum::<u64>() as f64 * share;
         let (mut sum, mut first) = (0, None);
         for (day, count) in counts.iter().enumerate().rev().filter(|(_, count)| **count > 0) {

@@ -3,9 +3,9 @@
 
 use super::error::RunError;
 use crate::ordered::{QueueLimits, ReorderQueue, StageTicket, Stages};
+use parking_lot::Mutex;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
 
 /// Threads that work in parallel and append results in order.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl OrderedPool {
         let stages = Stages::new(self.stage_count);
         let (source, append, failed) = (Mutex::new(move |_| next()), Mutex::new(append), Mutex::new(None));
         let fail = |error| {
-            failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            failed.lock().get_or_insert(error);
             queue.stop();
             stages.stop();
         };
@@ -71,7 +71,7 @@ impl OrderedPool {
             sender.push(result, 0);
             sender.finish();
             queue.drain(|result| {
-                let mut append = append.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut append = append.lock();
                 append(result).map_err(RunError::Output)
             })
         };
@@ -87,7 +87,7 @@ impl OrderedPool {
                 return worker;
             }
         });
-        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(workers), Err)
+        failed.into_inner().map_or(Ok(workers), Err)
     }
 }
 

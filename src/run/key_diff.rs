@@ -13,9 +13,9 @@ use crate::canon::{Policy, Rows};
 use crate::dedup::{KeyBuffer, KeyCounter, KeyPairs, LOCK_GROUPS, MergedKeys, PARTITIONS, PairBuffer, key_number};
 use crate::key::{KeyAlgorithm, RULES};
 use crate::spill::{SpillError, TextBlock, TextSpool};
+use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Which keys are compared and how.
 #[derive(Clone, Debug)]
@@ -160,7 +160,7 @@ impl<'a> KeyDiffJob<'a> {
     /// Adds the keys of a row group, and returns the texts of rows that may be examples; `None` if the run was stopped.
     fn add_rows(&self, row_group: RowGroup<'_>) -> Result<Option<Option<TextBlock>>, DedupError> {
         let RowGroup { rows, ticket, .. } = row_group;
-        let mut buffers = self.lock_buffers().pop().unwrap_or_default();
+        let mut buffers = self.buffers.lock().pop().unwrap_or_default();
         buffers.rules.resize_with(self.rules.len(), KeyBuffer::default);
         let RowGroupBuffers { pairs, paired, .. } = &mut buffers;
         self.fill(rows, paired, pairs);
@@ -175,12 +175,8 @@ impl<'a> KeyDiffJob<'a> {
         let texts = first_rows.iter().map(|&row| (first_row + u64::from(row), record_text(rows, row as usize)));
         let block = TextBlock::new(texts);
         self.count_rules(rows, &mut buffers)?;
-        self.lock_buffers().push(buffers);
+        self.buffers.lock().push(buffers);
         Ok(Some(block))
-    }
-
-    fn lock_buffers(&self) -> std::sync::MutexGuard<'_, Vec<RowGroupBuffers>> {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Finds the rows that have both keys, and their pairs.
@@ -228,7 +224,7 @@ impl<'a> KeyDiffJob<'a> {
         let KeyDiffJob { diff, pairs, rules, incomplete, buffers, .. } = self;
         let spilled = pairs.written_len() + texts.written_len();
         let mut own: Vec<Vec<KeyBuffer<u64>>> = rules.iter().map(|_| Vec::new()).collect();
-        for buffers in buffers.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        for buffers in buffers.into_inner() {
             own.iter_mut().zip(buffers.rules).for_each(|(own, buffer)| own.push(buffer));
         }
         let rules = rules.into_iter().zip(own).map(|(count, buffers)| count.finish(buffers, threads, rules_limit));

@@ -16,8 +16,9 @@ use crate::spill::SpillError;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
+use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// One `ALLOCATOR_SHARE`-th of the memory for runs is left to the allocator, which cannot reuse all gaps between blocks of
 /// different lengths. Without it, peaks were up to a tenth above the limit.
@@ -202,7 +203,7 @@ impl<'a> Sorter<'a> {
             written += sorted.part.rows();
             Ok(append(sorted)?)
         };
-        let next = || Ok(merger.lock().unwrap_or_else(PoisonError::into_inner).next_rows()?);
+        let next = || Ok(merger.lock().next_rows()?);
         produced_in_order(run.threads, next, |picked| self.encode(&picked), take)?;
         match written == rows {
             true => Ok((rows, spilled)),

@@ -22,10 +22,10 @@ pub(crate) use groups::SurveyRow;
 pub(crate) use records::RowFate;
 
 use groups::GroupSet;
+use parking_lot::Mutex;
 use records::{RecordSample, RecordSet};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// The samples of one row group.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl DuplicateSurvey {
 
     /// Adds a row group. The order does not matter.
     pub(crate) fn add(&self, row_group: RowGroupSurvey) {
-        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut samples = self.samples.lock();
         samples.0.merge(row_group.groups);
         samples.1.merge(row_group.records);
         self.group_bound.fetch_min(samples.0.bound(), Ordering::Relaxed);
@@ -122,12 +122,12 @@ impl DuplicateSurvey {
 
     /// The findings about rows whose numbers are `totals`. `rules` names the rules that give two URIs the same key.
     pub(crate) fn finish(self, totals: &SurveyTotals, rules: impl Fn(&[u8], &[u8]) -> Vec<String>) -> Findings {
-        let (groups, records) = self.samples.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (groups, records) = self.samples.into_inner();
         Findings::new(&groups, &records.into_samples(), totals, rules)
     }
 
     fn samples_mut(&mut self) -> &mut (GroupSet, RecordSet) {
-        self.samples.get_mut().unwrap_or_else(PoisonError::into_inner)
+        self.samples.get_mut()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Memory of Parquet pages, which is used again for later pages: [`PageMemory`]. The system clears new memory, which takes
 //! longer than unpacking a page into it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -44,7 +45,7 @@ impl PageMemory {
 
     /// Takes a buffer of at least `len` bytes. Returns `None` if there is not enough memory.
     fn take(&self, len: usize) -> Option<Vec<u8>> {
-        let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let mut buffer = self.0.lock().pop().unwrap_or_default();
         if buffer.len() < len {
             // Growing would copy the old bytes.
             buffer = Vec::new();
@@ -63,7 +64,7 @@ impl AsRef<[u8]> for KeptPage {
 
 impl Drop for KeptPage {
     fn drop(&mut self) {
-        let mut buffers = self.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffers = self.memory.0.lock();
         if self.buffer.len() <= MAX_KEPT_LEN && buffers.len() < MAX_KEPT_COUNT {
             buffers.push(std::mem::take(&mut self.buffer));
         }
@@ -88,12 +89,12 @@ mod tests {
         let part = first.slice(10..20);
         drop(first);
         assert_ne!(page(90, 0).unwrap().as_ptr(), at);
-        memory.0.lock().unwrap().clear();
+        memory.0.lock().clear();
         drop(part);
         let second = page(50, 8).unwrap();
         assert_eq!((second.as_ptr(), &second[..]), (at, &[8; 50][..]));
         assert!(page(usize::MAX, 0).is_err());
         drop(page(MAX_KEPT_LEN + 1, 0));
-        assert_eq!(memory.0.lock().unwrap().len(), 0);
+        assert_eq!(memory.0.lock().len(), 0);
     }
 }

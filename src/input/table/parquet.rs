@@ -8,9 +8,10 @@
 //! that could be decoded. The decoder is code of another crate and the file may hold anything, so a panic of the decoder is
 //! a defect as well.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use parquet::arrow::arrow_reader::{
@@ -162,14 +163,14 @@ impl ParquetTable {
 
     /// The texts from the first row of a unit on, if the unit before it was read last.
     fn take_place(&self, unit: ParquetUnit) -> Option<TextPages> {
-        let (group, texts) = self.place.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let (group, texts) = self.place.as_ref()?.lock().take()?;
         ((group, texts.row()) == (unit.group, unit.from)).then_some(texts)
     }
 
     /// Keeps the texts after a unit.
     fn put_place(&self, unit: ParquetUnit, texts: TextPages) {
         if let Some(place) = &self.place {
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((unit.group, texts));
+            *place.lock() = Some((unit.group, texts));
         }
     }
 

@@ -5,10 +5,11 @@
 //! groups that follow are requested at the same time, as far as memory allows. Units of a row group keep its chunks as long
 //! as they are decoded, so that nothing is requested twice if a thread is behind.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
@@ -65,7 +66,7 @@ impl FetchedChunks {
     /// Waits until the chunks have arrived.
     pub(super) fn wait(&self) -> Result<(), RemoteError> {
         let fetched = self.segments.get_or_init(|| {
-            let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let request = self.request.lock().take();
             let parts = request.map_or_else(|| Ok(Vec::new()), |request| request?.wait())?;
             Ok(parts.into_iter().map(|(at, bytes)| Segment { at, bytes }).collect())
         });
@@ -98,7 +99,7 @@ impl RemoteTable {
     /// returns where the chunks of a group are, and `None` after the last group. What reaches past the end of the file is
     /// left out.
     pub(super) fn chunks(&self, group: usize, ranges: impl Fn(usize) -> Option<Vec<Range<u64>>>) -> Arc<FetchedChunks> {
-        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = self.groups.lock();
         groups.retain(|number, _| *number >= group);
         let space = read_ahead() as u64 / 2;
         for number in group..=group + GROUPS_AHEAD {

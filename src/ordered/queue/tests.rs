@@ -54,7 +54,7 @@ fn drain_run(seed: u64, threads: u64, count: u64, trouble: Trouble) -> Vec<u64> 
     let one = |random: &mut Random| -> Result<bool, ()> {
         let Some((mut sender, number)) = queue.take(&source)? else { return Ok(false) };
         assert_eq!(sender.number(), number);
-        assert!(number < consumed.lock().unwrap().len() as u64 + window, "ticket {number} is outside the window");
+        assert!(number < consumed.lock().len() as u64 + window, "ticket {number} is outside the window");
         random.delay();
         let ticket = StageTicket::new(number, &stages);
         for (stage, next) in staged.iter().enumerate() {
@@ -77,7 +77,7 @@ fn drain_run(seed: u64, threads: u64, count: u64, trouble: Trouble) -> Vec<u64> 
             if trouble == Trouble::FailAt(number) {
                 return Err(());
             }
-            let mut consumed = consumed.lock().unwrap();
+            let mut consumed = consumed.lock();
             assert_eq!(consumed.len() as u64, number);
             consumed.push(number);
             Ok(())
@@ -107,7 +107,7 @@ fn drain_run(seed: u64, threads: u64, count: u64, trouble: Trouble) -> Vec<u64> 
             });
         }
     });
-    consumed.into_inner().unwrap()
+    consumed.into_inner()
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn held_bytes_exceed_the_limit_by_one_item_at_most() {
                         for item in 0..number % 4 {
                             random.delay();
                             assert!(sender.push((number, item), random.below(LONGEST) as usize));
-                            most.fetch_max(queue.lock().held, Ordering::Relaxed);
+                            most.fetch_max(queue.state.lock().held, Ordering::Relaxed);
                         }
                         sender.finish();
                     }
@@ -160,7 +160,7 @@ fn held_bytes_exceed_the_limit_by_one_item_at_most() {
             }
             assert_eq!(queue.pop(), None);
         });
-        assert_eq!(queue.lock().held, 0);
+        assert_eq!(queue.state.lock().held, 0);
         assert!(most.into_inner() < limit + LONGEST as usize, "limit {limit}");
     }
 }
@@ -230,7 +230,7 @@ fn draining_makes_space_for_further_items_of_a_ticket() {
     let consumed = Mutex::new(Vec::new());
     let drain = || {
         let consume = |item| {
-            consumed.lock().unwrap().push(item);
+            consumed.lock().push(item);
             Ok::<_, ()>(())
         };
         assert_eq!(queue.drain(consume), Ok(true));
@@ -244,12 +244,12 @@ fn draining_makes_space_for_further_items_of_a_ticket() {
             drain();
         });
         // The first item is in the queue, and the worker waits or will wait.
-        while queue.lock().held == 0 {
+        while queue.state.lock().held == 0 {
             thread::yield_now();
         }
         second.finish();
         drain();
         worker.join().unwrap();
     });
-    assert_eq!(*consumed.lock().unwrap(), [10, 11]);
+    assert_eq!(*consumed.lock(), [10, 11]);
 }

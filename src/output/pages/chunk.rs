@@ -1,8 +1,8 @@
 //! Columns that are written page by page, column chunks that are joined from them, and the pool of their buffers.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io::Read;
-use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};
@@ -183,7 +183,7 @@ pub(in crate::output) struct PageBuffers(Mutex<Vec<Vec<u8>>>);
 impl PageBuffers {
     /// Returns a buffer with a capacity of at least `len` bytes.
     pub(super) fn take(&self, len: usize) -> Vec<u8> {
-        let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffers = self.0.lock();
         let capacities = || buffers.iter().map(Vec::capacity).enumerate();
         let fitting = capacities().filter(|(_, capacity)| *capacity >= len).min_by_key(|(_, capacity)| *capacity);
         // A buffer that is too small grows, so that the pool never has more buffers than were in use at once.
@@ -200,7 +200,7 @@ impl PageBuffers {
         {
             // Growing would copy old content.
             pages.clear();
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(pages.into());
+            self.0.lock().push(pages.into());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Compresses pages with reusable contexts and buffers. The general encoder compresses snappy.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use bytes::Bytes;
 use parquet::basic::Compression as Codec;
@@ -41,18 +41,17 @@ impl Codecs {
         &self,
         work: impl FnOnce(&mut PageCodec) -> Result<R, ParquetError>,
     ) -> Result<R, ParquetError> {
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let codec = idle().pop();
+        let codec = self.idle.lock().pop();
         let mut codec = codec.map_or_else(|| PageCodec::new(self.compression), Ok)?;
         let made = work(&mut codec)?;
-        idle().push(codec);
+        self.idle.lock().push(codec);
         Ok(made)
     }
 
     /// Returns the number of idle codecs.
     #[cfg(test)]
     pub(super) fn idle_count(&self) -> usize {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.idle.lock().len()
     }
 }
 

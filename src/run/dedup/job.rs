@@ -18,9 +18,10 @@ use crate::output::{Encoder, OutputError, Part};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
+use parking_lot::Mutex;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 /// The stage that finds out whether rows have to wait. It follows the stages of the lock groups of the key set.
@@ -130,7 +131,7 @@ impl<'a> DedupJob<'a> {
     /// Decides about the rows of a row group as far as possible; `None` if the run was stopped.
     pub(super) fn add_rows(&self, row_group: RowGroup<'_>) -> Result<Option<DedupStep>, DedupError> {
         let RowGroup { rows, runs, ticket, .. } = row_group;
-        let mut buffers = self.take_buffers();
+        let mut buffers = self.buffers.lock().pop().unwrap_or_default();
         if self.decide(&ticket, rows, &mut buffers)?.is_none() {
             return Ok(None);
         }
@@ -143,7 +144,7 @@ impl<'a> DedupJob<'a> {
             Some(evidence) => evidence.builder.reclaim(batch, rows),
             None => self.encoder.reclaim(batch, rows),
         }
-        self.return_buffers(buffers);
+        self.buffers.lock().push(buffers);
         Ok(step)
     }
 
@@ -179,23 +180,15 @@ impl<'a> DedupJob<'a> {
         rows: &Rows,
         batch: &RecordBatch,
     ) -> Result<Option<DedupStep>, DedupError> {
-        let mut buffers = self.take_buffers();
+        let mut buffers = self.buffers.lock().pop().unwrap_or_default();
         if self.decide(ticket, rows, &mut buffers)?.is_none() {
             return Ok(None);
         }
         let batch = self.encoder.project(batch)?;
         let selected = filter(&batch, buffers.states.iter().map(|state| state.may_be_written()))?;
         let step = self.finish_rows(ticket, selected, &buffers)?;
-        self.return_buffers(buffers);
+        self.buffers.lock().push(buffers);
         Ok(step)
-    }
-
-    fn take_buffers(&self) -> RowGroupBuffers {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
-    }
-
-    fn return_buffers(&self, buffers: RowGroupBuffers) {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffers);
     }
 
     /// Finds the state of every row and spills the entries of pending rows; `None` if the run was stopped.
@@ -275,7 +268,7 @@ impl<'a> DedupJob<'a> {
         }
         self.counts.written.fetch_add(selected.num_rows() as u64, Ordering::Relaxed);
         // Pending row groups follow all others, and are combined when they are decided.
-        let combine = || self.row_groups.lock().unwrap_or_else(PoisonError::into_inner).add(selected, rows);
+        let combine = || self.row_groups.lock().add(selected, rows);
         let Some(full) = ticket.pass(ROW_GROUP_STAGE, combine) else { return Ok(None) };
         let Some(batches) = full else { return Ok(Some(DedupStep::Combined)) };
         let batch = concat_batches(self.encoder.schema(), batches).map_err(SpillError::from)?;

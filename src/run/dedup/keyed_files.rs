@@ -16,7 +16,8 @@ use crate::ordered::StageTicket;
 use crate::output::{Encoder, OutputError};
 use arrow::array::{Array, AsArray, FixedSizeBinaryArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int16Type, Schema, SchemaRef, TimeUnit, TimestampMillisecondType};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Files of rows with keys.
 #[derive(Debug)]
@@ -199,7 +200,7 @@ pub(crate) fn dedup_keyed_files(
         progress.add_read(file.row_group_len(group));
         progress.add(batch.num_rows() as u64, batch.num_rows() as u64);
         let rows = rows_of(&batch, &files.key, options.key);
-        tally.lock().unwrap_or_else(PoisonError::into_inner).add(&rows.tally);
+        tally.lock().add(&rows.tally);
         let step = job.add_batch(&Ticket { stages: *stages, first_row }, &rows, &batch)?;
         memory::sample();
         Ok(step)
@@ -210,7 +211,7 @@ pub(crate) fn dedup_keyed_files(
     let mut row_groups = row_groups.into_iter();
     let work = |(): &mut (), stages: &StageTicket<'_>, row_group| decide(stages, row_group).map_err(RunError::Output);
     pool.run(|| (), || Ok(row_groups.next()), work, take)?;
-    let summary = files.summary(tally.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let summary = files.summary(tally.into_inner());
     finish(job, &spool, ReadRun { names, threads, summary }, append)
 }
 

@@ -17,8 +17,8 @@ use crate::output::{Encoder, OutputError};
 use crate::process::release_free_memory;
 use crate::spill::{PendingRows, RowSpool, SpillError};
 use arrow::array::RecordBatch;
+use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 /// What is known of a run when all records have been read.
 pub(super) struct ReadRun {
@@ -88,12 +88,12 @@ fn resolve(
         collisions: Mutex::default(),
     };
     let new_keys = resolution.resolve(&spill, threads, !spool.is_empty())?;
-    let collisions = resolution.collisions.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let collisions = resolution.collisions.into_inner();
     if let Some(survey) = &mut survey {
         survey.settle(&decisions, resolution.store).map_err(|error| RunError::Output(error.into()))?;
     }
     drop((spill, seen, resolution.tables));
-    let unfinished = row_groups.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let unfinished = row_groups.into_inner();
     let writer =
         PendingWriter { encoder, evidence: evidence.as_ref(), pending, decisions: &decisions, counts: &counts };
     writer.write(unfinished, append)?;
@@ -154,7 +154,7 @@ impl DuplicateResolution<'_> {
         memory::sample();
         let PartitionResolver { refused, collisions, .. } = resolver;
         self.counts.add_seen(refused);
-        self.collisions.lock().unwrap_or_else(PoisonError::into_inner).merge(collisions);
+        self.collisions.lock().merge(collisions);
         if let Some(error) = failed {
             return Err(error.into());
         }
@@ -210,7 +210,7 @@ impl PendingWriter<'_> {
         let units = self.units(fill, !batches.is_empty());
         let batches = Mutex::new(batches);
         let work = |i: usize| {
-            let mut batches = batches.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut batches = batches.lock();
             let first = if i == 0 { std::mem::take(&mut *batches) } else { Vec::new() };
             drop(batches);
             self.unit(&units[i], first)
