@@ -270,10 +270,48 @@ impl OpenSource {
         if self.is_utf16 { utf16_len(text) as u64 } else { text.len() as u64 }
     }
 
-    /// Reports the bytes that were read since the last call.
+    /// Reports the bytes that were read since the last call. The row groups of a Parquet file may be in any order.
     pub(super) fn report(&mut self, progress: &Progress) {
-        let position = self.body.file_position().unwrap_or(self.offset);
+        let position = self.body.file_position().unwrap_or(self.offset).max(self.reported);
         progress.add_read(position - self.reported);
         self.reported = position;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row_reader::{RowReader, RowsRead};
+    use super::*;
+    use crate::record::archive::BatchLimits;
+    use crate::record::fields::FieldSet;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Is at a position that the test sets.
+    struct PositionReader(Arc<AtomicU64>);
+
+    impl RowReader for PositionReader {
+        fn read_rows(&mut self, _: FieldSet, _: BatchLimits) -> RowsRead {
+            unreachable!("the test reads no rows")
+        }
+
+        fn file_position(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn is_compressed(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn positions_that_go_back_are_not_reported() {
+        let (position, progress) = (Arc::new(AtomicU64::new(0)), Progress::new());
+        let body = SourceBody::Rows(Box::new(PositionReader(Arc::clone(&position))));
+        let mut source = OpenSource::new(0, "x".into(), SourceFile::None, body);
+        for (at, reported) in [(50, 50), (4, 50), (30, 50), (80, 80)] {
+            position.store(at, Ordering::Relaxed);
+            source.report(&progress);
+            assert_eq!(progress.read(), reported);
+        }
     }
 }
