@@ -336,6 +336,47 @@ fn offsets_of_faults_count_from_the_record() {
     assert_eq!(strict, "{\"fault\":\"ip-literal\",\"fault_at\":7}\n{\"fault\":\"character\",\"fault_at\":8}\n");
 }
 
+/// Escaped dots are decoded before dot segments are removed, also in references that are resolved.
+#[test]
+fn references_have_the_keys_of_their_absolute_spellings() {
+    let keys = |flags: &[&str], line: &[u8]| {
+        printed(&[&["canon", "-q", "--output-format", "csv", "--columns", "uri,key"], flags].concat(), line)
+    };
+    for (reference, absolute, uri) in [
+        ("/a/b/%2e%2e/../c", "http://h/a/b/%2E%2E/../c", "http://h/c"),
+        ("//h/a/%2e%2E/../c", "http://h/a/../../c", "http://h/c"),
+        ("a/.%2e/../c", "http://h/x/y/a/../../c", "http://h/x/c"),
+        ("%2e/../c", "http://h/x/y/./../c", "http://h/x/c"),
+        ("%2e%2e", "http://h/x/y/..", "http://h/x/"),
+        ("a%2e/../c?%2e%2e/", "http://h/x/y/c?../", "http://h/x/y/c?../"),
+    ] {
+        let resolved = keys(&["--base", "http://h/x/y/z"], reference.as_bytes());
+        assert_eq!(resolved, keys(&[], absolute.as_bytes()), "{reference}");
+        assert!(resolved.contains(&format!("\n{uri},")), "{resolved}");
+    }
+    let literal = keys(&["--base", "http://h/x/y/z", "--literal-base"], b"a/%2e%2e/../c");
+    assert!(literal.contains("\nhttp://h/x/y/a/c,"), "{literal}");
+}
+
+/// Texts of keys that differ are different texts, too.
+#[test]
+fn texts_of_keys_have_escapes_for_bytes_that_are_not_utf8() {
+    let csv = ["canon", "-q", "--output-format", "csv", "--columns", "url_surtkey"];
+    assert_eq!(printed(&csv, b"filedesc:\xff\nfiledesc:\xfe\n"), "url_surtkey\nfiledesc:%FF\nfiledesc:%FE\n");
+}
+
+#[test]
+fn explain_shows_the_spoofing_flags_of_a_row() {
+    for url in ["http://h/%d7%90a", "http://X%d8%a8/", "http://h/a%2fb", "http://www.example.com@h/"] {
+        let rows = printed(&["canon", "-q", "--output-format", "jsonl", "--columns", "spoofing_flags"], url.as_bytes());
+        let flags = &parse_json_lines(&rows)[0]["spoofing_flags"];
+        let explained: serde_json::Value = serde_json::from_str(&printed(&["explain", "--json", url], b"")).unwrap();
+        assert_eq!(&explained["spoofing_flags"], flags, "{url}");
+        let text = printed(&["explain", url], b"");
+        assert!(flags.as_array().unwrap().iter().all(|flag| text.contains(flag.as_str().unwrap())), "{text}");
+    }
+}
+
 #[test]
 fn explain_prints_steps_rungs_and_the_fault() {
     let text = printed(&["explain", "HTTP://EXAMPLE.com:80/%7eb", "http://h:8a/"], b"");

@@ -1,7 +1,6 @@
 //! Columns that rows carry from their records, as Arrow arrays.
 //!
-//! An empty text is null. Bytes that are not UTF-8 become U+FFFD: labels and digests are for people and joins, never for
-//! keys.
+//! An empty text is null. Bytes that are not UTF-8 become escapes.
 
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use arrow::array::{ArrayRef, Int16Array, Int64Array, StringBuilder, TimestampMil
 use super::column::ColumnKind;
 use super::error::BatchError;
 use crate::canon::{RowField, Rows, TextColumn};
+use crate::iri::escape_invalid_utf8;
 use crate::record::fields::{
     CarriedField, DigestField, IntegerField, LabelField, PageField, SegmentField, StatusField, TimeField, UriField,
     carried_fields,
@@ -112,7 +112,7 @@ text_fields! {
 pub(super) fn text_array(column: &TextColumn) -> ArrayRef {
     let mut array = StringBuilder::with_capacity(column.len(), column.values.len());
     for i in 0..column.len() {
-        let text = String::from_utf8_lossy(column.get(i));
+        let text = escape_invalid_utf8(column.get(i));
         array.append_option(Some(text).filter(|text| !text.is_empty()));
     }
     Arc::new(array.finish())

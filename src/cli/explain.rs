@@ -11,7 +11,8 @@ use super::single_iri::{SingleIriArgs, fault_of};
 use super::terminal::{print_json, print_lines, visible};
 use crate::iri::{
     Base, BidiProblem, BidiRules, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung,
-    SpoofingFlags, SpoofingReport, bidi_visual, check_bidi, find_scheme, find_spoofing, is_bidi, to_iri, whatwg_href,
+    SpoofingFlags, SpoofingReport, bidi_visual, check_bidi, find_scheme, find_spoofing, is_bidi, spoofing_flags,
+    to_iri, whatwg_href,
 };
 use crate::key::{KeyAlgorithm, KeyBytes};
 
@@ -55,7 +56,9 @@ struct Explanation {
     /// The scheme rung's text as an IRI.
     iri: Option<String>,
     /// What may mislead readers of the input.
-    look: SpoofingReport,
+    spoofing: SpoofingReport,
+    /// All flags of a row: those of `spoofing`, and what only the IRI shows.
+    spoofing_flags: SpoofingFlags,
     /// The href that a browser makes of the input; `None` if it rejects the input.
     browser: Option<String>,
     /// What the equivalences of a file do to the text of the scheme rung.
@@ -100,7 +103,8 @@ impl Explanation {
             rungs: Vec::new(),
             fault: None,
             iri: None,
-            look: find_spoofing(input),
+            spoofing: find_spoofing(input),
+            spoofing_flags: SpoofingFlags::NONE,
             browser: browser(input, base),
             equivalences: None,
         };
@@ -108,6 +112,8 @@ impl Explanation {
             true => explanation.normalize(base, args.parse_mode()).err(),
             false => explanation.canonicalize(args),
         };
+        let uri = explanation.rungs.last().filter(|_| explanation.fault.is_none()).map_or(&[][..], |(_, uri)| uri);
+        explanation.spoofing_flags = spoofing_flags(input, uri);
         explanation
     }
 
@@ -132,7 +138,7 @@ impl Explanation {
 
     fn normalize(&mut self, base: Option<&Base>, intake: ParseMode) -> Result<(), Fault> {
         if let Some(base) = base.filter(|_| find_scheme(&self.input).is_none()) {
-            let target = base.resolve(&self.input)?;
+            let target = base.target(&self.input)?;
             self.parts = Parts::split(&target);
             self.steps.push((Rung::Simple, Changes::RESOLVED, target.clone()));
             self.target = Some(target);
@@ -223,13 +229,19 @@ impl Explanation {
         }
         let browser = self.browser.as_deref().unwrap_or("rejected");
         text.push_str(&format!("\nbrowser (WHATWG URL Standard)\n  {browser}\n"));
-        if !self.look.findings.is_empty() {
+        if !self.spoofing_flags.is_empty() {
             text.push_str("\nspoofing flags\n");
         }
-        for found in &self.look.findings {
-            let known = SpoofingFlags::ALL.iter().find(|(flag, ..)| *flag == found.flag);
-            let (name, meaning) = known.map_or(("", ""), |&(_, name, meaning)| (name, meaning));
-            text.push_str(&format!("  {name:18} {} at byte {}: {meaning}\n", found.component, found.at));
+        for (flag, name, meaning) in
+            SpoofingFlags::ALL.iter().filter(|(flag, ..)| self.spoofing_flags.intersects(*flag))
+        {
+            let mut found = self.spoofing.findings.iter().filter(|found| found.flag == *flag).peekable();
+            if found.peek().is_none() {
+                text.push_str(&format!("  {name:18} in the IRI: {meaning}\n"));
+            }
+            for found in found {
+                text.push_str(&format!("  {name:18} {} at byte {}: {meaning}\n", found.component, found.at));
+            }
         }
     }
 
@@ -262,7 +274,7 @@ impl Explanation {
             "whatwg_href": self.browser,
             "visual": self.bidi().map(|(iri, _)| bidi_visual(iri, BidiRules::Rfc3987).into_owned()),
             "bidi": self.bidi().map(|(_, problems)| problems.iter().map(bidi_value).collect::<Vec<_>>()),
-            "spoofing_flags": self.look.flags.names().collect::<Vec<_>>(),
+            "spoofing_flags": self.spoofing_flags.names().collect::<Vec<_>>(),
             "fault": self.fault.map(fault_value),
         });
         if let Some(applied) = &self.equivalences {

@@ -12,6 +12,7 @@ use super::fault::{Component, Fault, FaultKind};
 use super::host::idn::{idn_to_ascii, idn_to_unicode};
 use super::parts::Parts;
 use super::percent;
+use super::scheme::Scheme;
 use crate::encoding::{Charset, Encoded, UnmappableMode, is_utf8};
 
 /// The form of the host in the result of a mapping.
@@ -22,7 +23,8 @@ pub enum HostMapping {
     Percent,
     /// `ToASCII` by UTS 46 (section 3.1: MAY) for hosts with non-ASCII characters; escapes if that fails.
     Ascii,
-    /// `ToUnicode` by UTS 46 (section 3.2: MAY); A-labels if that fails.
+    /// `ToUnicode` by UTS 46 (section 3.2: MAY) for hosts of DNS schemes, and without a scheme. The host stays if that fails,
+    /// or if `ToASCII` of the result would not give the same host again.
     Unicode,
 }
 
@@ -50,7 +52,7 @@ pub fn to_uri(reference: &[u8], mode: ParseMode, host: HostMapping) -> Result<St
 
 /// Applies step 2 of section 3.1 to any bytes. The result is ASCII, but not necessarily a URI reference.
 pub(super) fn to_uri_unchecked(reference: &[u8], host: HostMapping) -> String {
-    let to_ascii = |host: &[u8]| if host.is_ascii() { None } else { idn_to_ascii(host).0 };
+    let to_ascii = |_: Option<&[u8]>, host: &[u8]| if host.is_ascii() { None } else { idn_to_ascii(host).0 };
     let encoded = if host == HostMapping::Ascii && is_utf8(reference) {
         percent::percent_encode(&map_host(reference, to_ascii))
     } else {
@@ -133,7 +135,7 @@ pub fn to_iri(reference: &str, host: HostMapping) -> String {
 /// [`to_iri`] with another rule for the characters that are decoded in a component.
 pub(super) fn to_iri_by(reference: &str, host: HostMapping, is_decoded: impl Fn(char, Component) -> bool) -> String {
     let text = match host {
-        HostMapping::Unicode => map_host(reference.as_bytes(), idn_to_unicode),
+        HostMapping::Unicode => map_host(reference.as_bytes(), unicode_host),
         HostMapping::Percent | HostMapping::Ascii => reference.as_bytes().to_vec(),
     };
     let parts = Parts::split(&text);
@@ -181,11 +183,26 @@ pub(super) fn is_decoded(c: char, component: Component) -> bool {
     class::is_iri_char(c, component == Component::Query) && !class::is_any_bidi_control(c)
 }
 
-/// Replaces the host of `text` by the result of `map`, if there is one. IP literals stay.
-fn map_host(text: &[u8], map: impl Fn(&[u8]) -> Option<String>) -> Vec<u8> {
+/// The Unicode form of a host, if mapping it back gives the host.
+fn unicode_host(scheme: Option<&[u8]>, host: &[u8]) -> Option<String> {
+    if scheme.is_some_and(|scheme| !Scheme::from_name(scheme).is_network()) {
+        return None;
+    }
+    let unicode = idn_to_unicode(host)?;
+    let ascii = idn_to_ascii(host).0;
+    (ascii.is_some() && ascii == idn_to_ascii(unicode.as_bytes()).0).then_some(unicode)
+}
+
+/// Replaces the A-labels of the host by Unicode, whatever the scheme is, because an application may do so.
+pub(super) fn decode_labels(text: &[u8]) -> Vec<u8> {
+    map_host(text, |_, host| idn_to_unicode(host))
+}
+
+/// Replaces the host of `text` by the result of `map` for scheme and host, if there is one. IP literals stay.
+fn map_host(text: &[u8], map: impl Fn(Option<&[u8]>, &[u8]) -> Option<String>) -> Vec<u8> {
     let parts = Parts::split(text);
     let (Some(authority), Some(host)) = (parts.authority, parts.host(text)) else { return text.to_vec() };
-    match map(host) {
+    match map(parts.scheme(text), host) {
         Some(mapped) if !host.starts_with(b"[") => {
             [&text[..authority.host_at as usize], mapped.as_bytes(), &text[authority.host_end as usize..]].concat()
         }
@@ -197,6 +214,23 @@ fn map_host(text: &[u8], map: impl Fn(&[u8]) -> Option<String>) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::encoding::{Charset, UnmappableMode};
+
+    /// Mapping an IRI back gives the URI (section 3.2).
+    #[test]
+    fn hosts_become_unicode_if_they_can_be_mapped_back() {
+        for (uri, iri) in [
+            ("http://xn--bcher-kva/%C3%BC", "http://bücher/ü"),
+            ("//xn--bcher-kva/", "//bücher/"),
+            ("http://b%C3%BCcher/", "http://bücher/"),
+            ("ssh://xn--bcher-kva/", "ssh://xn--bcher-kva/"),
+            ("file://xn--bcher-kva/x", "file://xn--bcher-kva/x"),
+            ("https://xn--bcher-kva.xn-%0A-p1ai/", "https://xn--bcher-kva.xn-%0A-p1ai/"),
+            ("http://a%2Fb/", "http://a%2Fb/"),
+            ("http://xn--a/", "http://xn--a/"),
+        ] {
+            assert_eq!(to_iri(uri, HostMapping::Unicode), iri);
+        }
+    }
 
     #[test]
     fn only_queries_are_encoded() {

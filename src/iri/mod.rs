@@ -112,7 +112,7 @@ pub(crate) use host::idn::unicode_version;
 pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
 #[cfg(feature = "batch")]
 pub(crate) use percent::decode_escapes;
-pub(crate) use percent::escape_value;
+pub(crate) use percent::{escape_invalid_utf8, escape_value};
 
 /// Items that only the commands `explain` and `eval` show.
 #[cfg(feature = "cli")]

@@ -30,6 +30,21 @@ pub(crate) fn escape_value(text: &[u8]) -> Option<u8> {
     (high | low != 255 && high < 16 && low < 16).then_some(high << 4 | low)
 }
 
+/// The text with an escape for each byte that is not part of a UTF-8 sequence.
+pub(crate) fn escape_invalid_utf8(text: &[u8]) -> Cow<'_, str> {
+    let mut chunks = text.utf8_chunks();
+    let mut out = Vec::new();
+    for chunk in &mut chunks {
+        if chunk.invalid().is_empty() && out.is_empty() {
+            return Cow::Borrowed(chunk.valid());
+        }
+        out.extend_from_slice(chunk.valid().as_bytes());
+        crate::kernel::percent_encode(chunk.invalid(), &mut out);
+    }
+    // Every byte that is not UTF-8 has become an escape, so the conversion is lossless.
+    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+}
+
 /// Decodes every escape of `text` once; a stray `%` stays.
 pub(crate) fn decode_escapes(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'%', text) else { return Cow::Borrowed(text) };

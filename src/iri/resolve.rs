@@ -1,8 +1,9 @@
 //! Reference resolution: RFC 3986 section 5.2, which RFC 3987 section 6.5 adopts for IRIs.
 //!
-//! Characters stay as they are: nothing is encoded or decoded here, except dot segments of a base. A caller that wants
-//! `%2e%2e` of a reference to be a dot segment decodes unreserved characters first, as the normalization ladder does.
+//! Characters stay as they are: nothing is encoded or decoded here, except the dots of dot segments (`%2e%2e`). The
+//! normalization ladder decodes them before it removes dot segments, so a target must not be made by removing others first.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::check::{check_authority_lenient, check_path_noscheme};
@@ -22,6 +23,7 @@ use super::percent;
 pub struct Base {
     text: Vec<u8>,
     parts: Parts,
+    is_literal: bool,
 }
 
 impl Base {
@@ -40,6 +42,7 @@ impl Base {
             base.text.splice(from..to, guard.iter().chain(&path[..len]).copied());
             base.parts = Parts::split(&base.text);
         }
+        base.is_literal = false;
         Ok(base)
     }
 
@@ -57,7 +60,7 @@ impl Base {
             check_authority_lenient(text, authority).map_err(|fault| invalid_base(fault.at, fault.component))?;
         }
         let text = text[..parts.query_end as usize].to_vec();
-        Ok(Base { parts: Parts::split(&text), text })
+        Ok(Base { parts: Parts::split(&text), text, is_literal: true })
     }
 
     /// The text of the base, without its fragment.
@@ -65,21 +68,42 @@ impl Base {
         &self.text
     }
 
-    /// Resolves `reference` by the strict algorithm of section 5.2.2.
+    /// Resolves `reference` by the strict algorithm of section 5.2.2. Escaped dots in it stay escaped.
     ///
     /// # Errors
     /// [`FaultKind::Scheme`] if the first segment of a relative reference contains `:`.
     pub fn resolve(&self, reference: &[u8]) -> Result<Vec<u8>, Fault> {
         let mut target = Vec::new();
+        self.write(reference, false, &mut target)?;
+        Ok(target)
+    }
+
+    /// Resolves `reference` as [`Base::resolve`] does, but segments of escaped dots in it (`%2e%2e`) are dot segments, as for
+    /// browsers, unless the base is literal.
+    ///
+    /// ```
+    /// let base = irikey::iri::Base::new(b"http://a/b/c").unwrap();
+    /// assert_eq!(base.target(b"%2e%2e/d/%2e%2e/../e").unwrap(), b"http://a/e");
+    /// assert_eq!(base.resolve(b"%2e%2e/d/%2e%2e/../e").unwrap(), b"http://a/b/%2e%2e/d/e");
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Base::resolve`].
+    pub fn target(&self, reference: &[u8]) -> Result<Vec<u8>, Fault> {
+        let mut target = Vec::new();
         self.write_target(reference, &mut target)?;
         Ok(target)
     }
 
-    /// Resolves `reference` as [`Base::resolve`] does and appends the target to `out`.
+    /// Appends the [`Base::target`] of `reference` to `out`.
     ///
     /// # Errors
     /// As [`Base::resolve`]; nothing is appended in that case.
     pub(crate) fn write_target(&self, reference: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.write(reference, !self.is_literal, out)
+    }
+
+    fn write(&self, reference: &[u8], decodes_dots: bool, out: &mut Vec<u8>) -> Result<(), Fault> {
         let r = Parts::split(reference);
         if r.scheme_len.is_none() {
             check_path_noscheme(reference)?;
@@ -88,7 +112,10 @@ impl Base {
         let scheme = r.scheme(reference).or(self.parts.scheme(base)).unwrap_or_default();
         let has_own_authority = r.scheme_len.is_some() || r.authority.is_some();
         let authority = if has_own_authority { r.authority(reference) } else { self.parts.authority(base) };
-        let path = r.path(reference);
+        let mut path = Cow::Borrowed(r.path(reference));
+        if decodes_dots && memchr::memmem::find(&path, b"%2").is_some() {
+            path = Cow::Owned(decode_dot_segments(&path));
+        }
         out.extend_from_slice(scheme);
         out.push(b':');
         if let Some(authority) = authority {
@@ -98,12 +125,12 @@ impl Base {
         let path_at = out.len();
         let mut query = r.query(reference);
         if has_own_authority || path.starts_with(b"/") {
-            push_path(out, path_at, &[path], authority.is_some());
+            push_path(out, path_at, &[&path], authority.is_some());
         } else if path.is_empty() {
             out.extend_from_slice(self.parts.path(base));
             query = query.or(self.parts.query(base));
         } else {
-            push_path(out, path_at, &[self.merge_prefix(), path], authority.is_some());
+            push_path(out, path_at, &[self.merge_prefix(), &path], authority.is_some());
         }
         for (mark, part) in [(b'?', query), (b'#', r.fragment(reference))] {
             if let Some(part) = part {

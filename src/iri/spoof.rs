@@ -12,7 +12,7 @@ use super::class::is_any_bidi_control;
 use super::fault::Component;
 use super::flags::SpoofingFlags;
 use super::host::idn::idn_to_unicode;
-use super::map::{HostMapping, to_iri};
+use super::map::{HostMapping, decode_labels, to_iri};
 use super::parts::Parts;
 use super::percent::{decode_escapes, escape_value, percent_encode};
 
@@ -97,7 +97,7 @@ pub fn spoofing_flags(record: &[u8], uri: &[u8]) -> SpoofingFlags {
     if !has_hidden_characters {
         return flags;
     }
-    let iri = to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode);
+    let iri = to_iri(&String::from_utf8_lossy(&decode_labels(uri)), HostMapping::Percent);
     if find_spoofing(iri.as_bytes()).flags.intersects(SpoofingFlags::BIDI_STRUCTURE) {
         return flags | SpoofingFlags::BIDI_STRUCTURE;
     }

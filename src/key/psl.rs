@@ -104,10 +104,10 @@ impl<'a> HostParts<'a> {
 
     /// Returns the parts of `host` by `list`.
     pub fn by(host: &'a [u8], list: &SuffixList) -> HostParts<'a> {
-        if is_address(host) {
-            return HostParts { name: host, ..HostParts::default() };
-        }
         let name = host.strip_suffix(b".").unwrap_or(host);
+        if is_address(name) {
+            return HostParts { name, ..HostParts::default() };
+        }
         let mut last_parts = [None; 5];
         if !name.is_empty() {
             last_parts.iter_mut().zip(name.rsplit(|&byte| byte == b'.')).for_each(|(last, part)| *last = Some(part));
@@ -222,7 +222,9 @@ mod tests {
         assert!(p.write_reversed(&mut out));
         assert_eq!(out, b"a.b.c.d.e.f");
         assert!(!HostParts::of(b"192.0.2.1").write_reversed(&mut out));
-        assert_eq!(HostParts::of(b"192.0.2.1").last_parts, [None; 5]);
+        for address in [&b"192.0.2.1"[..], b"192.0.2.1.", b"[::1]"] {
+            assert_eq!(HostParts::of(address).last_parts, [None; 5]);
+        }
         assert_eq!(HostParts::of(b"a.b").last_parts.map(show), ["b", "a", "-", "-", "-"]);
     }
 

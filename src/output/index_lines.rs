@@ -24,6 +24,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::values::write_json_text;
+use crate::iri::escape_invalid_utf8;
 use crate::key::{Draft, Recipe};
 use crate::record::fields::CarriedField;
 
@@ -205,15 +206,7 @@ impl<'a> IndexColumns<'a> {
     fn url(&self, row: usize) -> String {
         let inputs = self.batch.column_by_name("input").and_then(|column| column.as_binary_opt::<i32>());
         let Some(input) = inputs.filter(|inputs| inputs.is_valid(row)) else { return self.uris.value(row).to_string() };
-        let mut url = String::new();
-        for chunk in input.value(row).utf8_chunks() {
-            chunk.valid().split(' ').enumerate().for_each(|(i, part)| {
-                url.push_str(if i > 0 { "%20" } else { "" });
-                url.push_str(part);
-            });
-            chunk.invalid().iter().for_each(|byte| url.push_str(&format!("%{byte:02X}")));
-        }
-        url
+        escape_invalid_utf8(input.value(row)).replace(' ', "%20")
     }
 }
 

@@ -79,7 +79,7 @@ fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Ans
     }
     let (reference, ..) = profile.prepare(input);
     let target = match request.base()? {
-        Some(base) if find_scheme(&reference).is_none() => base.resolve(&reference)?,
+        Some(base) if find_scheme(&reference).is_none() => base.target(&reference)?,
         _ => reference.into_owned(),
     };
     if rung == Rung::Simple {

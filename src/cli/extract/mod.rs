@@ -303,7 +303,7 @@ impl<'a> Extraction<'a> {
         let mut written = Ok(());
         for_each_header_link(field, value, &mut |link, anchor| {
             // A link with an anchor is one from there.
-            let anchor = anchor.and_then(|anchor| Base::new(origin.page).and_then(|base| base.resolve(&anchor)).ok());
+            let anchor = anchor.and_then(|anchor| Base::new(origin.page).and_then(|base| base.target(&anchor)).ok());
             let origin = LinkOrigin { page: anchor.as_deref().unwrap_or(origin.page), ..*origin };
             written = self.rows.append(&origin, &link, &scope);
             written.is_ok()

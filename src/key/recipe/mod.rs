@@ -48,7 +48,7 @@ use surt_shortcut::SurtShortcut;
 /// A recipe without rules that splits a URL by the generic syntax of RFC 3986 and writes it as it was.
 const PLAIN: RecipeDefinition = RecipeDefinition {
     name: "plain",
-    version: 1,
+    version: 2,
     read: draft::read_url,
     rules: "",
     write: draft::write_url,

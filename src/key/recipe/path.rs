@@ -39,6 +39,25 @@ pub(super) fn remove_segments(draft: &mut Draft) -> bool {
     replace_text(path, out)
 }
 
+/// Removes dot segments of a path that begins with `/`, as in RFC 3986 section 5.2.4.
+pub(super) fn resolve_dots(draft: &mut Draft) -> bool {
+    remove_dots_before(draft.path.len(), draft)
+}
+
+/// [`resolve_dots`] in the first `len` bytes of the path.
+pub(super) fn remove_dots_before(len: usize, draft: &mut Draft) -> bool {
+    let (path, spare) = (&mut draft.path, &mut draft.spare);
+    if !path.starts_with(b"/") || memchr::memmem::find(&path[..len], b"/.").is_none() {
+        return false;
+    }
+    spare.clear();
+    spare.extend_from_slice(&path[..len]);
+    let new_len = crate::iri::remove_dot_segments(spare);
+    spare.truncate(new_len);
+    spare.extend_from_slice(&path[len..]);
+    replace_text(path, spare)
+}
+
 /// Removes a final `/` unless it is the whole path.
 pub(super) fn drop_final_slash(draft: &mut Draft) -> bool {
     let is_removed = draft.path.len() > 1 && draft.path.ends_with(b"/");

@@ -71,7 +71,9 @@ rules! {
         "decode escapes of the path until none remains, then encode only what must be encoded, and ?";
     "path-backslashes" urlcanon::slash_path, "replace \\ by / in paths, for schemes of browsers";
     "path-root" urlcanon::root_path, "let paths begin with /, for schemes of browsers";
-    "path-dots-rfc" w3lib::resolve_dots, "remove dot segments as in RFC 3986";
+    "path-dots-rfc" path::resolve_dots, "remove dot segments as in RFC 3986";
+    "path-dots-params" w3lib::resolve_dots,
+        "remove dot segments as in RFC 3986, but before the ; of the last segment, for schemes whose paths have parameters";
     "path-slashes" urlcanon::squeeze_slashes, "replace repeated / by one, for schemes of browsers";
     "path-dots" crawler_commons::normalize_path,
         "remove dot segments, also leading ones, and empty segments of the path";

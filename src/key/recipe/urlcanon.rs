@@ -18,7 +18,7 @@ use crate::iri::Fault;
 
 pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
     name: "urlcanon-aggressive",
-    version: 2,
+    version: 3,
     read,
     rules: "fragment userinfo host-ascii-special host-dots host-ipv4-browser host-ipv6 www-once port-special \
             scheme-http path-decode-all path-backslashes path-root path-dots-rfc path-slashes path-case \

@@ -12,7 +12,8 @@ use super::definition::RecipeDefinition;
 use super::draft::{Draft, replace_text, split_at_colon, trim_to};
 use super::escapes::{escape, is_unreserved, is_uri_text, write_decoded, write_escape};
 use super::host::{parse_digits, to_ascii};
-use crate::iri::{Component, Fault, FaultKind, find_scheme};
+use super::path;
+use crate::iri::{Component, Fault, FaultKind, escape_invalid_utf8, find_scheme};
 use crate::kernel::parse_bytes;
 
 pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
@@ -20,7 +21,7 @@ pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
     version: 1,
     read,
     rules: "fragment userinfo-recode host-ascii-or-raw host-ipv6 host-case path-fill-any path-decode \
-            path-dots-rfc query-form",
+            path-dots-params query-form",
     write,
     shortcut: None,
 };
@@ -48,11 +49,7 @@ const WITH_AUTHORITY: [&[u8]; 25] = [
 /// # Errors
 /// The brackets of the authority do not contain an IPv6 address, or the port is not a number up to 65535.
 fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
-    let mut text = Vec::with_capacity(url.len());
-    for chunk in trim_to(url, |byte| *byte > b' ').utf8_chunks() {
-        text.extend_from_slice(chunk.valid().as_bytes());
-        chunk.invalid().iter().for_each(|&byte| write_escape(byte, &mut text));
-    }
+    let mut text = escape_invalid_utf8(trim_to(url, |byte| *byte > b' ')).into_owned().into_bytes();
     text.retain(|byte| !matches!(byte, b'\t' | b'\n' | b'\r'));
     if let Some(len) = find_scheme(&text) {
         draft.scheme.extend(text.drain(..=len).take(len).map(|byte| byte.to_ascii_lowercase()));
@@ -190,19 +187,10 @@ pub(super) fn fill_any_path(draft: &mut Draft) -> bool {
     is_empty
 }
 
-/// Removes dot segments before the parameters, as in RFC 3986 section 5.2.4.
+/// Removes dot segments before the parameters.
 pub(super) fn resolve_dots(draft: &mut Draft) -> bool {
     let params_at = params_at(draft);
-    let (path, spare) = (&mut draft.path, &mut draft.spare);
-    if !path.starts_with(b"/") || memchr::memmem::find(&path[..params_at], b"/.").is_none() {
-        return false;
-    }
-    spare.clear();
-    spare.extend_from_slice(&path[..params_at]);
-    let len = crate::iri::remove_dot_segments(spare);
-    spare.truncate(len);
-    spare.extend_from_slice(&path[params_at..]);
-    replace_text(path, spare)
+    path::remove_dots_before(params_at, draft)
 }
 
 /// Decodes the names and values of the query, sorts them, and encodes them like forms: each with `=`, spaces as `+`.

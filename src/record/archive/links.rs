@@ -295,7 +295,7 @@ fn base(html: &[u8], page_url: &[u8]) -> Vec<u8> {
     if find_scheme(&own).is_some() {
         return own;
     }
-    Base::new(page_url).and_then(|page| page.resolve(&own)).unwrap_or(page_url.to_vec())
+    Base::new(page_url).and_then(|page| page.target(&own)).unwrap_or(page_url.to_vec())
 }
 
 /// Replaces `LF`, which strings of JSON can contain, by a space, as in every format of lines.
