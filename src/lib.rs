@@ -31,13 +31,21 @@
 //! | 3 | `extract` `learn` | references in HTML and XML documents; equivalences learned from redirects and contents |
 //! | 2 | `key` `record` | hashes, recipes and public suffixes; decoders of every crawl format |
 //! | 1 | `iri` | RFC 3987: grammar, comparison ladder, resolution, mapping, bidi, profiles |
-//! | 0 | `encoding` `kernel` `ordered` `process` | charsets; byte loops, positions and SIMD; ordered work of several threads; signals, temporary files, exit status |
+//! | 0 | `encoding` `kernel` `ordered` `process` | charsets; byte loops, positions and SIMD; ordered work of several threads; signals, temporary files, exit code |
 //!
 //! # Features
 //!
-//! The core needs no feature. `batch` adds Arrow batches (`ffi` with the C data interface of Arrow), `pipeline` files and
-//! threads, `extract` HTML and XML, `whatwg` the browser's parser for comparison, and `cli` (the default) the command with
-//! all of these except `ffi`.
+//! The core needs no feature.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `cli` (default) | the command, with all features below except `ffi` and `remote` |
+//! | `batch` | Arrow record batches |
+//! | `ffi` | the C data interface of Arrow |
+//! | `pipeline` | files and threads |
+//! | `remote` | objects in S3, Google Cloud Storage and Azure, and files on HTTP servers |
+//! | `extract` | references in HTML and XML documents |
+//! | `whatwg` | the parser of the URL Standard, as browsers have it |
 
 // Without the feature `cli`, parts of what the modules offer each other are unused.
 #![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]

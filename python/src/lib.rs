@@ -61,7 +61,7 @@ mod _irikey {
         super::intake::TEXT_LIMIT.swap(bytes, std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Runs the command with these arguments and returns its exit status.
+    /// Runs the command with these arguments and returns its exit code.
     #[pyfunction]
     fn _main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
         py.detach(|| irikey::cli::main_with(arguments))

@@ -199,7 +199,7 @@ thread_local! {
 
 /// Runs a function; keeps the message if it fails, also by a panic.
 fn catch<T>(function: impl FnOnce() -> PyResult<T>) -> Option<T> {
-    let panicked = |_| Err(PyRuntimeError::new_err("irikey panicked; this is a defect of irikey"));
+    let panicked = |_| Err(PyRuntimeError::new_err("irikey panicked; this is a bug in irikey"));
     catch_unwind(AssertUnwindSafe(function)).unwrap_or_else(panicked).map_err(keep_message).ok()
 }
 

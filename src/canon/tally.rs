@@ -27,7 +27,7 @@ pub struct Tally {
     pub(crate) recipes: Vec<RecipeTally>,
     /// Rows whose protocol key is that of another member of their class.
     pub by_class: u64,
-    /// Rows whose protocol key comes from a rewrite rule of their host.
+    /// Rows whose protocol key comes from a pattern of their host.
     pub by_pattern: u64,
     /// Rows whose protocol key comes from a rule about content.
     pub(crate) by_rule: u64,

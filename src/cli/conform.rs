@@ -22,7 +22,7 @@ Examples:
 /// Run conformance cases and count how many pass
 ///
 /// A case is a question for `irikey eval` and the expected answer; data/cases/README.md in the sources describes the
-/// format. The exit status is 1 if a case fails, and 4 if a line is not a case or a file cannot be read. Cases of
+/// format. The exit code is 1 if a case fails, and 4 if a line is not a case or a file cannot be read. Cases of
 /// unsupported operations are counted separately.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -1,4 +1,4 @@
-//! Why a command failed, and the exit status that follows from it.
+//! Why a command failed, and the exit code that follows from it.
 
 use std::fmt::Display;
 use std::io;
@@ -32,7 +32,7 @@ pub(crate) enum CommandError {
     /// A file other than inputs and outputs cannot be used: a spill file, a manifest, a store of seen keys, a report.
     #[error("{0}")]
     SideFile(String),
-    /// A defect of this program.
+    /// A bug in this program.
     #[error("internal error: {0}; please report it")]
     Internal(String),
 }
@@ -53,7 +53,7 @@ impl CommandError {
         CommandError::Input(format!("{}: cannot read: {}", path.display(), plain_error(error)))
     }
 
-    /// Prints the error of `irikey COMMAND` and returns its exit status. A closed pipe is a success: its reader has read
+    /// Prints the error of `irikey COMMAND` and returns its exit code. A closed pipe is a success: its reader has read
     /// enough.
     pub(crate) fn report(&self, command: &str) -> u8 {
         match self {

@@ -11,10 +11,10 @@ use super::error::CommandError;
 use super::terminal::print;
 use crate::process::exit;
 
-/// The exit statuses, for the end of a help text.
+/// The exit codes, for the end of a help text.
 pub(crate) fn exit_statuses() -> String {
     let lines: Vec<_> = exit::ALL.iter().map(|(status, meaning)| format!("  {status}  {}", wrapped(meaning))).collect();
-    format!("Exit status:\n{}", lines.join("\n"))
+    format!("Exit codes:\n{}", lines.join("\n"))
 }
 
 /// Text in lines of at most 95 characters, all but the first of which are indented by 5 spaces. The help is at most 100
@@ -83,7 +83,7 @@ pub(crate) fn with_short_help(command: Command) -> Command {
     LONG_COMMANDS.iter().fold(command, |command, name| command.mut_subcommand(*name, shorten))
 }
 
-/// Examples and exit statuses, for the end of a long help text.
+/// Examples and exit codes, for the end of a long help text.
 pub(crate) fn long_examples(examples: &str) -> String {
     format!("{examples}\n\n{}", exit_statuses())
 }

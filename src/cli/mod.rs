@@ -1,4 +1,4 @@
-//! The `irikey` command: flags in; progress, summary, report and an exit status out.
+//! The `irikey` command: flags in; progress, summary, report and an exit code out.
 //!
 //! ```text
 //! args        groups of flags -> options of the library
@@ -99,7 +99,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(main_with(std::env::args_os()))
 }
 
-/// Runs the command that `arguments` name, the name of the program first, and returns its exit status.
+/// Runs the command that `arguments` name, the name of the program first, and returns its exit code.
 #[doc(hidden)]
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     process::remove_temporary_files_on_signals();

@@ -22,7 +22,7 @@ pub(crate) struct SingleIriArgs {
     /// Resolve relative references against this absolute IRI
     #[arg(long, value_name = "URI")]
     base: Option<String>,
-    /// Reject whatever RFC 3987 section 2.2 or 4.1 rejects, instead of repairing and flagging it
+    /// Reject what RFC 3987 does not allow, instead of percent-encoding and flagging it
     #[arg(long)]
     strict: bool,
     /// Specification whose syntax and repairs apply: rfc3987, duerst-00, duerst-01, masinter-07, weber-00 or whatwg
@@ -85,7 +85,7 @@ Examples:
   irikey compare http://example.org:80/%7Euser HTTP://EXAMPLE.org/~user
   irikey compare http://example.org/a http://example.org/b || echo different";
 
-/// Name the lowest rung on which two IRIs are equivalent; exit status 1 if there is none
+/// Name the lowest rung on which two IRIs are equivalent; exit code 1 if there is none
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompareArgs {

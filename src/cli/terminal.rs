@@ -33,7 +33,7 @@ pub(crate) fn print_json(text: &str) -> u8 {
     print(&escaped)
 }
 
-/// Prints text on standard output as it is and returns the exit status. A closed pipe is a success: its reader has read enough.
+/// Prints text on standard output as it is and returns the exit code. A closed pipe is a success: its reader has read enough.
 pub(crate) fn print(text: &str) -> u8 {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

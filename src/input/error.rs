@@ -97,12 +97,10 @@ pub enum Defect {
     #[error("cannot open: {}; {}", plain(.0), advice(.0))]
     Open(io::Error),
     /// A pipe, socket or device that was found in a directory.
-    #[error(
-        "not a regular file, so that it was not read as a part of its directory; name it as an input, or remove it"
-    )]
+    #[error("not a regular file, and therefore not read with its directory; name it as an input, or remove it")]
     Special,
     /// A read failed.
-    #[error("cannot read on: {}; {}", plain(.0), read_advice(.0))]
+    #[error("cannot read further: {}; {}", plain(.0), read_advice(.0))]
     Read(io::Error),
     /// Bytes after the last gzip member that are neither a member nor zeros.
     #[error("the bytes after the last gzip member are not gzip data; they were not read")]
@@ -111,7 +109,7 @@ pub enum Defect {
     #[error("the {0} data ends early: the file was cut short; fetch it again ({0} -t checks it)")]
     Truncated(&'static str),
     /// What follows in a JSON document is not what its format has there.
-    #[error("the JSON document has something else here than its format; what follows was not read; check it with jq")]
+    #[error("the JSON document does not have its format from here on; the rest was not read; check it with jq")]
     JsonBroken,
     /// A JSON document ends early.
     #[error("the JSON document ends early: it was cut short; fetch it again")]

@@ -4,7 +4,8 @@
 //! of flate2 drop their last buffer on an error.
 //!
 //! A member of moderate length is unpacked at once, if its length is known because it is whole in the buffer. All others,
-//! and those with a defect, are streamed. Which way a member takes depends on its bytes and those that follow alone.
+//! and those with a defect, are streamed. Which of the two it is depends only on
+//! the bytes of the member and those that follow.
 
 use super::deflate::{InflatedLen, WholeInflater, crc32};
 use super::detect::{Packing, packing};

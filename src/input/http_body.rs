@@ -35,7 +35,7 @@ pub(crate) enum BodyDefect {
     #[error("the head of its record is longer than {0} bytes, and was not read")]
     LongHead(u64),
     /// Data of this coding is damaged or ends early.
-    #[error("the {0} data of the body is damaged or ends early; what is before was read")]
+    #[error("the {0} data of the body is damaged or ends early; the bytes before that point were read")]
     Damaged(&'static str),
     /// A coding that is not known.
     #[error("the body has the coding {0:?}, which is not supported")]

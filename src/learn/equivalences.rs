@@ -20,7 +20,7 @@ pub enum EquivalencesConflict {
     Pattern(String, String),
 }
 
-/// Classes of URLs and patterns of hosts.
+/// Classes of URLs, patterns of hosts and rules about content: what `irikey learn` writes.
 ///
 /// ```
 /// use irikey::key::KeyAlgorithm;

@@ -1,17 +1,19 @@
-//! Learns from observed redirects which URLs identify one resource (RFC 3987 section 5.3.4), and computes keys of the
-//! rung `protocol` from what was learned.
+//! Learns from observed redirects and contents which URLs identify one resource (RFC 3987 section 5.3.4), and computes keys
+//! of the rung `protocol` from what was learned.
 //!
 //! ```text
 //! redirects and answers --Observations, or sorted by a job--> RedirectObserver: a RedirectVerdict per redirect
-//!     --finish--> classes, the URLs that redirects lead to one URL, and patterns of hosts --> Learned
+//!     --finish--> classes of URLs whose redirects end at one URL, and patterns of hosts --> Learned
+//! contents of captures --content--> rules about content
 //!
-//! Learned --(file)--> Equivalences: key of a URL --class, otherwise patterns--> key of its representative
+//! Learned, rules --(file)--> Equivalences: key of a URL --class, otherwise rules and patterns--> key of its representative
 //! ```
 //!
-//! A class contains URLs that accepted redirects connect; its representative is the URL where they end. A pattern is a
-//! rewrite rule that one host applies to all of its URLs (`http` to `https`, `www.` added or removed, a slash at the end
-//! of the path), with the number of URLs that confirm and contradict it. URLs that no redirect and no pattern connects
-//! stay apart. Results do not depend on the order of the observations.
+//! A class contains URLs that accepted redirects connect; its representative is the URL where they end. A pattern
+//! ([`RewriteRule`]) is what one host does to all of its URLs (`http` to `https`, `www.` added or removed, a slash at the end
+//! of the path), with the number of URLs that confirm and contradict it. A rule about content says which part of the URLs of a
+//! host makes no difference. URLs that none of these connects stay apart. Results do not depend on the order of the
+//! observations.
 //!
 //! The module reads and writes no files.
 

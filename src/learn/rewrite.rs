@@ -1,4 +1,4 @@
-//! Rules by which a host rewrites all of its URLs, and the spelling of a URL that a rule results in.
+//! Patterns: rules by which a host rewrites all of its URLs, and the spelling of a URL to which a rule leads.
 
 use super::spelling::{PathEnding, SlashChange, Spelling, SpellingChange, without_www};
 
@@ -24,7 +24,7 @@ pub struct OriginRule {
     pub www: WwwChange,
 }
 
-/// A rule of a host.
+/// A rule of a host for all of its URLs; files and documentation call it a *pattern*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RewriteRule {
     /// Changes scheme or host.

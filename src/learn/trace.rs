@@ -1,4 +1,4 @@
-//! Tells which class, rules and patterns lead from a URL to its key: [`Equivalences::trace`].
+//! Reports which class, rules and patterns lead from a URL to its key: [`Equivalences::trace`].
 
 use super::content::{ContentRuleSet, RuleBuffers, UrlParts};
 use super::equivalences::Equivalences;

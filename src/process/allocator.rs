@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::TryReserveError;
 
 /// The allocator of the system. If it has no memory, for example because of `ulimit -v`, the temporary files are removed
-/// and the process ends with an error message and exit status 5. Rust would abort the process and leave them.
+/// and the process ends with an error message and exit code 5. Rust would abort the process and leave them.
 ///
 /// Only what `try_reserve_exact` requests may fail.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Exit statuses of the `irikey` command. `--help` and the documentation list them from [`ALL`].
+//! Exit codes of the `irikey` command. `--help` and the documentation list them from [`ALL`].
 
 /// Success.
 pub(crate) const SUCCESS: u8 = 0;
@@ -20,7 +20,7 @@ pub(crate) const COLLISION: u8 = 7;
 /// Another job has locked the output directory or the store of seen keys.
 pub(crate) const BUSY: u8 = 8;
 
-/// Every status with its meaning.
+/// Every code with its meaning.
 pub(crate) const ALL: [(u8, &str); 9] = [
     (SUCCESS, "success; also when the reader of standard output closes it early"),
     (DIFFERENT, "compare: not equivalent on any rung; conform: a case failed; check-sorted: out of order"),
@@ -28,8 +28,8 @@ pub(crate) const ALL: [(u8, &str); 9] = [
     (FAULTS, "records have faults and --fail-on-fault was given; the output is complete"),
     (
         INPUT,
-        "inputs do not exist or cannot be opened, and nothing was done; or an input could not be read completely, and rows of \
-         everything that was readable are written (no file if there are none)",
+        "inputs do not exist or cannot be opened, and nothing was done; or an input could not be read completely, and the rows \
+         that could be read are written (no file if there are none)",
     ),
     (OUTPUT, "the output could not be written, or the system had no memory left; no partial file is left behind"),
     (INTERNAL, "internal error: counts that do not add up, or a panic"),

@@ -1,10 +1,10 @@
-//! State of the process as a whole: exit statuses, temporary files that must not outlive it, files that get their name when
+//! State of the process as a whole: exit codees, temporary files that must not outlive it, files that get their name when
 //! they are on disk, reads and writes at positions, locks of directories, a thread that syncs a file in the background, and
 //! text for its terminal.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal
-//!                                                    --unlink--> SIGBUS in a mapped input: then exit status 4
+//!                                                    --unlink--> SIGBUS in a mapped input: then exit code 4
 //! ```
 //!
 //! Every file that must survive a crash is a `PendingFile`: written under a temporary name, synced, renamed, and its

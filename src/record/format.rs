@@ -144,7 +144,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
          Everything else is lines",
     ),
     ("tsv", "Tab-separated values"),
-    ("warc", "WARC and ARC, one row per record; --record-types says of which types"),
+    ("warc", "WARC and ARC, one row per record; --record-types chooses the types"),
     ("wat", "WAT, one row per link, resolved against its page"),
     ("har", "HAR (HTTP Archive), one row per entry"),
 ];

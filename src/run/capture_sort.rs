@@ -33,7 +33,7 @@ const EMPTY_DIGESTS: [&str; 5] = [
 pub(crate) enum ObserveError {
     /// What is held in memory for each URL of a redirect exceeds the limit.
     #[error(
-        "{urls} different URLs that redirect or are targets of redirects need more than half of the memory for data, {limit} bytes"
+        "{urls} different URLs that redirect or are targets of redirects need more than {limit} bytes, half of the memory for data"
     )]
     TooLarge {
         /// The limit in bytes.

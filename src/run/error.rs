@@ -27,10 +27,10 @@ pub enum RunError<E> {
          use a smaller --row-group-size or a shorter base"
     )]
     TooMuchText(usize),
-    /// A worker panicked, which is a defect of this program.
-    #[error("a worker failed: {0}; this is a defect of irikey, please report it with the input")]
+    /// A worker panicked, which is a bug in this program.
+    #[error("a worker failed: {0}; this is a bug in irikey; please report it with the input")]
     Panicked(String),
-    /// The numbers of records read, rows made and rows appended differ, which is a defect of this program.
+    /// The numbers of records read, rows made and rows appended differ, which is a bug in this program.
     #[error(
         "the counts do not balance: {records} records decoded, {rows} rows made, {appended} rows appended; \
          this is a defect of irikey, do not use the output"

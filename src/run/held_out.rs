@@ -1,7 +1,7 @@
-//! Captures that rules about content are not learned from, but tried on: [`HoldOut`], [`HeldOutCaptures`].
+//! Captures on which rules about content are tried instead of being learned from them: [`HoldOut`], [`HeldOutCaptures`].
 //!
-//! A share of sites is held out whole, unless there is only one: only rules for all hosts hold there. Of the others, the latest
-//! captures are held out; if all captures are of one day, a share of the URLs.
+//! A share of the sites is held out as a whole, unless there is only one site; only rules for all hosts apply to them. Of the
+//! other sites, the latest captures are held out; if all captures are of one day, a share of the URLs.
 
 use crate::learn::Equivalences;
 use crate::learn::content::{HostCaptures, RuleScores, ScopedRule, site_of};

@@ -1,4 +1,4 @@
-//! Jobs over sources: canonicalize, deduplicate, sort, count and observe. This module connects all lower modules and owns
+//! Jobs over sources: canonicalize, deduplicate, sort, count, compare keys and learn. This module connects all lower modules and owns
 //! the threads and the memory budget of a job.
 //!
 //! ```text
@@ -11,8 +11,8 @@
 //! A **row group** is the unit of output order: the whole records that begin in one range of `row_group_len` bytes of the
 //! concatenated sources. So rows and parts depend on the sources, the format and `row_group_len` only, and not on the
 //! number of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
-//! appending, which bounds memory. Row groups of Parquet are made of slices, of which workers take one at a time, so that it is
-//! two slices per thread and one row group (`encoded`).
+//! appending, which bounds memory. Workers take the row groups of Parquet slice by slice; then at most two slices per thread and
+//! one row group are between cutting and appending (`encoded`).
 
 mod archive;
 mod body;

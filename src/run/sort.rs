@@ -80,8 +80,10 @@ pub enum SortError {
     /// A temporary file cannot be used.
     #[error(transparent)]
     Spill(#[from] SpillError),
-    /// Rows were lost: a defect of irikey.
-    #[error("{rows} rows were sorted, but {written} were written; this is a defect of irikey: do not use the output")]
+    /// Rows were lost: a bug in irikey.
+    #[error(
+        "{rows} rows were sorted, but {written} were written; this is a bug in irikey: do not use the output, and please report it"
+    )]
     Lost {
         /// Rows that were sorted.
         rows: u64,

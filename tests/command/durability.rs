@@ -24,7 +24,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Runs a command; words that begin with `:` are paths in the directory. Returns the exit status and the messages.
+    /// Runs a command; words that begin with `:` are paths in the directory. Returns the exit code and the messages.
     fn run(&self, words: &str) -> (Option<i32>, String) {
         let word =
             |word: &str| word.strip_prefix(':').map_or(word.to_string(), |name| self.path(name).display().to_string());

@@ -168,7 +168,7 @@ fn inputs_of_which_nothing_can_be_learned_are_refused() {
     printed(&["learn", "-q", "-", "-o", &out, "--no-content"], without_digests);
 }
 
-/// What can be read of a damaged input is learned from, and the exit status says that something is missing.
+/// What can be read of a damaged input is learned from, and the exit code says that something is missing.
 #[test]
 fn damaged_inputs_and_tables_are_reported() {
     let directory = tempfile::tempdir().unwrap();

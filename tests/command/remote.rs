@@ -1,6 +1,6 @@
 //! Tests of the command with sources in stores and on HTTP servers: a server on loopback that fails on demand.
 //!
-//! What is read from a store gives the same output as the same file on disk, whatever fails on the way; or exit status 4,
+//! What is read from a store gives the same output as the same file on disk, whatever fails on the way; or exit code 4,
 //! with the source named.
 
 #[path = "remote/archives.rs"]
@@ -71,7 +71,7 @@ fn samples() -> Vec<String> {
     names
 }
 
-/// What the command prints for a local file, and its exit status.
+/// What the command prints for a local file, and its exit code.
 fn local(flags: &[&str], name: &str) -> (Vec<u8>, Option<i32>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name);
     let ran = Command::new(env!("CARGO_BIN_EXE_irikey")).args(flags).arg(path).output().unwrap();

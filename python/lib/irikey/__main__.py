@@ -9,7 +9,7 @@ from ._irikey import _main
 
 
 def main() -> int:
-    """Runs the command with the arguments of this process and returns its exit status."""
+    """Runs the command with the arguments of this process and returns its exit code."""
     # The command handles signals itself; with Python's handler, Ctrl-C would wait until it ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.stdout.flush()

@@ -88,4 +88,4 @@ def _run(arguments: Sequence[str]) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
-        raise RuntimeError(f"irikey learn failed with exit status {done.returncode}: {done.stderr.strip()}")
+        raise RuntimeError(f"irikey learn failed with exit code {done.returncode}: {done.stderr.strip()}")

@@ -7,7 +7,7 @@ Reads lines, Parquet with a column of URLs, CDXJ indexes, or whole files such as
 canonical URIs and keys, keeps one row per key, and writes Parquet in --files files. Every record is accounted for, or the job
 fails: read = kept + duplicate + faulty + null. The report is printed as JSON.
 
-Exit status: 0; 2 if the flags are wrong; 4 if an input is damaged: the rows before the damage were read, and the report has the
+Exit codes: 0; 2 if the flags are wrong; 4 if an input is damaged: the rows before the damage were read, and the report has the
 messages in "damaged".
 """
 
@@ -247,7 +247,7 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 
 def main(words: Optional[list[str]] = None) -> int:
-    """Runs the job with the arguments of this process and returns its exit status."""
+    """Runs the job with the arguments of this process and returns its exit code."""
     words = sys.argv[1:] if words is None else words
     if words == ["--path"]:
         print(__file__)

@@ -22,15 +22,14 @@ use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 /// Flags of every command that reads records.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// Files to read, in this order. A directory stands for the files in it and below it (without names that begin with .
-    /// or _), a ZIP or WACZ archive for its members ('x.wacz!pages/*' chooses them), @FILE for the names in FILE (one per
-    /// line, # begins a comment; or ended by NUL; perhaps gzip), s3://BUCKET/KEY, gs://, az:// and https:// for objects in
-    /// stores and files on servers, and - for standard input, which is also read without any INPUT. Gzip,
-    /// zstd, LZ4, bzip2 and xz are recognized by content
+    /// Files to read, in this order. A directory stands for all files below it, except names that begin with . or _; a ZIP
+    /// or WACZ archive for its members ('x.wacz!pages/*' chooses some); @FILE for the inputs that FILE lists, one per line.
+    /// s3://BUCKET/KEY, gs://, az:// and https:// name objects in stores and files on servers. - is standard input, which
+    /// is also read if there is no INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
-    /// Put PREFIX before each name of a list (@FILE), such as the directory or address to which the names belong
+    /// Put PREFIX before each name in a list (@FILE), such as the directory or the address to which the names are relative
     #[arg(long, value_name = "PREFIX", help_heading = "Input")]
     prefix: Option<OsString>,
     /// Format of the inputs
@@ -44,8 +43,8 @@ pub(crate) struct InputArgs {
     /// Column that holds the base of each URL, an absolute IRI; --base applies if it is empty. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     base_column: Option<String>,
-    /// Column that holds the charset of each record, a label of the Encoding Standard; --charset applies if it is empty,
-    /// an unknown label is a fault. Only for tables
+    /// Column that holds the charset of each record, a label of the Encoding Standard; --charset applies if it is empty. An
+    /// unknown label is a fault. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     charset_column: Option<String>,
     /// Column that holds the charset of the document in which each URL was found; --query-charset applies if it is empty.
@@ -66,13 +65,13 @@ pub(crate) struct InputArgs {
     /// %U [default: combined]. Only with --format access-log
     #[arg(long, value_name = "FORMAT", value_parser = parse_log_format, help_heading = "Input")]
     log_format: Option<String>,
-    /// Types of the WARC records that become rows, separated by commas, such as response,request, or all; the others are
-    /// only counted [default: response,revisit,resource,conversion; cdxj and zipnum: response,revisit,resource,metadata,
-    /// without metadata and resources that are application/warc-fields]. ARC has warcinfo and response
+    /// Types of the WARC records that become rows, separated by commas, such as response,request; or all. The others are
+    /// only counted [default: response,revisit,resource,conversion; for cdxj and zipnum response,revisit,resource,metadata,
+    /// except records of the media type application/warc-fields]. ARC files have the types warcinfo and response
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_record_type, help_heading = "Input")]
     record_types: Vec<String>,
-    /// Longest record in bytes. A longer one is a fault, and only its beginning is kept; in binary tables it ends its
-    /// input with an error. At most 512M
+    /// Longest record in bytes. A longer one has a fault, and only its beginning is kept; in Parquet and Arrow files it ends
+    /// its input with an error. At most 512M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_RECORD_LEN>, default_value = "128M",
           help_heading = "Input")]
     max_record: usize,

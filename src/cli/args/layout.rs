@@ -42,16 +42,16 @@ pub(crate) struct SortArgs {
     /// in FILE
     #[arg(long, value_name = "HOW", value_parser = parse_partitioning, help_heading = "Order and files")]
     partition: Option<PartitionFlag>,
-    /// Directories between -o and the parts, separated by commas, outermost first, such as
+    /// Names of directories to create between -o and the parts, separated by commas, outermost first, such as
     /// crawl=CC-MAIN-2026-47,subset=warc
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_hive, help_heading = "Order and files")]
     hive: Vec<String>,
-    /// Write bloom filters of the column key, so that a lookup of few keys skips most row groups. Only with Parquet
+    /// Write Bloom filters of the column key, so that a lookup of few keys skips most row groups. Only with Parquet
     #[arg(long, help_heading = "Order and files")]
     bloom_filter: bool,
-    /// Write a directory with one part per input and a manifest of the finished inputs; running the same command again
-    /// after an interruption does the rest. With --sort or --partition the parts follow the order instead, and sorted
-    /// runs of the finished inputs are kept in _runs below -o. Other flags, or an input that has changed, are refused
+    /// Write a directory with one part per input and a manifest of the finished inputs. After an interruption, the same
+    /// command does the rest; other flags, or an input that has changed, are refused. With --sort or --partition, parts are
+    /// those of the order instead, and sorted runs of the finished inputs are kept in _runs below -o
     #[arg(long, help_heading = "Order and files")]
     resume: bool,
 }

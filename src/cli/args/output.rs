@@ -18,7 +18,7 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
     ("arrow", OutputFormat::Arrow, "Arrow IPC file"),
     ("arrow-stream", OutputFormat::ArrowStream, "Arrow IPC stream"),
     ("csv", OutputFormat::Csv, "Comma-separated values with a header; keys in hexadecimal, nulls empty"),
-    ("tsv", OutputFormat::Tsv, "Tab-separated values, otherwise as csv"),
+    ("tsv", OutputFormat::Tsv, "Tab-separated values, otherwise like csv"),
     ("jsonl", OutputFormat::JsonLines, "One JSON object per line; keys in hexadecimal, flags by name"),
     ("cdxj", OutputFormat::Cdxj, "CDXJ: SURT key, time and JSON per line, sorted by these"),
     (
@@ -45,8 +45,8 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS, help_heading = "Output")]
     output_format: Option<OutputFormat>,
     /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
-    /// +iri,+spoofing_flags. `irikey schema` lists all columns. NAME= is the column NAME of the values of directories
-    /// NAME=VALUE in the paths of inputs: +crawl=,+subset=. Not with text
+    /// +iri,+spoofing_flags. `irikey schema` lists all columns. NAME= is a column with the values of directories NAME=VALUE
+    /// in the paths of inputs, such as +crawl=. Not with text
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
     columns: Vec<String>,
     /// Add the column host_skeleton: hosts that look alike have the same skeleton. Not with text
@@ -55,7 +55,7 @@ pub(crate) struct OutputArgs {
     /// Compression of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet
     #[arg(long, value_name = "CODEC", help_heading = "Output")]
     compression: Option<Compression>,
-    /// Input bytes that make one row group or record batch. At most 128M
+    /// Bytes of input whose rows make one row group or record batch. At most 128M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "8M",
           help_heading = "Output")]
     pub(crate) row_group_size: usize,
@@ -64,8 +64,8 @@ pub(crate) struct OutputArgs {
 /// Flag of every command that writes files.
 #[derive(Debug, Args)]
 pub(crate) struct ReplaceArgs {
-    /// Exit with status 2 before anything is read if an output or the report exists already, instead of replacing it; with
-    /// status 5 if one appears while the job runs
+    /// Do not replace files: if an output or the report exists, exit with code 2 before anything is read; if one appears
+    /// while the job runs, exit with code 5
     #[arg(long, help_heading = "Output")]
     pub(crate) no_clobber: bool,
 }

@@ -60,7 +60,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "URI", help_heading = "Canonical form")]
     base: Option<String>,
     /// Specification whose syntax and repairs apply: rfc3987, duerst-00, duerst-01, masinter-07, weber-00 or whatwg. The
-    /// rungs are those of RFC 3987, except for whatwg: its syntax and scheme rungs are both the href
+    /// rungs are those of RFC 3987, except for whatwg: there the text of syntax and scheme is the href of a browser
     #[arg(long, value_name = "NAME", value_parser = parse_profile, default_value = "rfc3987", help_heading = "Canonical form")]
     profile: &'static Profile,
     /// Charset of the inputs, a label of the Encoding Standard. Records are converted to UTF-8, and to NFC unless the
@@ -76,7 +76,7 @@ pub(crate) struct PolicyArgs {
     /// --base-column
     #[arg(long, help_heading = "Canonical form")]
     literal_base: bool,
-    /// Reject whatever the grammar of RFC 3987 rejects, instead of percent-encoding and flagging it
+    /// Reject what RFC 3987 does not allow, instead of percent-encoding and flagging it
     #[arg(long, help_heading = "Canonical form")]
     strict: bool,
     /// Rung of RFC 3987 section 5.3 for the columns uri and key
@@ -88,10 +88,10 @@ pub(crate) struct PolicyArgs {
     /// Remove fragments from URIs and keys, because they do not change what is retrieved (RFC 3987 section 5.1)
     #[arg(long, help_heading = "Canonical form")]
     drop_fragment: bool,
-    /// Scheme to put before references without one that look like host/path, such as https; flagged
+    /// Scheme to put before URLs without one that look like host/path, such as https. They are flagged
     #[arg(long, value_name = "SCHEME", value_parser = parse_scheme, help_heading = "Canonical form")]
     assume_scheme: Option<String>,
-    /// Longest URL in bytes; a longer one is a fault: it has a key and no URI. At most 64M
+    /// Longest URL in bytes. A longer one has a fault: a key, but no URI. At most 64M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_URL_LEN>, default_value = "1M",
           help_heading = "Canonical form")]
     max_url: usize,
@@ -109,7 +109,7 @@ struct RepairArgs {
     /// What to do with white space inside URLs [default: percent-encode and flag it; a fault with --strict]
     #[arg(long, value_name = "CHOICE", value_parser = INNER_SPACES, help_heading = "Repairs")]
     inner_spaces: Option<Spaces>,
-    /// Replace character references such as &amp; once, for URLs that were copied from markup as they are
+    /// Replace character references such as &amp; once, in URLs that were copied from markup without decoding
     #[arg(long, value_name = "MARKUP", value_parser = CHARACTER_REFERENCES, help_heading = "Repairs")]
     character_references: Option<CharacterReferences>,
     /// What to do with backslashes [default: percent-encode and flag them; a fault with --strict]
@@ -207,8 +207,8 @@ impl EquivalenceArgs {
 /// Flags of every command that makes keys of recipes.
 #[derive(Debug, Args)]
 pub(crate) struct RecipeArgs {
-    /// Recipe of --key rules: rules, such as +www,+fragment, or the name of a recipe and changes to its rules, such as
-    /// surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
+    /// Define the recipe for --key rules: by rules, such as +www,+fragment, or by the name of a recipe and changes to its
+    /// rules, such as surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
     #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
     rules: Option<Recipe>,
 }

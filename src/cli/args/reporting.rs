@@ -1,4 +1,4 @@
-//! The flags that say what is reported on stderr, to a file and by the exit status.
+//! The flags that say what is reported on stderr, to a file and by the exit code.
 
 use std::path::{Path, PathBuf};
 
@@ -42,10 +42,10 @@ impl ReportFormat {
 pub(crate) struct ReportingArgs {
     #[command(flatten)]
     pub(crate) replace: ReplaceArgs,
-    /// Write counts and errors to FILE: .html is a page, for most commands with plots, .txt is text, anything else is JSON
+    /// Write counts and errors to FILE: as a page if it ends in .html, as text if it ends in .txt, otherwise as JSON
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]
     pub(crate) report: Option<PathBuf>,
-    /// Exit with status 3 if a record has a fault; the output is written all the same
+    /// Exit with code 3 if a record has a fault; the output is complete nevertheless
     #[arg(long, help_heading = "Reporting")]
     pub(crate) fail_on_fault: bool,
     /// Print neither summary nor progress, only errors

@@ -15,12 +15,12 @@ use crate::run::Budget;
 #[derive(Debug, Args)]
 pub(crate) struct SpillArgs {
     /// Limit memory to BYTES, such as 1.5G, 2GiB (powers of 1024) or 2GB (powers of 1000) [default: half of the memory
-    /// of the machine, or of what its control group or ulimit -v allow]. Keys, pending rows and sorted rows that do not fit are
-    /// spilled to --tmp, and fewer threads run if necessary; the result is the same. The limit is on anonymous memory; mapped
-    /// inputs do not count
+    /// of the machine, or of what the control group or ulimit -v allows]. Keys and rows that do not fit are spilled to --tmp,
+    /// and fewer threads run if necessary; the output is the same. The limit is on anonymous memory; mapped inputs do not
+    /// count
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
     memory: Option<usize>,
-    /// Write temporary files to DIR [default: the directory of the system]. They have no names and vanish with the process
+    /// Write temporary files to DIR [default: the directory of the system]. They have no names and disappear with the process
     #[arg(long, value_name = "DIR", help_heading = "Work")]
     tmp: Option<PathBuf>,
 }

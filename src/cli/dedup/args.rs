@@ -50,14 +50,18 @@ const KEEP_RULES: Choices<KeepPolicy> = Choices(&[
     (
         KeepPolicy::Newest.name(),
         KeepPolicy::Newest,
-        "The record fetched last; the first of the input among equals, or if none has a time",
+        "The record that was fetched last; of several, or if none has a time, the first of the input",
     ),
-    (KeepPolicy::Oldest.name(), KeepPolicy::Oldest, "The record fetched first; likewise"),
+    (
+        KeepPolicy::Oldest.name(),
+        KeepPolicy::Oldest,
+        "The record that was fetched first; of several, or if none has a time, the first of the input",
+    ),
     (
         KeepPolicy::Best.name(),
         KeepPolicy::Best,
-        "Status 2xx before 3xx, 4xx, 5xx, others and none; then the newest, https before other schemes, the shortest URI, \
-         the first URI in byte order, the first record of the input",
+        "The record with the best status: 2xx, then 3xx, 4xx, 5xx, any other, none; of several, in this order, the newest, \
+         one with https, the one with the shortest URI, the URI that is first in byte order, the first of the input",
     ),
 ]);
 
@@ -76,39 +80,38 @@ pub(crate) struct DedupArgs {
     /// --rules). A URL without a key of the recipe is compared by its URI [default: the rung]
     #[arg(long, value_name = "NAME", value_parser = parse_key, help_heading = "Dedup")]
     key: Option<ColumnId>,
-    /// Which record of each key to keep. The kept records stay in the order of the input. Times and statuses come from
-    /// the format; records without them rank last. Every rule but first needs space in --tmp for all rows
+    /// Which record of each key to keep. The kept records stay in the order of the input. Times and statuses are those of the
+    /// input format; records without them come last. All rules except first need space in --tmp for all rows
     #[arg(long, value_name = "RULE", value_parser = KEEP_RULES, default_value = "first", help_heading = "Dedup")]
     keep: KeepPolicy,
     /// Write records with a fault as well, each in its place; otherwise they are only counted
     #[arg(long, help_heading = "Dedup")]
     keep_faulty: bool,
-    /// Leave out records whose keys are in this store, which --update-seen has written. See also 'irikey seen'
+    /// Leave out records whose keys are in this store, which earlier jobs wrote with --update-seen. See also 'irikey seen'
     #[arg(long, value_name = "DIR", help_heading = "Dedup")]
     seen: Option<PathBuf>,
     /// Add the keys of kept records to the store when the output is complete. Creates the store if it does not exist;
     /// merges its runs in the background if there are many
     #[arg(long, requires = "seen", help_heading = "Dedup")]
     update_seen: bool,
-    /// Compare the texts behind equal keys. Different texts are reported (status 7), and each keeps a record. Needs space
-    /// in --tmp for all rows and texts. Keys of earlier jobs (--seen) have no texts
+    /// Compare the texts of equal keys. Different texts are reported (exit code 7), and a record of each is kept. Needs space
+    /// in --tmp for all rows and texts. Keys of earlier jobs (--seen) cannot be verified
     #[arg(long, help_heading = "Dedup")]
     verify: bool,
     /// Compare only the first N bits of keys, to make --verify find collisions
     #[arg(long, value_name = "N", hide = true, requires = "verify", conflicts_with = "seen", default_value_t = 128,
           value_parser = clap::value_parser!(u32).range(1..=128))]
     key_bits: u32,
-    /// Write the records that are left out to FILE (Parquet), each with its representative and the rung on which both are
-    /// equal (the recipe, if on none; or "seen"). Needs space in --tmp for all rows, and 8 bytes of memory per row
+    /// Write the records that are left out to FILE (Parquet), each with the record that was kept instead and the lowest rung
+    /// on which both are equal. Needs space in --tmp for all rows, and 8 bytes of memory per record
     #[arg(long, value_name = "FILE", value_parser = parse_parquet_path, help_heading = "Dedup")]
     pub(super) duplicates: Option<PathBuf>,
-    /// Write the representatives of two or more records to FILE (Parquet), with the number of records. Costs as much as
-    /// --duplicates
+    /// Write the kept records that have duplicates to FILE (Parquet), with the number of records of their key. Needs as much
+    /// space and memory as --duplicates
     #[arg(long, value_name = "FILE", value_parser = parse_parquet_path, help_heading = "Dedup")]
     pub(super) groups: Option<PathBuf>,
-    /// Add a survey of the groups of duplicates to --report: sizes, what made records duplicates, hosts, and groups whose
-    /// content digests differ. Takes about 30 MB; larger groups are sampled. A --report for people (.html, .txt) has it
-    /// anyway
+    /// Add a survey of the duplicates to --report: sizes of groups, rungs or rules that made records equal, hosts, and
+    /// groups whose content digests differ. Large inputs are sampled. A report as .html or .txt always has it
     #[arg(long, requires = "report", help_heading = "Dedup")]
     pub(super) survey: bool,
     #[command(flatten)]

@@ -65,20 +65,22 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 
 /// Write a row for every IRI in HTML and XML documents, sitemaps, feeds and robots.txt
 ///
-/// An input is a document, or a WARC or ARC file, of which every capture with status 2xx and a media type of these kinds is a
-/// document; also Link, Refresh and Location header fields of its captures are read, and what is skipped is counted.
+/// An input is a document, or a WARC or ARC file. In a WARC or ARC file, each capture with status 2xx and the media type of
+/// such a document is read, and the header fields Link, Refresh and Location of all captures; what is skipped is counted.
 ///
-/// By default the rows are an input for canon: the columns are url (in UTF-8), base (absolute, or empty), charset (of the
-/// document), element, attribute, record_offset (of the value in the document, in bytes), source, and fault and fault_at
-/// (byte of the document) for a URL that cannot be read. Its url and base are empty, which is a fault for canon as well.
-/// --columns selects others, among them uri and key, the canonical URI and its key. The charset of a document is that of its
-/// byte order mark; otherwise that of --charset; otherwise the one that it declares; otherwise --default-charset.
+/// canon can read the rows. By default, the columns are url, base, charset, element, attribute, record_offset, source, fault
+/// and fault_at. If a URL cannot be read, url and base are empty, which is a fault for canon as well. --columns chooses
+/// others, such as uri and key; the end of this help lists them.
+///
+/// The charset of a document is that of its byte order mark; otherwise that of --charset; otherwise the one that it declares;
+/// otherwise that of --default-charset.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = long_help())]
 pub(crate) struct ExtractArgs {
-    /// Documents to read. A directory stands for the files in it and below it (without names that begin with . or _),
-    /// @FILE for the names in FILE (one per line, # begins a comment; or ended by NUL), and - for standard input, which is
-    /// also read without any INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
+    /// Documents to read. A directory stands for all files below it, except names that begin with . or _; @FILE for the
+    /// inputs that FILE lists, one per line. s3://BUCKET/KEY, gs://, az:// and https:// name objects in stores and files on
+    /// servers. - is standard input, which is also read if there is no INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized
+    /// by content
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Markup of the documents
@@ -108,7 +110,7 @@ pub(crate) struct ExtractArgs {
     columns: Vec<String>,
     #[command(flatten)]
     replace: ReplaceArgs,
-    /// Exit with status 3 if a URL cannot be read; the output is written all the same
+    /// Exit with code 3 if a URL cannot be read; the output is complete nevertheless
     #[arg(long)]
     fail_on_fault: bool,
     /// Print no summary, only errors
@@ -347,7 +349,7 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Completes the output, prints the summary and returns the exit status.
+    /// Completes the output, prints the summary and returns the exit code.
     fn finish(self) -> Result<u8, CommandError> {
         let skipped = self.skipped_to_text();
         let Extraction { args, rows, documents, unread, defects, .. } = self;

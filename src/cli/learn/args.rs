@@ -40,11 +40,11 @@ Examples:
 
 /// Learn which URLs are the same resource, from observed redirects and contents
 ///
-/// Makes the equivalences of the rung protocol (RFC 3987 section 5.3.4). Reads status, redirect and digest from CDX, CDXJ,
-/// WARC, ARC, JSON lines, crawl.log and the Parquet files of Common Crawl's index. Writes classes of URLs that redirects
-/// connect, rewrite rules of hosts, and rules about what makes no difference to the content (session identifiers, the order
-/// of parameters, index.html, letter case, aliases of hosts), each with its evidence. Rules that captures contradict are
-/// refused and listed.
+/// Makes the equivalences for the rung protocol (RFC 3987 section 5.3.4). Reads status, redirect and digest from CDX, CDXJ,
+/// WARC, ARC, HAR, JSON lines, crawl.log and the Parquet files of Common Crawl's index. Writes classes of URLs that redirects
+/// connect, patterns by which hosts redirect all of their URLs, and rules about what makes no difference to the content
+/// (session identifiers, the order of parameters, index.html, letter case, aliases of hosts), each with its evidence. Rules
+/// that captures contradict are refused and listed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = help::long_examples(EXAMPLES))]
 pub(crate) struct LearnArgs {
@@ -58,31 +58,31 @@ pub(crate) struct LearnArgs {
     /// Accept temporary redirects (302, 303, 307) and those of unknown status, unless a permanent one contradicts
     #[arg(long, help_heading = "Learning")]
     weak: bool,
-    /// Number of different URLs that may redirect to one target; a target of more is a sink and is ignored. The target
-    /// with another scheme, with or without www. or a final slash does not count and is always accepted
+    /// Number of different URLs that may redirect to one target; redirects to a target of more URLs are ignored. URLs that
+    /// differ from the target only in scheme, www. or a final slash do not count and are always accepted
     #[arg(long, value_name = "N", default_value_t = LearnLimits::default().max_sources, help_heading = "Learning")]
     max_sources: u64,
     /// Accept only redirects within one registered domain
     #[arg(long, help_heading = "Learning")]
     same_site: bool,
-    /// Number of different URLs of a host that must support a rewrite rule
+    /// Number of different URLs of a host that must support a pattern, such as http->https
     #[arg(long, value_name = "N", default_value_t = LearnLimits::default().min_support,
           value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
     min_support: u64,
-    /// Share of the URLs that a rewrite rule applies to which must support it: above 0.5, up to 1
+    /// Share of the URLs to which a pattern could apply that must support it: above 0.5, up to 1
     #[arg(long, value_name = "SHARE", default_value_t = LearnLimits::default().min_confidence,
           value_parser = parse_share, help_heading = "Learning")]
     min_confidence: f64,
     /// Learn from redirects only, and not from digests of content
     #[arg(long, help_heading = "Learning")]
     no_content: bool,
-    /// Write a part: what the captures of some registered domains say about rules about content, without redirects. All captures
-    /// of a registered domain must be inputs of one part. --merge makes one file of all parts, the same as if all
-    /// captures had been learned from at once
+    /// Write a part: the rules about content of some registered domains, without redirects. All captures of a registered
+    /// domain must be inputs of one part. --merge makes one file of all parts, the same as if all captures had been learned
+    /// from at once
     #[arg(long, conflicts_with_all = ["no_content", "rules", "export", "validate"], help_heading = "Learning")]
     part: bool,
     /// Take the rules about content from FILE, which was written with --part, or from the .parquet files of a directory, instead
-    /// of learning them from the inputs. May be repeated. Redirects are learned from the inputs; there may be none
+    /// of learning them from the inputs. May be repeated. Redirects are learned from the inputs, if there are any
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["no_content", "part", "validate", "near_duplicates", "canonical_links"],
           help_heading = "Learning")]
@@ -92,13 +92,13 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "N", default_value_t = ContentLimits::default().min_contents,
           value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
     min_contents: u64,
-    /// Share of right merges that the captures of a host must show for a rule about content, not counting what the host
-    /// changes by itself: above 0.5, up to 1
+    /// Share of the merges of a rule about content that must be right by the captures of the host: above 0.5, up to 1.
+    /// Contents that also change from capture to capture of one URL are taken into account
     #[arg(long, value_name = "SHARE", default_value_t = ContentLimits::default().min_precision,
           value_parser = parse_share, help_heading = "Learning")]
     min_precision: f64,
-    /// Treat contents of WARC and ARC files as equal if their texts are nearly equal: if their SimHashes of 64 bits differ in at
-    /// most BITS bits: such as 3 for long texts, 12 for texts of some hundred words. The archives are read a second time
+    /// Treat contents of WARC and ARC files as equal if the SimHashes (64 bits) of their texts differ in at most BITS bits, such
+    /// as 3 for long texts, or 12 for texts of some hundred words. The archives are read a second time
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(0..=16), conflicts_with = "no_content",
           help_heading = "Learning")]
     pub(super) near_duplicates: Option<u32>,
@@ -106,18 +106,19 @@ pub(crate) struct LearnArgs {
     /// half as many contents if enough pages confirm it. The archives are read a second time
     #[arg(long, conflicts_with = "no_content", help_heading = "Learning")]
     pub(super) canonical_links: bool,
-    /// Add and strike out rules about content by hand: a CSV file with the columns host, pattern and how, and context if
-    /// needed. how is hand for a rule to add, and strike for a learned rule to leave out; other rows are ignored. The file
-    /// that --export csv=FILE writes can be edited so
+    /// Add or leave out rules about content: a CSV file with the columns host, pattern and how, and context if needed, such
+    /// as --export csv=FILE writes. A row whose how is hand adds a rule; one whose how is strike leaves a learned rule out;
+    /// other rows are ignored
     #[arg(long, value_name = "FILE", help_heading = "Learning")]
     pub(super) rules: Option<PathBuf>,
     /// Also write the rules about content for other tools: csv=FILE (a table, for --rules), nutch=FILE
     /// (regex-normalize.xml), stormcrawler=FILE (a URL filter) or sql=FILE (a table of regular expressions). May be repeated
     #[arg(long, value_name = "FORMAT=FILE", value_parser = parse_export, help_heading = "Output")]
     pub(super) export: Vec<Export>,
-    /// Hold out SHARE of the captures, learn from the others, and report precision, recall and reduction of the rules about
-    /// content on what was held out: SHARE of the sites, and of the others the latest captures, or SHARE of the URLs if all
-    /// captures are of one day. The file has the rules that were learned so: learn again without this flag to use all captures
+    /// Hold out SHARE of the sites, and of the other sites SHARE of the captures: the latest ones, or SHARE of the URLs if all
+    /// captures are of one day. Learn from the rest, and report precision, recall and reduction of the rules about content on
+    /// what was held out. The output has the rules that were learned from the rest; for those of all captures, run again
+    /// without this flag
     #[arg(long, value_name = "SHARE", value_parser = parse_held_out, conflicts_with = "no_content",
           help_heading = "Learning")]
     pub(super) validate: Option<f64>,

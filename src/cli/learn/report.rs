@@ -32,7 +32,7 @@ pub(super) struct LearnReport<'a> {
 }
 
 impl LearnReport<'_> {
-    /// Prints errors and summary, writes the report, and returns the exit status.
+    /// Prints errors and summary, writes the report, and returns the exit code.
     pub(super) fn conclude(&self) -> Result<u8, CommandError> {
         let summary = &self.observed.summary;
         let (errors, text) = (SourceError::of_run(summary), self.to_text());
@@ -90,18 +90,18 @@ fn counts_to_text(counts: &LearnCounts, content: &ContentCounts, summary: &Summa
         ("  URLs in them", counts.members),
         ("  URLs in the largest", counts.largest),
         ("URLs that answered without a redirect", counts.served),
-        ("rewrite rules", counts.patterns),
-        ("  rejected, too little support", refused.support),
-        ("  rejected, too little confidence", refused.confidence),
-        ("  rejected, circular", refused.circular),
+        ("patterns of hosts", counts.patterns),
+        ("  refused, too little support", refused.support),
+        ("  refused, too little confidence", refused.confidence),
+        ("  refused, circular", refused.circular),
         ("captures with content", content.captures),
         ("  different URLs of them", content.urls),
         ("  different after rules about content", content.forms),
         ("rules about content", content.rules),
         ("  for all hosts of a domain", content.rules_for_domains),
         ("rules about content for all hosts", content.rules_for_all_hosts),
-        ("  rejected, contradicted by captures", content.refused_counter_examples),
-        ("  rejected, too little support", content.refused_support),
+        ("  refused, contradicted by captures", content.refused_counter_examples),
+        ("  refused, too little support", content.refused_support),
     ];
     let records = [("records", summary.tally.rows), ("redirects", counts.read)];
     let verdicts = verdicts.iter().map(|(label, count)| (label.as_str(), *count));

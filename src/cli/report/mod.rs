@@ -22,7 +22,7 @@ use crate::process::{exit, plain_error};
 use crate::run::Summary;
 
 impl Report {
-    /// Prints errors and summary, writes the report, and returns the exit status.
+    /// Prints errors and summary, writes the report, and returns the exit code.
     pub(crate) fn conclude(&self, reporting: &ReportingArgs) -> Result<u8, CommandError> {
         let render = |format: ReportFormat| match format {
             ReportFormat::Page => page::page(self),
@@ -37,7 +37,7 @@ impl Report {
     }
 }
 
-/// Prints errors and summary, writes the report if one is asked for, and returns the exit status.
+/// Prints errors and summary, writes the report if one is asked for, and returns the exit code.
 pub(crate) fn conclude(
     reporting: &ReportingArgs,
     errors: &[SourceError],

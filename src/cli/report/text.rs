@@ -78,7 +78,7 @@ fn key_lines(report: &Report) -> Vec<SummaryLine> {
         let represented = tally.by_class + tally.by_pattern + tally.by_rule;
         lines.push(SummaryLine::share(0, "keys of a representative", represented));
         lines.push(SummaryLine::share(2, "by class", tally.by_class));
-        lines.push(SummaryLine::share(2, "by rewrite rule", tally.by_pattern));
+        lines.push(SummaryLine::share(2, "by pattern", tally.by_pattern));
         lines.push(SummaryLine::share(2, "by content rule", tally.by_rule));
     }
     for (name, recipe) in report.recipes.iter().zip(&tally.recipes) {

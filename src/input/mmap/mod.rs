@@ -2,7 +2,7 @@
 //!
 //! Another process may write to a mapped file.
 //! - If the file shrinks, reading a missing page raises SIGBUS. The handler in `signal.rs` prints a message and ends the
-//!   process with exit status 4.
+//!   process with exit code 4.
 //! - If bytes change while they are mapped, the run sees a mixture of old and new bytes. Therefore mapped bytes are only
 //!   searched for delimiters and copied, and everything else works on the copies: a worker reads each chunk into a buffer
 //!   before it decodes it ([`Block::copied`](super::Block::copied)), the parser of archives copies heads and contents, and

@@ -13,8 +13,8 @@
 //!   [`RECIPES`] lists all definitions.
 //!
 //! To add a recipe, define it in a file of its own and add it to [`RECIPES`]. Rules that do not exist yet are functions in
-//! the same file with one entry each in [`RULES`]. The column `key_NAME`, the command line, the schema and the reports
-//! follow from these two tables. What a name and version stand for never changes: a recipe whose keys change gets a new
+//! the same file with one entry each in [`RULES`]. The command line, the schema and the reports follow from these two
+//! tables; the column `key_NAME` is one line in the list of columns of the module `batch`. What a name and version stand for never changes: a recipe whose keys change gets a new
 //! version.
 
 mod crawler_commons;

@@ -1,6 +1,7 @@
 //! Finds hosts of one site that name the same pages: [`find_aliases`].
 //!
-//! Of every host a sample of its URLs is compared, the same paths on all hosts: those whose hashes are the least.
+//! A sample of the URLs of every host is compared: those whose paths have the smallest hashes. So all hosts are sampled at the
+//! same paths.
 
 use super::captures::HostCaptures;
 use super::differences::MAX_NAME_LEN;

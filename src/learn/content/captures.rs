@@ -1,7 +1,8 @@
 //! The captures of one host: its URLs and what content each had. [`HostCaptures`].
 //!
-//! Some ten thousand URLs are enough to learn the rules of a host. Of larger hosts a sample is kept, in which URLs with like
-//! paths and numbers stay together, because rules compare these. The sample depends on the set of URLs only.
+//! Some ten thousand URLs are enough to learn the rules of a host, so a sample of the URLs of larger hosts is kept. URLs with
+//! similar paths and equal numbers are kept or dropped together, because rules compare them. The sample depends only on the
+//! set of URLs.
 
 use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,4 +1,5 @@
-//! What is worth knowing about rules without reading them all: [`RuleHighlights`].
+//! What a report shows of rules: their effect by kind, the hosts with the greatest effect, and the refused rules that were
+//! closest to being learned: [`RuleHighlights`].
 
 use super::general::{LearnedHost, ScopeRule};
 use super::judged_rule::RuleRefusal;

@@ -61,7 +61,7 @@ pub enum DedupError {
     /// A file of keys cannot be used.
     #[error(transparent)]
     KeyedFile(#[from] KeyedFileError),
-    /// The numbers of rows do not add up: a defect of irikey.
+    /// The numbers of rows do not add up: a bug in irikey.
     #[error(
         "{records} records became {kept} kept rows, {duplicates} duplicates, {seen} seen rows and {faulty} rows with a \
          fault; this is a defect of irikey: do not use the output"

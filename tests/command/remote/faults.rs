@@ -1,4 +1,4 @@
-//! Requests that fail: the output is that of the local file, or the source is named with exit status 4.
+//! Requests that fail: the output is that of the local file, or the source is named with exit code 4.
 
 use std::time::Duration;
 

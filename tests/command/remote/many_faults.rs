@@ -1,4 +1,4 @@
-//! Many faults over whole jobs: the output is that of the local files, or the exit status is 4 and the source is named.
+//! Many faults over whole jobs: the output is that of the local files, or the exit code is 4 and the source is named.
 //!
 //! `IRIKEY_FAULTS` sets how many requests fail; `scripts/faults` runs ten thousand.
 
