@@ -3,7 +3,7 @@
 
 usage: docs/reference.py [--check]
 
-With --check, nothing is written, and the exit status is 1 if the file is not current. Run it with the Python that has the package,
+With --check, nothing is written, and the exit code is 1 if the file is not current. Run it with the Python that has the package,
 pyspark, duckdb and polars.
 """
 
@@ -21,8 +21,8 @@ PAGE = pathlib.Path(__file__).parent / "reference.md"
 HEAD = """# Reference
 
 Generated from the docstrings by `docs/reference.py`; `help(irikey.uris)` shows the same. Names of columns are those of
-`irikey schema`, described in [columns](../../docs/reference/columns.md); options are those of the command, described in
-[flags](../../docs/reference/flags.md).
+`irikey schema` ([columns](../../docs/reference/columns.md)), names of faults and flags those of
+[flags and faults](../../docs/reference/flags.md). Options have the names and meanings of the flags that `irikey help canon` describes.
 """
 #: The public names of each module, in the order of the page.
 MODULES = {

@@ -182,7 +182,7 @@ impl ShownDifference {
     fn to_text(&self) -> String {
         let KeyDifference { summary, incomplete, rules, .. } = &self.difference;
         let (records, incomplete) = (thousands(summary.tally.rows), thousands(*incomplete));
-        let mut text = format!("{records} records, {incomplete} without both keys\n");
+        let mut text = format!("{records} records, {incomplete} of which lack one or both keys\n");
         // Writing to a string does not fail.
         for (by, not_by, merged) in self.merges() {
             let (keys, merges) = (thousands(merged.keys), thousands(merged.merges));
@@ -204,7 +204,7 @@ impl ShownDifference {
 
     fn to_html(&self) -> String {
         let KeyDifference { summary, incomplete, rules, .. } = &self.difference;
-        let counts = [("records", summary.tally.rows), ("without both keys", *incomplete)];
+        let counts = [("records", summary.tally.rows), ("lacking one or both keys", *incomplete)];
         let counts = counts.map(|(label, count)| vec![label.to_string(), thousands(count)]);
         let mut tables = Table::new("Records", &["count of", "#number"]).with_rows(counts).to_html();
         let merges = self.merges().map(|(by, not_by, merged)| {

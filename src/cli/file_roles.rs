@@ -125,7 +125,9 @@ impl FileRoles {
         match replaced.first().filter(|_| self.no_clobber) {
             Some(path) => {
                 let path = path.display();
-                Err(CommandError::Usage(format!("{path}: the file exists, and --no-clobber forbids to replace it")))
+                Err(CommandError::Usage(format!(
+                    "{path}: the file exists, and --no-clobber does not replace it; name another file"
+                )))
             }
             None => {
                 self.report_path().map_or(Ok(()), check_creatable)?;

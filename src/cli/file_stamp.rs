@@ -32,7 +32,10 @@ impl FileStamp {
                 "{}: --resume does not take members of archives in stores; fetch the archive first",
                 source.name
             )),
-            _ => CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name)),
+            _ => CommandError::Usage(format!(
+                "{}: --resume reads only regular files and objects; copy the input to a file",
+                source.name
+            )),
         };
         let path = source.origin.file().ok_or_else(not_a_file)?;
         let failed = |error| CommandError::unreadable(path, &error);
@@ -47,7 +50,12 @@ impl FileStamp {
     /// The stamp of an object, which is requested unless a listing has stated it.
     fn of_object(object: &RemoteObject) -> Result<FileStamp, CommandError> {
         let object = found(object)?;
-        let len = || CommandError::Input(format!("{}: the server does not say how long it is", object.name()));
+        let len = || {
+            CommandError::Input(format!(
+                "{}: the server does not report the length of the object, which --resume needs",
+                object.name()
+            ))
+        };
         Ok(FileStamp { size: object.len().ok_or_else(len)?, modified: object.modified_ns() })
     }
 

@@ -300,6 +300,9 @@ fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
             Ok(Sources(vec![Source { name: source.name.clone(), origin, len: source.len }]))
         }
         Origin::Remote(object) => Ok(Sources(vec![Source::remote(object.clone())])),
-        _ => Err(CommandError::Usage(format!("{}: --resume takes only regular files and objects", input.source.name))),
+        _ => Err(CommandError::Usage(format!(
+            "{}: --resume reads only regular files and objects; copy the input to a file",
+            input.source.name
+        ))),
     }
 }

@@ -129,8 +129,8 @@ def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[
 def keys(values: Data, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Data:
     """Returns the 16-byte keys of an array, as an array of the same kind; arguments as in :func:`uris`.
 
-    The key of a URL that cannot be parsed is that of its bytes; it is null only where the URL is null, or where a recipe gives
-    no key.
+    The key of a URL that cannot be parsed is that of its bytes, with every bit inverted. It is null if the URL is null, or
+    if a recipe gives no key.
     """
     result: Data = _map("key", values, base, charset, {**options})
     return result

@@ -84,37 +84,37 @@ pub(crate) struct ExtractArgs {
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Markup of the documents
-    #[arg(short, long, value_name = "MARKUP", value_parser = MARKUPS, default_value = "auto")]
+    #[arg(short, long, value_name = "MARKUP", value_parser = MARKUPS, default_value = "auto", help_heading = "Input")]
     format: MarkupChoice,
     /// Address of the documents, an absolute IRI: the base of their references and of their base elements
-    #[arg(long, value_name = "URI", value_parser = parse_base)]
+    #[arg(long, value_name = "URI", value_parser = parse_base, help_heading = "Input")]
     base: Option<String>,
     /// Charset of the documents as declared by their transport, a label of the Encoding Standard
-    #[arg(long, value_name = "LABEL", value_parser = parse_charset)]
+    #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Input")]
     charset: Option<Charset>,
     /// Charset of documents without any declared charset
-    #[arg(long, value_name = "LABEL", value_parser = parse_charset, default_value = "utf-8")]
+    #[arg(long, value_name = "LABEL", value_parser = parse_charset, default_value = "utf-8", help_heading = "Input")]
     default_charset: Charset,
     /// Longest document in bytes; a longer one is an error and gives no rows
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "256M")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "256M", help_heading = "Input")]
     max_document: usize,
     /// Output file, written under a temporary name and renamed when it is complete; - is standard output [default: -]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Format of the rows [default: by the suffix of -o; csv on standard output, devices and pipes]
-    #[arg(long, value_name = "FORMAT", value_parser = FORMATS)]
+    #[arg(long, value_name = "FORMAT", value_parser = FORMATS, help_heading = "Output")]
     output_format: Option<OutputFormat>,
     /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
     /// +page,+link_rel. --help lists them
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
     columns: Vec<String>,
     #[command(flatten)]
     replace: ReplaceArgs,
     /// Exit with code 3 if a URL cannot be read; the output is complete nevertheless
-    #[arg(long)]
+    #[arg(long, help_heading = "Reporting")]
     fail_on_fault: bool,
     /// Print no summary, only errors
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Reporting")]
     quiet: bool,
     #[command(flatten)]
     store: StoreArgs,
