@@ -24,9 +24,9 @@ pub(crate) struct PendingEntry {
     pub(crate) rank: u128,
     /// First 64 bits of the row's `simple` key, if the reason for a duplicate is reported.
     pub(crate) simple: u64,
-    /// First 64 bits of the row's `syntax` key, likewise.
+    /// First 64 bits of the row's `syntax` key; see `simple`.
     pub(crate) syntax: u64,
-    /// First 64 bits of the row's key of the policy's rung, likewise.
+    /// First 64 bits of the row's key of the policy's rung; see `simple`.
     pub(crate) rung: u64,
     /// Bits of the kinds of the key, if keys are counted.
     pub(crate) kinds: u64,

@@ -17,7 +17,7 @@ const MAX_GROWTH: usize = 4;
 /// A document as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Transcoded {
-    /// The decoded text, not normalized. Empty if it was not asked for.
+    /// The decoded text, not normalized. Empty if it was not requested.
     pub(crate) text: String,
     /// Number of malformed sequences, which are decoded as U+FFFD.
     pub(crate) malformed_count: u64,

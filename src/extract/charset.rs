@@ -10,7 +10,7 @@ use super::html::{TokenizerStep, for_each_event, state_after};
 use crate::encoding::Charset;
 use crate::record::json::is_json_feed;
 
-/// Browsers look for the declaration of an HTML document in so many bytes first; that of XML is there.
+/// Browsers look for the declaration of an HTML document in this many bytes first; that of XML is there.
 const PRESCAN_LEN: usize = 1024;
 
 /// The charset that a document declares.
@@ -111,7 +111,7 @@ fn is_url_list(text: &[u8]) -> bool {
     has_scheme && !line.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, b'<' | b'>' | b'"'))
 }
 
-/// Whether a text begins with a group of `robots.txt`, perhaps after comments.
+/// Whether a text begins with a group of `robots.txt`, possibly after comments.
 fn is_robots(text: &[u8]) -> bool {
     let mut lines = text.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#")).unwrap_or_default();

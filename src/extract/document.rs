@@ -58,7 +58,7 @@ pub struct Link {
     /// `robots.txt` a word for the meaning of the element, such as `sitemap`, `image` or `identifier`. May be empty.
     pub rel: String,
     /// Text of an `a` element without markup, white space collapsed and at most 1 KiB long; the attribute `alt` of others.
-    /// Empty if there is none or it was not asked for.
+    /// Empty if there is none or it was not requested.
     pub text: String,
     /// Byte of the document at which the value of the attribute or the content begins.
     pub offset: u64,

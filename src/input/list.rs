@@ -68,7 +68,7 @@ impl Sources {
         self.0.iter().map(|source| source.len).sum()
     }
 
-    /// Adds what `path` names. An object in a list is not asked for before it is opened, because a list may be long.
+    /// Adds what `path` names. An object in a list is not requested before it is opened, because a list may be long.
     fn push(&mut self, path: PathBuf, is_listed: bool) -> Result<(), ListError> {
         if let Some(url) = path.to_str().and_then(RemoteUrl::parse) {
             self.0.extend(remote_sources(&url, is_listed)?);
@@ -90,8 +90,8 @@ impl Sources {
 }
 
 /// Returns the sources that `arguments` name; without arguments, standard input. `@NAME` names a file (`@-`: standard input)
-/// with one path or `-` per line, perhaps compressed with gzip or Zstandard; empty lines and lines that begin with `#` are
-/// skipped. If the list contains a NUL byte, NUL ends every path, as `find -print0` writes them, and every path counts. A
+/// with one path or `-` per line. The file may be compressed with gzip or Zstandard. Empty lines and lines that begin with `#`
+/// are skipped. If the list contains a NUL byte, NUL ends every path, as `find -print0` writes them, and every path counts. A
 /// list cannot name another list.
 ///
 /// # Errors
@@ -182,7 +182,7 @@ fn unpack_list(list: Vec<u8>) -> io::Result<Vec<u8>> {
 }
 
 /// The objects that `url` names, and the members of those that are ZIP archives. An object that is `in_list` is not
-/// asked for, unless it is named as an archive.
+/// requested, unless it is named as an archive.
 fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListError> {
     let failed = |error: RemoteError| ListError::Open { path: url.name().into(), error: error.into() };
     if let Some((archive, members)) = url.split_member() {

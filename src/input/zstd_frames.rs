@@ -37,7 +37,7 @@ const FRAME_START_LEN: usize = 5;
 pub(super) struct ZstdReader {
     input: PeekReader,
     decoder: Decoder<'static>,
-    /// The decoder takes at most so many bytes in the next call.
+    /// The decoder takes at most this many bytes in the next call.
     step_len: usize,
     /// The decoder may hold bytes for which there was no space.
     may_hold: bool,

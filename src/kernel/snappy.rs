@@ -12,14 +12,14 @@ use std::hint::select_unpredictable;
 /// Longest encoding of the length of the content, which is less than 4 GiB.
 const MAX_HEADER_LEN: usize = 5;
 
-/// The fast loop reads at most so many bytes from the tag of an element on: the tag after the longest literal is the last.
+/// The fast loop reads at most this many bytes from the tag of an element on: the tag after the longest literal is the last.
 const READ_LEN: usize = 66;
 
-/// The fast loop writes at most so many bytes from the end of the content on.
+/// The fast loop writes at most this many bytes from the end of the content on.
 const WRITE_LEN: usize = 64;
 
 /// The offset of literals in [`OFFSETS`]: it makes a literal look like a copy that is neither too far nor overlapping, if at
-/// least so many bytes were unpacked before.
+/// least this many bytes were unpacked before.
 const LITERAL_OFFSET: usize = 64;
 
 /// Length of the element of each tag. Elements that the fast loop does not unpack have the length 64 and the offset 0.
@@ -215,7 +215,7 @@ mod tests {
             self.content.extend(literal);
         }
 
-        /// Pushes a copy of the kind that is asked for, or one that can express it.
+        /// Pushes a copy of the kind that is requested, or one that can express it.
         fn push_copy(&mut self, offset: usize, len: usize, kind: usize) {
             if kind == 1 && offset < 2048 && (4..12).contains(&len) {
                 self.elements.extend([(1 | (len - 4) << 2 | offset >> 8 << 5) as u8, offset as u8]);

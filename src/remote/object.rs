@@ -31,7 +31,7 @@ const TABLE_HEAD_LEN: u64 = 4 << 10;
 /// Requests of one call at a time.
 const REQUESTS_AT_A_TIME: usize = 8;
 
-/// Objects whose versions are asked for at a time.
+/// Objects whose versions are requested at a time.
 const OBJECTS_AT_A_TIME: usize = 32;
 
 /// An object of a store, or a file on an HTTP server.

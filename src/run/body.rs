@@ -15,7 +15,7 @@ use crate::record::json_document::JsonDocumentParser;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The format of a source is detected within so many bytes.
+/// The format of a source is detected within this many bytes.
 const HEAD_LEN: usize = 64 << 10;
 
 /// Most bytes of a URI for a byte of its record: a byte of a charset becomes a character of three bytes, which are
@@ -58,7 +58,7 @@ impl<'a> CutOptions<'a> {
     }
 }
 
-/// The bytes per row group: `chosen`, unless the URIs of so many bytes of relative references could exceed
+/// The bytes per row group: `chosen`, unless the URIs of this many bytes of relative references could exceed
 /// [`MAX_TEXT_LEN`]. A record has at least one byte, and its URI is longer than the base by at most [`MAX_GROWTH`] bytes
 /// per byte.
 fn row_group_len(chosen: usize, base_len: usize) -> usize {

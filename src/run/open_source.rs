@@ -18,7 +18,7 @@ use crate::record::{
 };
 use std::sync::Arc;
 
-/// The end of a record that is too long is searched within so many times the length of a record, or [`MIN_LONG_LEN`].
+/// The end of a record that is too long is searched within this many times the length of a record, or [`MIN_LONG_LEN`].
 const LONG_RECORDS: usize = 16;
 const MIN_LONG_LEN: usize = 64 << 20;
 

@@ -78,7 +78,7 @@ pub struct RunOptions {
     pub archive_paths: bool,
     /// Count distinct keys. Off saves the memory of the count.
     pub count_distinct: bool,
-    /// Stop after so many records of the input, in order. One thread does the work then, because only the records before
+    /// Stop after this many records of the input, in order. One thread does the work then, because only the records before
     /// a row group tell how many of its own are left.
     pub record_limit: Option<u64>,
 }

@@ -127,7 +127,7 @@ impl BenchReport {
         self.times.per_line(TOTALS[1].1)[0]
     }
 
-    /// Gigabytes of input per second at so many nanoseconds per line.
+    /// Gigabytes of input per second at this many nanoseconds per line.
     fn gigabytes(&self, per_line: f64) -> f64 {
         self.times.bytes as f64 / self.times.lines as f64 / per_line.max(f64::MIN_POSITIVE)
     }

@@ -37,7 +37,7 @@ impl Report {
     }
 }
 
-/// Prints errors and summary, writes the report if one is asked for, and returns the exit code.
+/// Prints errors and summary, writes the report if one is requested, and returns the exit code.
 pub(crate) fn conclude(
     reporting: &ReportingArgs,
     errors: &[SourceError],

@@ -30,7 +30,7 @@ use super::positioned_file::{PositionedFile, PositionedReader};
 /// Longest content of a page, in bytes.
 const MAX_PAGE_LEN: u64 = 1 << 30;
 
-/// A page may expand to so many bytes whatever its length.
+/// A page may expand to this many bytes, whatever its length.
 const SMALL_PAGE_LEN: u64 = 1 << 20;
 
 /// The field with the next number, a 32-bit integer, in the compact protocol of Thrift.

@@ -12,7 +12,7 @@ use crate::iri::resolve::{path_guard, remove_dot_segments_within};
 use crate::iri::scheme::urn_nid_len;
 use crate::kernel::{AsciiCase, non_ascii_len, percent_encode};
 
-/// Finds out whether a query has begun. Each byte is searched once, however many positions are asked for.
+/// Finds out whether a query has begun. Each byte is searched once, however many positions are requested.
 struct QueryFinder {
     /// The bytes before this position were searched.
     searched: usize,

@@ -89,7 +89,7 @@ impl<'a> MaskedUrl<'a> {
     }
 }
 
-/// The authority of a common URL: a scheme `http` or `https`, a host of names that ends within 64 bytes, and perhaps a port.
+/// The authority of a common URL: a scheme `http` or `https`, a host of names that ends within 64 bytes, and possibly a port.
 pub(super) struct CommonAuthority {
     pub(super) host: Range<usize>,
     /// The dots of the host.

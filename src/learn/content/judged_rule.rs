@@ -13,7 +13,7 @@ pub(crate) struct ContentLimits {
     pub(crate) min_precision: f64,
     /// Share of captures that rules are not learned from, but tried on.
     pub(crate) held_out: f64,
-    /// Contents are equal whose texts differ in at most so many bits of their hashes.
+    /// Contents are equal whose texts differ in at most this many bits of their hashes.
     pub(crate) near_bits: Option<u32>,
 }
 

@@ -34,9 +34,9 @@ enum RecordKind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ContentPart {
     Nothing,
-    /// Up to a blank line, at most so many bytes.
+    /// Up to a blank line, at most this many bytes.
     Head(u64),
-    /// At most so many bytes.
+    /// At most this many bytes.
     First(u64),
     /// All of it, after the record has ended: the JSON of a WAT record, or a document.
     Whole,

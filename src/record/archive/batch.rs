@@ -213,7 +213,7 @@ impl CaptureBatch {
         self.documents.push(document);
     }
 
-    /// The documents, if the parser was asked for them.
+    /// The documents, if the caller requested them.
     pub(crate) fn take_documents(&mut self) -> Vec<ArchivedDocument> {
         std::mem::take(&mut self.documents)
     }

@@ -129,7 +129,7 @@ pub enum ArchiveEnd {
     Truncated(u64),
 }
 
-/// Whether `head`, the first bytes of a source, begins an archive, perhaps after blank lines.
+/// Whether `head`, the first bytes of a source, begins an archive, possibly after blank lines.
 pub(crate) fn is_archive(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     lines.find(|line| !line.trim_ascii().is_empty()).is_some_and(is_head)

@@ -40,7 +40,7 @@ impl<'a> CsvFieldReader<'a> {
         CsvFieldReader { reader, text, position: 0, buffer }
     }
 
-    /// Number of bytes that were read; those of the next record begin there, perhaps with line ends.
+    /// Number of bytes that were read; those of the next record begin there, possibly with line ends.
     pub(super) fn position(&self) -> usize {
         self.position
     }

@@ -38,7 +38,7 @@ enum DocumentState {
     /// Before a document.
     #[default]
     Start,
-    /// In an object on the way to the records, so many objects deep, before a key.
+    /// In an object on the way to the records, this many objects deep, before a key.
     Key(usize),
     /// After the key; whether it is on the way.
     Colon(usize, bool),
@@ -74,7 +74,7 @@ pub(crate) struct JsonDocumentParser {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DocumentEnd {
     Whole,
-    /// Within the document, after so many bytes of an unfinished record.
+    /// Within the document, after this many bytes of an unfinished record.
     Truncated(u64),
     /// At something that is not such a document.
     Broken,
