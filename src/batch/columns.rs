@@ -40,9 +40,9 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnId::RecordOffset,
         "record_offset",
         ColumnKind::Count,
-        "byte offset of the record in its source, after decompression",
+        "byte offset of the record in its source, after decompression; in Parquet and Arrow files, number of the row, from 0",
     ),
-    column(ColumnId::Input, "input", ColumnKind::Bytes, "the record's URL, byte for byte; null when it equals uri")
+    column(ColumnId::Input, "input", ColumnKind::Bytes, "the URL as it is in the record, byte for byte; null when it equals uri")
         .nullable(),
     column(ColumnId::Uri, "uri", ColumnKind::Text, "the canonical URI, ASCII; null when the record has a fault")
         .nullable(),
@@ -50,7 +50,7 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnId::Key,
         "key",
         ColumnKind::Key,
-        "128-bit hash of the rung's text, most significant byte first; of a row with a fault, the inverted hash of its text",
+        "128-bit hash of the rung's text, most significant byte first; for a fault, hash of the record's text, every bit inverted",
     ),
     column(
         ColumnId::KeyOf(Rung::Simple),

@@ -71,12 +71,12 @@ macro_rules! carried_fields {
             FetchTime {
                 field: time, buffer: times, kind: TimeField,
                 column: "fetch_time", json: Some("timestamp"), cdxj: None,
-                meaning: "when the URL was fetched, as the record says",
+                meaning: "when the URL was fetched, as the record states it",
             }
             FetchStatus {
                 field: status, buffer: statuses, kind: StatusField,
                 column: "fetch_status", json: Some("status"), cdxj: Some(2),
-                meaning: "status of the fetch: HTTP's, or a crawler's own, which may be negative",
+                meaning: "HTTP status of the fetch, or a status of the crawler, which may be negative",
             }
             FetchRedirect {
                 field: redirect, buffer: redirects, kind: UriField,
@@ -86,27 +86,27 @@ macro_rules! carried_fields {
             FetchRedirectedFrom {
                 field: redirected_from, buffer: redirected_from, kind: UriField,
                 column: "fetch_redirected_from", json: None, cdxj: None,
-                meaning: "the URI whose response redirected to this record's (crawl.log: the via of a path that ends in R)",
+                meaning: "the URI that redirected to this one (crawl.log: the via of a discovery path that ends in R)",
             }
             ContentDigest {
                 field: digest, buffer: digests, kind: DigestField,
                 column: "content_digest", json: Some("digest"), cdxj: Some(3),
-                meaning: "digest of the content, as the record has it, without the prefix sha1:, as in indexes",
+                meaning: "digest of the content as the record states it, without the prefix sha1:, as in indexes",
             }
             PayloadDigest {
                 field: payload_digest, buffer: payload_digests, kind: LabelField,
                 column: "payload_digest", json: None, cdxj: None,
-                meaning: "digest of the payload with its prefix, as the record has it; the SHA-1 if a record of an archive has none",
+                meaning: "digest of the payload with its prefix, as the record states it; the SHA-1 if a record of an archive states none",
             }
             ContentCharset {
                 field: charset, buffer: charsets, kind: LabelField,
                 column: "content_charset", json: Some("charset"), cdxj: Some(7),
-                meaning: "label of the content's charset, as the record says",
+                meaning: "label of the content's charset, as the record states it",
             }
             ContentMimeType {
                 field: mime, buffer: mimes, kind: LabelField,
                 column: "content_mime_type", json: Some("mime"), cdxj: Some(0),
-                meaning: "media type of the content as the server named it, without parameters; warc/revisit of a revisit",
+                meaning: "media type of the content as the server stated it, without parameters; warc/revisit for a revisit",
             }
             ContentMimeDetected {
                 field: detected_mime, buffer: detected_mimes, kind: LabelField,
@@ -126,17 +126,17 @@ macro_rules! carried_fields {
             WarcFilename {
                 field: filename, buffer: filenames, kind: LabelField,
                 column: "warc_filename", json: Some("filename"), cdxj: Some(6),
-                meaning: "the archive that holds the capture, as the record names it; for a WARC or ARC input, its own name",
+                meaning: "the archive that contains the capture, as the record states it; for a WARC or ARC input, the name of the input",
             }
             WarcRecordOffset {
                 field: capture_offset, buffer: capture_offsets, kind: IntegerField,
                 column: "warc_record_offset", json: Some("offset"), cdxj: Some(5),
-                meaning: "byte offset of the capture in that archive, as it is stored",
+                meaning: "byte offset of the capture in that archive as it is stored",
             }
             WarcRecordLength {
                 field: capture_length, buffer: capture_lengths, kind: IntegerField,
                 column: "warc_record_length", json: Some("length"), cdxj: Some(4),
-                meaning: "length of the capture in that archive, bytes as they are stored",
+                meaning: "length of the capture in that archive as it is stored, in bytes",
             }
             RequestMethod {
                 field: method, buffer: methods, kind: LabelField,
@@ -146,12 +146,12 @@ macro_rules! carried_fields {
             RequestBody {
                 field: request_body, buffer: request_bodies, kind: LabelField,
                 column: "request_body", json: Some("requestBody"), cdxj: Some(11),
-                meaning: "body of the HTTP request, POST or PUT, written as a query, at most 4096 characters",
+                meaning: "body of a POST or PUT request, written as a query, at most 4096 characters",
             }
             WarcSegment {
                 field: segment, buffer: segments, kind: SegmentField,
                 column: "warc_segment", json: None, cdxj: None,
-                meaning: "the segment of the crawl to which the archive belongs, also as the name of the archive says: segments/NAME/",
+                meaning: "the segment of the crawl to which the archive belongs, as the record states it or the name of the archive: segments/NAME/",
             }
             Page {
                 field: page, buffer: pages, kind: PageField,
@@ -161,7 +161,7 @@ macro_rules! carried_fields {
             LinkType {
                 field: link_type, buffer: link_types, kind: LabelField,
                 column: "link_type", json: None, cdxj: None,
-                meaning: "element and attribute of the link, A@/href, or HTTP@/ and a header field (WAT); kind of the resource (HAR)",
+                meaning: "element and attribute of the link, such as A@/href, or HTTP@/ and a header field (WAT); kind of the resource (HAR)",
             }
             LinkRel {
                 field: link_rel, buffer: link_rels, kind: LabelField,
