@@ -151,7 +151,7 @@ fn failing_reads_and_deleted_files_are_reported() {
     assert_eq!(out.summary.source_records, [0, 300_000]);
     let texts: Vec<String> = out.summary.input_errors.iter().map(ToString::to_string).collect();
     assert!(texts[0].contains("cannot open: no such file"), "{texts:?}");
-    assert!(texts[1].contains("at byte 300000: cannot read on"), "{texts:?}");
+    assert!(texts[1].contains("at byte 300000: cannot read further"), "{texts:?}");
 }
 
 /// Where a defect is does not depend on how the source is read: mapped, in large reads or in small ones.
