@@ -33,7 +33,7 @@ pub enum RunError<E> {
     /// The numbers of records read, rows made and rows appended differ, which is a bug in this program.
     #[error(
         "the counts do not balance: {records} records decoded, {rows} rows made, {appended} rows appended; \
-         this is a defect of irikey, do not use the output"
+         this is a bug in irikey: do not use the output, and please report it"
     )]
     Unbalanced {
         /// Records decoded.
