@@ -2,72 +2,78 @@
 //!
 //! The crate validates them. Labels that it rejects are masked, so that it sees names without A-labels.
 
-use std::ops::Range;
-
 use url::{Host, ParseError};
 
-use crate::iri::parts::{Parts, find_scheme};
+use crate::iri::class::UNRESERVED;
+use crate::iri::host::idn::has_nested_a_label;
+use crate::iri::percent::decode_escapes;
+use crate::kernel::percent_encode;
 
-/// Replaces `xn--` while a URL is parsed. The host of no URL begins a label with it by chance.
-const MASK: &str = "xn0irikey0";
-
-/// The range of the host in a reference to a special URL: behind slashes and userinfo. Empty without a host.
-fn host_range(reference: &str) -> Range<usize> {
-    let is_slash = |byte: &u8| matches!(byte, b'/' | b'\\');
-    let text = reference.as_bytes();
-    let scheme_len = find_scheme(text);
-    let slashes_at = scheme_len.map_or(0, |len| len + 1);
-    let from = slashes_at + text[slashes_at..].iter().take_while(|byte| is_slash(byte)).count();
-    if scheme_len.is_none() && from < 2 {
-        return 0..0;
-    }
-    let ends = |byte: &u8| is_slash(byte) || matches!(byte, b'?' | b'#');
-    let end = text[from..].iter().position(ends).map_or(text.len(), |len| from + len);
-    let userinfo = memchr::memrchr(b'@', &text[from..end]);
-    from + userinfo.map_or(0, |at| at + 1)..end
-}
-
-/// Returns whether the host of a reference is mapped by UTS 46: it has other characters than ASCII, or escapes of them.
-pub(super) fn is_mapped(reference: &str) -> bool {
-    let host = &reference[host_range(reference)];
-    !host.is_ascii() || host.contains('%')
-}
-
-/// Replaces the prefix of all A-labels in the host of a reference. Other text that contains the mask stays, so that the
-/// crate still rejects the host.
-pub(super) fn mask_a_labels(reference: &str) -> String {
-    let host = host_range(reference);
-    if reference.contains(MASK) {
-        return reference.to_string();
-    }
-    let labels = reference[host.clone()].split('.').map(|label| match label.get(..4) {
-        Some(prefix) if prefix.eq_ignore_ascii_case("xn--") => format!("{MASK}{}", &label[4..]),
-        _ => label.to_string(),
-    });
-    let labels = labels.collect::<Vec<_>>().join(".");
-    [&reference[..host.start], &labels, &reference[host.end..]].concat()
-}
-
-/// Restores the A-labels of an `href`.
+/// *Host parser* for a special scheme. Returns the serialized host.
 ///
 /// # Errors
-/// The host has A-labels that were not masked, so not all of it was ASCII.
-pub(super) fn unmask_a_labels(href: &str) -> Result<String, ParseError> {
-    let host = Parts::split(href.as_bytes()).host(href.as_bytes()).unwrap_or_default();
-    match memchr::memmem::find(host, b"xn--") {
-        Some(_) => Err(ParseError::IdnaError),
-        None => Ok(href.replace(MASK, "xn--")),
+/// The host is empty, a malformed IP address, or not a domain.
+pub(super) fn parse_host(host: &str) -> Result<String, ParseError> {
+    match Host::parse(host).map(|host| host.to_string()) {
+        Ok(domain) if !has_nested_a_label(&domain) => Ok(domain),
+        Ok(_) | Err(ParseError::IdnaError) => {
+            let masked = mask_a_labels(host).ok_or(ParseError::IdnaError)?;
+            Ok(unmask_a_labels(&Host::parse(&masked)?.to_string()))
+        }
+        error => error,
     }
 }
 
-/// *Host parser* for a special scheme.
-pub(super) fn parse_host(host: &str) -> Result<String, ParseError> {
-    match Host::parse(host) {
-        Err(ParseError::IdnaError) => {
-            let masked = mask_a_labels(&format!("//{host}"));
-            let reference = unmask_a_labels(&format!("//{}", Host::parse(&masked[2..])?))?;
-            Ok(reference[2..].to_string())
+/// Prepends a `z` to all A-labels of a domain, and to labels that look like masked ones. Returns `None` for a domain
+/// that is not ASCII. Characters that may be forbidden are escaped, for the crate to judge.
+fn mask_a_labels(host: &str) -> Option<String> {
+    let domain = decode_escapes(host.as_bytes());
+    let domain = std::str::from_utf8(&domain).ok().filter(|domain| domain.is_ascii())?.to_ascii_lowercase();
+    let mut masked = Vec::with_capacity(domain.len());
+    for (at, byte) in domain.bytes().enumerate() {
+        let begins_label = at == 0 || domain.as_bytes()[at - 1] == b'.';
+        if begins_label && domain[at..].trim_start_matches('z').starts_with("xn--") {
+            masked.push(b'z');
         }
-        host => Ok(host?.to_string()),
+        if UNRESERVED.contains(byte) { masked.push(byte) } else { percent_encode(&[byte], &mut masked) }
+    }
+    String::from_utf8(masked).ok()
+}
+
+/// Restores a masked domain.
+fn unmask_a_labels(domain: &str) -> String {
+    let is_masked = |label: &str| label.trim_start_matches('z').starts_with("xn--");
+    let labels = domain.split('.').map(|label| label.strip_prefix('z').filter(|_| is_masked(label)).unwrap_or(label));
+    labels.collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ascii_domain_is_not_validated() {
+        for (host, domain) in [
+            ("xn--xn--bss-7z6ccid", "xn--xn--bss-7z6ccid"),
+            ("zxn--a.XN--a.zzXn--", "zxn--a.xn--a.zzxn--"),
+            ("%78n--A.xn%2D-%61", "xn--a.xn--a"),
+            ("a-xn--b.xn--", "a-xn--b.xn--"),
+            ("xn--a!$&'()*+,;=_~`{}\"", "xn--a!$&'()*+,;=_~`{}\""),
+            ("1.2.3.xn--a", "1.2.3.xn--a"),
+        ] {
+            assert_eq!(parse_host(host).as_deref(), Ok(domain), "{host}");
+        }
+        for host in ["xn--a%2541", "xn--a%20", "xn--a%2F", "xn--a%5B", "xn--a%7F", "xn--a.1", "[xn--a]", "xn--a%FF"] {
+            assert!(parse_host(host).is_err(), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_label_of_another_domain_is_validated() {
+        for host in ["xn--a%C2%AD", "xn--a.Ａ", "é.xn--xn---epa", "%C3%A9.xn--a", "ｘn--a", "xn--a\u{ad}", "xn--a。b"]
+        {
+            assert_eq!(parse_host(host), Err(ParseError::IdnaError), "{host}");
+        }
+        assert_eq!(parse_host("é.zxn--a.ｚxn--b").as_deref(), Ok("xn--9ca.zxn--a.zxn--b"));
     }
 }

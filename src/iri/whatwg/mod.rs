@@ -3,26 +3,22 @@
 //!
 //! A failure becomes the closest [`Fault`], without an offset, because the standard defines none. Where the crate
 //! differs from the current standard, its input or result is corrected: `file` URLs are parsed in `file.rs`; hosts in
-//! `host.rs`; additional slashes before the host of a relative reference are ignored if the base has a special scheme,
-//! and a `\\` is part of its path if not; `^` in a path is encoded; so is the last space of an opaque path before a
-//! query or fragment.
+//! `host.rs`; `reference.rs` splits other references, so that slashes and `\\` in them mean what the
+//! standard says; `^` in a path is encoded, and so is the last space of an opaque path before a query or fragment.
 
 mod file;
 mod host;
+mod reference;
 
 use std::borrow::Cow;
 
 use url::{EncodingOverride, ParseError, Position, Url};
 
 use self::file::{file_href, find_file};
-use self::host::{is_mapped, mask_a_labels, unmask_a_labels};
+use self::host::parse_host;
+use self::reference::SplitReference;
 use super::fault::{Component, Fault, FaultKind};
-use super::host::idn::has_nested_a_label;
 use super::map::QueryCharset;
-use super::parts::find_scheme;
-
-/// The special schemes except `file`.
-const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 
 /// Returns the `href` of `reference`, resolved against `base` if there is one. [`super::Parts::split`] splits an `href`
 /// as the standard does.
@@ -52,38 +48,12 @@ fn parse(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Re
     if let Some(rest) = find_file(&reference, base) {
         return file_href(rest, base, encoding);
     }
-    let reference = correct_start(&reference, base);
-    match parse_by_crate(&reference, base, encoding) {
-        Err(ParseError::IdnaError) => {
-            let (reference, base) = (mask_a_labels(&reference), base.map(mask_a_labels));
-            unmask_a_labels(&parse_by_crate(&reference, base.as_deref(), encoding)?)
-        }
-        result => result,
-    }
-}
-
-fn parse_by_crate(reference: &str, base: Option<&str>, encoding: EncodingOverride) -> Result<String, ParseError> {
-    let base = base.map(Url::parse).transpose()?;
-    let url = Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(reference)?;
-    // Hosts of other schemes are opaque.
-    match SPECIAL.contains(&url.scheme()) && is_mapped(reference) && url.domain().is_some_and(has_nested_a_label) {
-        true => Err(ParseError::IdnaError),
-        false => Ok(correct(&url)),
-    }
-}
-
-/// *Relative slash state* for the crate, which knows neither additional slashes before a host nor a `\\` in the path of
-/// a URL that is not special.
-fn correct_start<'a>(reference: &'a str, base: Option<&str>) -> Cow<'a, str> {
-    let is_special = |base: &str| base.split_once(':').is_some_and(|(scheme, _)| SPECIAL.contains(&scheme));
-    let is_slash = |c| c == '/' || c == '\\';
-    match base.filter(|_| find_scheme(reference.as_bytes()).is_none()) {
-        Some(base) if is_special(base) && reference.chars().take_while(|c| is_slash(*c)).count() > 2 => {
-            format!("//{}", reference.trim_start_matches(is_slash)).into()
-        }
-        Some(base) if !is_special(base) && reference.starts_with('\\') => format!("./{reference}").into(),
-        _ => reference.into(),
-    }
+    let reference = SplitReference::new(&reference, base);
+    let base = base.filter(|_| reference.is_relative).map(|base| SplitReference::new(base, None));
+    let domain = reference.domain().or_else(|| base.as_ref()?.domain()).map(parse_host).transpose()?;
+    let base = base.map(|base| Url::parse(&base.text())).transpose()?;
+    let url = Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(&reference.text())?;
+    Ok(correct(&url, domain.as_deref()))
 }
 
 /// The first steps of the parser: removes controls and spaces at both ends, and all tabs and line ends.
@@ -95,15 +65,16 @@ fn strip(reference: &str) -> Cow<'_, str> {
     }
 }
 
-/// The `href` as the current standard requires.
-fn correct(url: &Url) -> String {
+/// The `href` as the current standard requires, with the domain of a special URL.
+fn correct(url: &Url, domain: Option<&str>) -> String {
+    let host = domain.unwrap_or(&url[Position::BeforeHost..Position::AfterHost]);
     let (path, tail) = (url.path(), &url[Position::AfterPath..]);
     let path = match path.strip_suffix(' ') {
         _ if !url.cannot_be_a_base() => path.replace('^', "%5E"),
         Some(path) if !tail.is_empty() => format!("{path}%20"),
         _ => path.to_string(),
     };
-    [&url[..Position::BeforePath], &path, tail].concat()
+    [&url[..Position::BeforeHost], host, &url[Position::AfterHost..Position::BeforePath], &path, tail].concat()
 }
 
 /// Gives a closure the signature that is generic over the lifetime of the text; closures do not infer that.

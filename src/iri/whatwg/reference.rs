@@ -1,0 +1,106 @@
+//! References, split as the parser of the URL Standard reads them, and written for the url crate: [`SplitReference`].
+//!
+//! The crate parses userinfo, opaque hosts, ports, dot segments, queries and fragments. It does not see
+//! the host of a special URL, which `host.rs` parses.
+
+use crate::iri::parts::find_scheme;
+
+/// The special schemes except `file`.
+const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+
+/// What the crate sees as the host of a special URL.
+const HOST: &str = "h";
+
+/// A reference whose scheme, or that of its base, is not `file`. White space is stripped already.
+pub(super) struct SplitReference<'a> {
+    /// The scheme is special, so that `\` is a slash, and the host is a domain.
+    is_special: bool,
+    /// The result depends on the base.
+    pub is_relative: bool,
+    /// What the crate needs before authority and path. An opaque path is part of it.
+    start: String,
+    authority: Option<SplitAuthority<'a>>,
+    path: &'a str,
+    /// Query and fragment with `?` and `#`.
+    tail: &'a str,
+}
+
+/// An authority. The userinfo includes its `@`, and the port its `:`.
+#[derive(Clone, Copy)]
+struct SplitAuthority<'a> {
+    userinfo: &'a str,
+    host: &'a str,
+    port: &'a str,
+}
+
+impl<'a> SplitReference<'a> {
+    /// `base` is an `href`.
+    pub(super) fn new(reference: &'a str, base: Option<&str>) -> SplitReference<'a> {
+        let base_scheme = base.and_then(|base| base.split(':').next()).unwrap_or_default();
+        let scheme_len = find_scheme(reference.as_bytes());
+        let scheme = scheme_len.map_or(base_scheme.to_string(), |len| reference[..len].to_ascii_lowercase());
+        let is_special = SPECIAL.contains(&&*scheme);
+        let is_relative = scheme_len.is_none() || is_special && scheme == base_scheme;
+        let (start, rest) = reference.split_at(scheme_len.map_or(0, |len| len + 1));
+        let (path, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+        let split = SplitReference { is_special, is_relative, start: start.to_string(), authority: None, path, tail };
+        if is_special { split.split_special(&scheme) } else { split.split_other() }
+    }
+
+    /// *Special authority slashes state* and *relative slash state* of a special URL: any number of slashes precedes the
+    /// authority. With an authority only the scheme of the base matters.
+    fn split_special(self, scheme: &str) -> SplitReference<'a> {
+        let rest = self.path.trim_start_matches(['/', '\\']);
+        if self.is_relative && self.path.len() - rest.len() < 2 {
+            return self;
+        }
+        let (authority, path) = rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len()));
+        let authority = Some(SplitAuthority::new(authority));
+        SplitReference { is_relative: false, start: format!("{scheme}://"), authority, path, ..self }
+    }
+
+    /// *Path or authority state* and *relative slash state* of other URLs. The crate would read `\` as a slash where a
+    /// relative path begins.
+    fn split_other(mut self) -> SplitReference<'a> {
+        if let Some(rest) = self.path.strip_prefix("//") {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            self.start.push_str("//");
+            return SplitReference { authority: Some(SplitAuthority::new(authority)), path, ..self };
+        }
+        match self.path {
+            path if !self.is_relative && !path.starts_with('/') => {
+                self.start.push_str(path);
+                self.path = "";
+            }
+            path if self.is_relative && path.starts_with('\\') => self.start.push_str("./"),
+            _ => {}
+        }
+        self
+    }
+
+    /// The host of a special URL.
+    pub(super) fn domain(&self) -> Option<&'a str> {
+        self.authority.filter(|_| self.is_special).map(|authority| authority.host)
+    }
+
+    /// The reference for the crate. In the result [`HOST`] stands for [`SplitReference::domain`].
+    pub(super) fn text(&self) -> String {
+        let authority = self.authority.map_or(String::new(), |SplitAuthority { userinfo, host, port }| {
+            [userinfo, if self.is_special { HOST } else { host }, port].concat()
+        });
+        [&self.start, &authority, self.path, self.tail].concat()
+    }
+}
+
+impl<'a> SplitAuthority<'a> {
+    fn new(authority: &'a str) -> SplitAuthority<'a> {
+        let (userinfo, rest) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+        let mut in_brackets = false;
+        let begins_port = |c| {
+            in_brackets = c == '[' || in_brackets && c != ']';
+            c == ':' && !in_brackets
+        };
+        let (host, port) = rest.split_at(rest.find(begins_port).unwrap_or(rest.len()));
+        SplitAuthority { userinfo, host, port }
+    }
+}
