@@ -3,8 +3,8 @@
 //!
 //! A failure becomes the closest [`Fault`], without an offset, because the standard defines none. Where the crate
 //! differs from the current standard, its input or result is corrected: `file` URLs are parsed in `file.rs`; hosts in
-//! `host.rs`; `reference.rs` splits other references, so that slashes and `\\` in them mean what the
-//! standard says; `^` in a path is encoded, and so is the last space of an opaque path before a query or fragment.
+//! `host.rs`; `reference.rs` splits other references, so that slashes, `\\`, drive letters and `^` in them mean what the
+//! standard says; the last space of an opaque path before a query or fragment is encoded.
 
 mod file;
 mod host;
@@ -16,7 +16,7 @@ use url::{EncodingOverride, ParseError, Position, Url};
 
 use self::file::{file_href, find_file};
 use self::host::parse_host;
-use self::reference::SplitReference;
+use self::reference::{DRIVE_MASK, SplitReference};
 use super::fault::{Component, Fault, FaultKind};
 use super::map::QueryCharset;
 
@@ -70,7 +70,7 @@ fn correct(url: &Url, domain: Option<&str>) -> String {
     let host = domain.unwrap_or(&url[Position::BeforeHost..Position::AfterHost]);
     let (path, tail) = (url.path(), &url[Position::AfterPath..]);
     let path = match path.strip_suffix(' ') {
-        _ if !url.cannot_be_a_base() => path.replace('^', "%5E"),
+        _ if !url.cannot_be_a_base() => path.replace(DRIVE_MASK, ""),
         Some(path) if !tail.is_empty() => format!("{path}%20"),
         _ => path.to_string(),
     };

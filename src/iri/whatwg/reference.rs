@@ -1,8 +1,9 @@
 //! References, split as the parser of the URL Standard reads them, and written for the url crate: [`SplitReference`].
 //!
-//! The crate parses userinfo, opaque hosts, ports, dot segments, queries and fragments. It does not see
-//! the host of a special URL, which `host.rs` parses.
+//! The crate parses userinfo, opaque hosts, ports, dot segments, queries and fragments. It sees neither the host of a
+//! special URL, which `host.rs` parses, nor drive letters, which it would spare from `..` in all schemes.
 
+use crate::iri::class::ALPHA;
 use crate::iri::parts::find_scheme;
 
 /// The special schemes except `file`.
@@ -10,6 +11,9 @@ const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 
 /// What the crate sees as the host of a special URL.
 const HOST: &str = "h";
+
+/// What the crate sees in the middle of a drive letter. It cannot be anything else, because `^` in a path is encoded.
+pub(super) const DRIVE_MASK: char = '^';
 
 /// A reference whose scheme, or that of its base, is not `file`. White space is stripped already.
 pub(super) struct SplitReference<'a> {
@@ -83,12 +87,22 @@ impl<'a> SplitReference<'a> {
         self.authority.filter(|_| self.is_special).map(|authority| authority.host)
     }
 
-    /// The reference for the crate. In the result [`HOST`] stands for [`SplitReference::domain`].
+    /// The reference for the crate. In the result [`HOST`] stands for [`SplitReference::domain`], and [`DRIVE_MASK`] is
+    /// to be deleted from the path.
     pub(super) fn text(&self) -> String {
         let authority = self.authority.map_or(String::new(), |SplitAuthority { userinfo, host, port }| {
             [userinfo, if self.is_special { HOST } else { host }, port].concat()
         });
-        [&self.start, &authority, self.path, self.tail].concat()
+        let is_slash = |c| c == '/' || self.is_special && c == '\\';
+        let path = self.path.replace(DRIVE_MASK, "%5E");
+        let segments = path.split(is_slash).map(|segment| match segment.as_bytes() {
+            // For the crate, a drive letter ends at a `\` in all schemes.
+            [letter, b':' | b'|', ..] if ALPHA.contains(*letter) => {
+                format!("{}{DRIVE_MASK}{}", &segment[..1], &segment[1..])
+            }
+            _ => segment.to_string(),
+        });
+        [&self.start, &authority, &segments.collect::<Vec<_>>().join("/"), self.tail].concat()
     }
 }
 
