@@ -77,6 +77,7 @@ impl<'a> SplitReference<'a> {
                 self.path = "";
             }
             path if self.is_relative && path.starts_with('\\') => self.start.push_str("./"),
+            path if self.is_relative && path.starts_with("/\\") => self.start.push_str("/."),
             _ => {}
         }
         self
