@@ -53,6 +53,7 @@ fn parse(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Re
     let domain = reference.domain().or_else(|| base.as_ref()?.domain()).map(parse_host).transpose()?;
     let base = base.map(|base| Url::parse(&base.text())).transpose()?;
     let url = Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(&reference.text())?;
+    reference.check_authority()?;
     Ok(correct(&url, domain.as_deref()))
 }
 

@@ -3,6 +3,8 @@
 //! The crate parses userinfo, opaque hosts, ports, dot segments, queries and fragments. It sees neither the host of a
 //! special URL, which `host.rs` parses, nor drive letters, which it would spare from `..` in all schemes.
 
+use url::ParseError;
+
 use crate::iri::class::ALPHA;
 use crate::iri::parts::find_scheme;
 
@@ -86,6 +88,20 @@ impl<'a> SplitReference<'a> {
     /// The host of a special URL.
     pub(super) fn domain(&self) -> Option<&'a str> {
         self.authority.filter(|_| self.is_special).map(|authority| authority.host)
+    }
+
+    /// *Authority state* and *port state* of a URL that is not special, as far as the crate omits them.
+    ///
+    /// # Errors
+    /// Userinfo without a host, and `\` after a port. In a host the crate rejects `\`.
+    pub(super) fn check_authority(&self) -> Result<(), ParseError> {
+        match self.authority.filter(|_| !self.is_special) {
+            Some(authority) if authority.host.is_empty() && !authority.userinfo.is_empty() => {
+                Err(ParseError::EmptyHost)
+            }
+            Some(authority) if authority.port.contains('\\') => Err(ParseError::InvalidPort),
+            _ => Ok(()),
+        }
     }
 
     /// The reference for the crate. In the result [`HOST`] stands for [`SplitReference::domain`], and [`DRIVE_MASK`] is
