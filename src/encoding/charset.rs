@@ -59,14 +59,16 @@ pub enum UnmappableMode {
     Fail,
     /// Encode the whole text as UTF-8: no reader could decode a mixture of two charsets.
     Utf8,
-    /// Write such characters as decimal character references, as browsers do (WHATWG Encoding, error mode `html`).
+    /// Write such characters as escaped decimal character references (`%26%231103%3B`), as browsers do (URL Standard,
+    /// *percent-encode after encoding*).
     CharacterReference,
 }
 
 /// Text in the bytes of a charset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// Runs of encoded text, in order, and whether the text of the run is non-ASCII.
+    /// Runs of encoded text, in order, and whether the run encodes non-ASCII text. Escape sequences of ISO-2022-JP belong
+    /// to such runs, and escaped character references to the others.
     pub runs: Vec<(Vec<u8>, bool)>,
     /// Some character was unmappable and treated as [`UnmappableMode`] says.
     pub has_unmappable: bool,
@@ -167,49 +169,51 @@ impl Charset {
     /// assert_eq!(latin.encode("q=я", UnmappableMode::Fail), Err(2));
     /// ```
     pub fn encode(self, text: &str, mode: UnmappableMode) -> Result<Encoded, usize> {
-        let encoding = self.encoding.output_encoding();
+        let mut encoder = self.encoding.output_encoding().new_encoder();
         let mut encoded = Encoded { runs: Vec::new(), has_unmappable: false };
-        let mut at = 0;
-        for run in text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
-            let run = &text[at..at + run.len()];
-            if run.is_ascii() {
-                encoded.runs.push((run.as_bytes().to_vec(), false));
-            } else {
-                encode_run(encoding, run, mode, &mut encoded).map_err(|in_run| at + in_run)?;
+        // A character has up to 4 bytes, and an escape sequence of 3 bytes before or after it in ISO-2022-JP.
+        let mut bytes = [0; 16];
+        for (at, c) in text.char_indices() {
+            let c_text = &text[at..at + c.len_utf8()];
+            let (result, _, len) = encoder.encode_from_utf8_without_replacement(c_text, &mut bytes, false);
+            // An ASCII character is one byte, which an escape sequence may precede.
+            let ascii_at = if c.is_ascii() && result == EncoderResult::InputEmpty { len - 1 } else { len };
+            encoded.push(&bytes[..ascii_at], true);
+            encoded.push(&bytes[ascii_at..len], false);
+            if let EncoderResult::Unmappable(c) = result {
+                match mode {
+                    UnmappableMode::Fail => return Err(at),
+                    UnmappableMode::Utf8 => return Ok(encode_in_utf8(text)),
+                    UnmappableMode::CharacterReference => {
+                        encoded.push(format!("%26%23{}%3B", c as u32).as_bytes(), false);
+                        encoded.has_unmappable = true;
+                    }
+                }
             }
-            at += run.len();
         }
-        if encoded.has_unmappable && mode == UnmappableMode::Utf8 {
-            let in_utf8 = Charset::UTF_8.encode(text, mode)?;
-            return Ok(Encoded { has_unmappable: true, ..in_utf8 });
-        }
+        let (_, _, len) = encoder.encode_from_utf8_without_replacement("", &mut bytes, true);
+        encoded.push(&bytes[..len], true);
         Ok(encoded)
     }
 }
 
-/// Encodes one run of non-ASCII characters. A stateful charset (ISO-2022-JP) is in its initial state before and after it.
-fn encode_run(encoding: &'static Encoding, run: &str, mode: UnmappableMode, out: &mut Encoded) -> Result<(), usize> {
-    let mut encoder = encoding.new_encoder();
-    let mut bytes = Vec::new();
-    let mut at = 0;
-    let mut buffer = [0; 256];
-    loop {
-        let (result, read, written) = encoder.encode_from_utf8_without_replacement(&run[at..], &mut buffer, true);
-        bytes.extend_from_slice(&buffer[..written]);
-        at += read;
-        match result {
-            EncoderResult::InputEmpty => break,
-            EncoderResult::OutputFull => {}
-            EncoderResult::Unmappable(c) if mode == UnmappableMode::Fail => return Err(at - c.len_utf8()),
-            EncoderResult::Unmappable(c) => {
-                out.has_unmappable = true;
-                // The encoder returns to the ASCII state of ISO-2022-JP before it reports the character.
-                bytes.extend_from_slice(format!("&#{};", c as u32).as_bytes());
+impl Encoded {
+    fn push(&mut self, bytes: &[u8], is_beyond_ascii: bool) {
+        match self.runs.last_mut() {
+            _ if bytes.is_empty() => {}
+            Some((run, is_last_beyond_ascii)) if *is_last_beyond_ascii == is_beyond_ascii => {
+                run.extend_from_slice(bytes);
             }
+            _ => self.runs.push((bytes.to_vec(), is_beyond_ascii)),
         }
     }
-    out.runs.push((bytes, true));
-    Ok(())
+}
+
+/// The text in UTF-8 instead of a charset that cannot encode it.
+fn encode_in_utf8(text: &str) -> Encoded {
+    let runs = text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii());
+    let runs = runs.map(|run| (run.to_vec(), !run.is_ascii())).collect();
+    Encoded { runs, has_unmappable: true }
 }
 
 /// Returns the offset of the first malformed sequence of `bytes`, or their length without one.
@@ -304,13 +308,34 @@ mod tests {
         let latin = Charset::named("iso-8859-1").unwrap();
         assert_eq!(latin.encode("é=яé", UnmappableMode::Fail), Err(3));
         let bytes = |mode| latin.encode("é=яé", mode).unwrap().runs.into_iter().map(|(b, _)| b).collect::<Vec<_>>();
-        assert_eq!(bytes(UnmappableMode::CharacterReference).concat(), b"\xE9=&#1103;\xE9");
+        assert_eq!(bytes(UnmappableMode::CharacterReference).concat(), b"\xE9=%26%231103%3B\xE9");
         assert_eq!(bytes(UnmappableMode::Utf8).concat(), "é=яé".as_bytes());
         assert!(latin.encode("я", UnmappableMode::Utf8).unwrap().has_unmappable);
         assert_eq!(
             Charset::named("utf-16").unwrap().encode("é", UnmappableMode::Fail).unwrap().runs[0].0,
             "é".as_bytes()
         );
+    }
+
+    /// The encoder of the Encoding Standard stays in its Roman state for ASCII characters except `\\` and `~`.
+    #[test]
+    fn text_is_one_stream_for_a_stateful_charset() {
+        let charset = Charset::named("iso-2022-jp").unwrap();
+        let encode = |text| charset.encode(text, UnmappableMode::CharacterReference).unwrap().runs;
+        let run = |text: &str, is_beyond_ascii| (text.as_bytes().to_vec(), is_beyond_ascii);
+        assert_eq!(
+            encode("a\u{a5}8\u{203e}"),
+            [run("a", false), run("\x1b(J\\", true), run("8", false), run("~\x1b(B", true)]
+        );
+        assert_eq!(
+            encode("\u{a5}8\\"),
+            [run("\x1b(J\\", true), run("8", false), run("\x1b(B", true), run("\\", false)]
+        );
+        assert_eq!(encode("\u{a5}é8"), [run("\x1b(J\\", true), run("%26%23233%3B8", false), run("\x1b(B", true)]);
+        assert_eq!(encode("日é"), [run("\x1b$BF|\x1b(B", true), run("%26%23233%3B", false)]);
+        assert_eq!(encode("日日"), [run("\x1b$BF|F|\x1b(B", true)]);
+        assert_eq!(charset.encode("日a\x1b", UnmappableMode::Fail), Err(4));
+        assert_eq!(encode("日\x1b"), [run("\x1b$BF|\x1b(B", true), run("%26%2365533%3B", false)]);
     }
 
     proptest! {

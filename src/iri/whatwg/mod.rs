@@ -86,17 +86,10 @@ fn encoder<F: Fn(&str) -> Cow<'_, [u8]>>(encode: F) -> F {
 /// The bytes of a query in the document's charset. Characters that the charset cannot encode become escaped character
 /// references, which the parser does not change.
 fn encoded(text: &str, query: Option<QueryCharset>) -> Vec<u8> {
-    let runs = query.and_then(|query| query.charset.encode(text, query.unmappable).ok()).map(|encoded| encoded.runs);
-    let mut bytes = Vec::new();
-    for (run, is_beyond_ascii) in runs.unwrap_or_else(|| vec![(text.as_bytes().to_vec(), false)]) {
-        for &byte in &run {
-            match byte {
-                b'&' | b'#' | b';' if is_beyond_ascii => bytes.extend_from_slice(format!("%{byte:02X}").as_bytes()),
-                _ => bytes.push(byte),
-            }
-        }
+    match query.map(|query| query.charset.encode(text, query.unmappable)) {
+        Some(Ok(encoded)) => encoded.runs.into_iter().flat_map(|(run, _)| run).collect(),
+        _ => text.as_bytes().to_vec(),
     }
-    bytes
 }
 
 /// The fault that is closest to a parse error.
