@@ -117,7 +117,7 @@ impl ReferencePreparer {
         let text = if is_assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*record.text) };
         let query = charset.map(|charset| QueryCharset { charset, unmappable: self.policy.profile.unmappable });
         let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
-        let (href, flags) = whatwg_href(&text, base, query)?;
+        let href = whatwg_href(&text, base, query)?;
         self.simple.clear();
         self.simple.extend_from_slice(if has_base { href.as_bytes() } else { &text });
         let mut changes = record.changes;
@@ -125,7 +125,7 @@ impl ReferencePreparer {
             changes |= Changes::WHATWG;
         }
         self.target = href.into_bytes();
-        let flags = record.flags | flags | if is_assumed { Flags::ASSUMED_SCHEME } else { Flags::NONE };
+        let flags = record.flags | if is_assumed { Flags::ASSUMED_SCHEME } else { Flags::NONE };
         Ok(PreparedReference { in_target: true, has_simple: true, flags, changes })
     }
 
@@ -247,26 +247,24 @@ fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
     if policy.literal_base { Base::literal(&base) } else { Base::new(&base) }
 }
 
-/// Returns the `href` that a browser makes of `text`, and flags.
+/// Returns the `href` that a browser makes of `text`.
 ///
 /// # Errors
 /// The fault that is nearest to the browser's reason for failure, or bytes that are not UTF-8, which a browser would
 /// replace by U+FFFD.
 #[cfg(feature = "whatwg")]
-fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<(String, Flags), Fault> {
+fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<String, Fault> {
     let text = utf8(text)?;
     if text.is_empty() && base.is_none() {
         return Err(Fault::new(FaultKind::Empty, Component::Reference, 0));
     }
     let base = base.map(utf8).transpose().map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
-    let href = crate::iri::whatwg_href(text, base, query)?;
-    let has_unmappable = query.is_some_and(|query| matches!(crate::iri::encode_query(text, query), Ok((_, true))));
-    Ok((href, if has_unmappable { Flags::QUERY_CHARSET } else { Flags::NONE }))
+    crate::iri::whatwg_href(text, base, query)
 }
 
 /// Without the feature the profile does not exist, see [`super::Canonicalizer::new`].
 #[cfg(not(feature = "whatwg"))]
-fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<(String, Flags), Fault> {
+fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<String, Fault> {
     utf8(text).and(Err(Fault::new(FaultKind::Relative, Component::Reference, 0)))
 }
 
