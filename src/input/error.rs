@@ -102,6 +102,11 @@ pub enum Defect {
     /// A read failed.
     #[error("cannot read further: {}; {}", plain(.0), read_advice(.0))]
     Read(io::Error),
+    /// The file is shorter than it was when it was opened.
+    #[error(
+        "the file was {0} bytes long and was truncated to {1} while it was read; run again when no other process writes to it"
+    )]
+    Shrunk(u64, u64),
     /// Bytes after the last gzip member that are neither a member nor zeros.
     #[error("the bytes after the last gzip member are not gzip data; they were not read")]
     GzipGarbage,

@@ -272,6 +272,26 @@ fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, De
     Stream::new(reader)
 }
 
+/// A file that is read from its start to its end. It may grow meanwhile, but not shrink.
+struct OpenedFile {
+    file: File,
+    /// Length of a regular file when it was opened.
+    len: u64,
+    /// Bytes read.
+    at: u64,
+}
+
+impl Read for OpenedFile {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(into)?;
+        self.at += count as u64;
+        if count == 0 && !into.is_empty() && self.at < self.len {
+            return Err(io::Error::other(Defect::Shrunk(self.len, self.at)));
+        }
+        Ok(count)
+    }
+}
+
 /// Opens a source.
 ///
 /// # Errors
@@ -293,7 +313,8 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
                     return Ok(opened);
                 }
             }
-            PeekReader::new(Box::new(file))
+            let len = if metadata.is_file() { metadata.len() } else { 0 };
+            PeekReader::new(Box::new(OpenedFile { file, len, at: 0 }))
         }
     };
     Ok(Opened::Stream(Stream::new(reader)?))
@@ -306,5 +327,38 @@ impl Source {
     /// Those of [`open`].
     pub(crate) fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
         open(self.origin, options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of which a part was read has its defect at the place where it ends now.
+    #[test]
+    fn a_file_that_shrinks_while_it_is_read_is_a_defect() {
+        const LEN: usize = 3 << 20;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        for (new_len, is_defect) in [(2 << 20, true), (LEN, false), (LEN + 1, false)] {
+            std::fs::write(&path, vec![b'x'; LEN]).unwrap();
+            let source = Source::path(path.clone()).unwrap();
+            let Opened::Stream(mut stream) = source.open(OpenOptions { mmap: false, threads: 1 }).unwrap() else {
+                panic!("the file is not read")
+            };
+            let mut into = vec![0; 1 << 20];
+            let mut total = stream.read(&mut into).unwrap();
+            File::options().write(true).open(&path).unwrap().set_len(new_len as u64).unwrap();
+            let end = loop {
+                match stream.read(&mut into) {
+                    Ok(0) => break None,
+                    Ok(count) => total += count,
+                    Err(defect) => break Some(defect),
+                }
+            };
+            assert_eq!(total, new_len);
+            let is_shrunk = matches!(end, Some(Defect::Shrunk(len, at)) if (len, at) == (LEN as u64, new_len as u64));
+            assert_eq!((end.is_some(), is_shrunk), (is_defect, is_defect));
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::pages::PageBuffers;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
-use crate::process::PendingFile;
+use crate::process::{PendingFile, lock_directory_of};
 
 /// An output that is being written. Removes the file if it is dropped before [`Output::finish`].
 pub struct Output {
@@ -289,6 +289,8 @@ fn commit_with_index(target: OutputTarget, data: Sink, path: &Path, lines: &[u8]
         Ok::<_, OutputError>(file)
     };
     let (index, location) = (write(&index_path, lines)?, write(&location_path, &location(&name))?);
+    // Names of another job for the same file must not come between these.
+    let _lock = target.temporary_path().and_then(lock_directory_of);
     let data = target.close(data)?;
     data.sync()?;
     data.remove_replaced(&index_path)?;

@@ -16,6 +16,13 @@ pub(crate) struct DirectoryLock {
     is_marked: bool,
 }
 
+/// Locks the directory of `path` until the file is dropped; waits for other processes. `None` if the file system has no locks.
+pub(crate) fn lock_directory_of(path: &Path) -> Option<File> {
+    let directory = File::open(parent(path)).ok()?;
+    directory.lock().ok()?;
+    Some(directory)
+}
+
 impl DirectoryLock {
     /// Creates the lock file at `path`, or opens that of a job that was interrupted, and locks it.
     ///

@@ -1,4 +1,4 @@
-//! State of the process as a whole: exit codees, temporary files that must not outlive it, files that get their name when
+//! State of the process as a whole: exit codes, temporary files that must not outlive it, files that get their name when
 //! they are on disk, reads and writes at positions, locks of directories, a thread that syncs a file in the background, and
 //! text for its terminal.
 //!
@@ -24,7 +24,7 @@ mod visible;
 pub use allocator::CheckedAllocator;
 pub(crate) use allocator::{release_free_memory, try_reserve_exact};
 pub(crate) use background_sync::BackgroundSync;
-pub(crate) use directory_lock::DirectoryLock;
+pub(crate) use directory_lock::{DirectoryLock, lock_directory_of};
 pub(crate) use pending_file::{
     CommitError, Existing, PendingFile, commit_all, create_directory, file_names, parent, sync_directory,
 };

@@ -49,4 +49,6 @@ pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};
 pub use records::{RecordOffsets, Records};
 pub(crate) use split::Splitter;
+#[cfg(feature = "pipeline")]
+pub(crate) use time::from_digits as time_from_digits;
 pub use unsupported::UnsupportedFormat;

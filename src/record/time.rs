@@ -2,7 +2,7 @@
 //! without leap seconds.
 
 /// Parses `yyyyMMddHHmmss`, optionally followed by three digits of milliseconds.
-pub(super) fn from_digits(text: &[u8]) -> Option<i64> {
+pub(crate) fn from_digits(text: &[u8]) -> Option<i64> {
     let ms = match text.len() {
         14 => 0,
         17 => number(&text[14..])?,

@@ -261,6 +261,11 @@ fn nearly_equal_texts_are_evidence_on_request() {
     assert_eq!(reader.schema().metadata()["irikey.learn.near_duplicates"], "6");
     let ran = irikey(&["learn", "-", "-o", &out, "--near-duplicates", "3"], b"", Stdio::null());
     assert!(String::from_utf8(ran.stderr).unwrap().contains("read archives twice") && ran.status.code() == Some(2));
+    #[cfg(target_os = "linux")]
+    {
+        let ran = irikey(&["learn", "/dev/stdin", "--canonical-links", "-o", &out], b"x", Stdio::null());
+        assert_eq!(ran.status.code(), Some(2), "a pipe with a name is read twice");
+    }
 }
 
 /// Three contents are too few for a rule, unless pages name the URL that the rule makes as canonical.

@@ -83,6 +83,45 @@ fn every_row_is_a_record() {
     }
 }
 
+/// Numbers and times may be texts of any type; what cannot be parsed is null.
+#[test]
+fn numbers_and_times_may_be_texts() {
+    use arrow::datatypes::DataType;
+    let directory = tempfile::tempdir().unwrap();
+    let texts = |texts: [Option<&str>; 4]| Arc::new(texts.into_iter().collect::<StringArray>()) as ArrayRef;
+    let columns = [
+        ("url", texts([Some("http://a/"), Some("http://b/"), Some("http://c/"), Some("http://d/")])),
+        ("fetch_status", texts([Some("200"), Some("x"), None, Some("404")])),
+        ("fetch_time", texts([Some("20260101000000"), Some("2026-01-01T00:00:01Z"), Some("soon"), None])),
+        ("warc_record_offset", texts([Some("12345678901"), None, Some("1.5"), Some("7")])),
+    ];
+    let dictionary = DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Utf8));
+    for data_type in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View, DataType::Binary, dictionary] {
+        let cast = |(name, texts): &(&'static str, ArrayRef)| (*name, arrow::compute::cast(texts, &data_type).unwrap());
+        let batch = RecordBatch::try_from_iter(columns.iter().map(cast)).unwrap();
+        let [parquet, arrow] = ["t.parquet", "t.arrow"].map(|name| directory.path().join(name));
+        let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        for table in [parquet, arrow] {
+            let policy = Policy { carry: FieldSet::ALL, ..Policy::default() };
+            let read = |rows: &mut Rows, _: &[_]| {
+                let (statuses, times, offsets) =
+                    (&rows.carried.statuses, &rows.carried.times, &rows.carried.capture_offsets);
+                format!("{statuses:?} {times:?} {offsets:?}")
+            };
+            let (groups, summary) = run_groups(path(&table), &auto(None, None), &policy, read);
+            assert!(summary.input_errors.is_empty(), "{data_type} {:?}", summary.input_errors);
+            let expected = "[Some(200), None, None, Some(404)] [Some(1767225600000), Some(1767225601000), None, None] \
+                            [Some(12345678901), None, None, Some(7)]";
+            assert_eq!(groups, [expected], "{data_type}");
+        }
+    }
+}
+
 /// Text and bytes are read from columns of any type that has them, which are named by name or by number.
 #[test]
 fn columns_of_all_types_of_text_give_the_same_rows() {

@@ -14,7 +14,7 @@ use crate::cli::args::spill::SpillArgs;
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::help;
-use crate::input::Sources;
+use crate::input::{Origin, Source, Sources};
 use crate::learn::LearnLimits;
 use crate::learn::content::ContentLimits;
 use crate::output::OutputFormat;
@@ -238,12 +238,20 @@ impl LearnArgs {
             return Ok(None);
         }
         let (has_texts, has_canonical) = (self.near_duplicates.is_some(), self.canonical_links);
-        if self.input.inputs.is_empty() || self.input.inputs.iter().any(|input| input.as_os_str() == "-") {
-            return Err(CommandError::usage(
-                "--near-duplicates and --canonical-links read archives twice, which standard input does not allow; name the files",
-            ));
+        let sources = self.input.sources()?.0;
+        // What cannot be read at all is reported as such.
+        let read_once = |source: &&Source| match &source.origin {
+            Origin::Stdin | Origin::Reader(_) => true,
+            Origin::Path(path) => source.len.is_none() && path.exists(),
+            _ => false,
+        };
+        if let Some(source) = sources.iter().find(read_once) {
+            return Err(CommandError::Usage(format!(
+                "{}: --near-duplicates and --canonical-links read archives twice, which a pipe does not allow; copy the input to a file",
+                source.name
+            )));
         }
-        Ok(Some(DocumentOptions { sources: self.input.sources()?.0, has_texts, has_canonical }))
+        Ok(Some(DocumentOptions { sources, has_texts, has_canonical }))
     }
 
     /// Metadata of the table about documents and parts; none if neither documents were read nor a part is written.

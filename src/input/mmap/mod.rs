@@ -79,15 +79,28 @@ impl MappedFile {
     /// a part of a system call.
     pub(super) fn copy_at(&self, at: usize, copy: &mut [u8]) {
         #[cfg(unix)]
-        let done = {
-            use std::os::unix::fs::FileExt;
-            // A read returns fewer bytes if a signal interrupts it, or at the end of a file that has shrunk.
-            self.file.read_at(copy, self.start + at as u64).unwrap_or(0)
-        };
+        let done = self.read_at(at, copy);
         #[cfg(not(unix))]
         let done = 0;
         let rest = &mut copy[done..];
         rest.copy_from_slice(&self.map[at + done..][..rest.len()]);
+    }
+
+    /// Reads the bytes from `at` on from the file, up to an error. Returns how many. If the file has shrunk, the process ends
+    /// as it does by SIGBUS, which is not raised for the rest of the last page: that is filled with zeros.
+    #[cfg(unix)]
+    fn read_at(&self, at: usize, into: &mut [u8]) -> usize {
+        use std::os::unix::fs::FileExt;
+        let mut done = 0;
+        while done < into.len() {
+            match self.file.read_at(&mut into[done..], self.start + (at + done) as u64) {
+                Ok(0) => signal::end_truncated(self.slot),
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                Err(_) => break,
+            }
+        }
+        done
     }
 
     /// Removes the pages of `range` from the resident memory of this process, which would otherwise grow to the length of
@@ -142,7 +155,8 @@ impl MappedReader {
 
 impl Read for MappedReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = (&self.mapping[self.at..]).read(into)?;
+        let count = into.len().min(self.mapping.len() - self.at);
+        self.mapping.copy_at(self.at, &mut into[..count]);
         self.at += count;
         Ok(count)
     }

@@ -44,6 +44,13 @@ pub(super) fn watch(map: &[u8], path: &Path) -> Option<usize> {
     Some(slot)
 }
 
+/// Ends the process because the file of a slot is shorter than its mapping.
+pub(super) fn end_truncated(slot: usize) -> ! {
+    // SAFETY: the caller has the mapping, so its slot keeps the message.
+    let message = unsafe { MAPPINGS[slot].message.load(Relaxed).as_ref() };
+    terminate(message.map_or(&[], Vec::as_slice), exit::INPUT)
+}
+
 /// Frees a slot that [`watch`] returned. No thread may read the mapping any more.
 pub(super) fn unwatch(slot: usize) {
     MAPPINGS[slot].start.store(1, Release);
@@ -61,14 +68,12 @@ extern "C" fn on_bus(signal: libc::c_int, info: *mut libc::siginfo_t, _context: 
     // SAFETY: the kernel passes a valid siginfo_t to a handler installed with SA_SIGINFO; `si_addr` is meaningful
     // if the kernel itself raised the signal (`si_code > 0`), and is only compared otherwise.
     let (code, at) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
-    for slot in &MAPPINGS {
+    for (number, slot) in MAPPINGS.iter().enumerate() {
         let start = slot.start.load(Acquire);
         let is_within = start > 1 && at.wrapping_sub(start) < slot.len.load(Relaxed);
         if code > 0 && is_within {
-            // SAFETY: the faulting thread reads this mapping, so the mapping is alive and its slot keeps the message,
-            // which was stored before `start`.
-            let message = unsafe { slot.message.load(Relaxed).as_ref() };
-            terminate(message.map_or(&[], Vec::as_slice), exit::INPUT);
+            // The faulting thread reads this mapping, so the mapping is alive. Its message was stored before `start`.
+            end_truncated(number);
         }
     }
     if code > 0 {

@@ -38,14 +38,32 @@ fn child_truncates_a_mapped_file() {
     panic!("read past the end of the file: {sum}");
 }
 
+/// Maps a file, truncates it within its last page, and copies the end.
+#[test]
+#[ignore = "started by truncating_a_mapped_file_is_reported"]
+fn child_truncates_the_last_page() {
+    let Some(directory) = directory() else { return };
+    fs::write(directory.join("temporary"), b"half").unwrap();
+    fs::write(directory.join("input"), vec![b'x'; 1 << 20]).unwrap();
+    let file = File::options().read(true).write(true).open(directory.join("input")).unwrap();
+    let mapping = MappedFile::new(&file, &directory.join("input")).unwrap();
+    let _guard = TemporaryFileGuard::register(&directory.join("temporary"));
+    file.set_len((1 << 20) - 10).unwrap();
+    let mut copy = [0; 100];
+    mapping.copy_at((1 << 20) - 100, &mut copy);
+    panic!("copied bytes that the file does not have: {copy:?}");
+}
+
 #[test]
 fn truncating_a_mapped_file_is_reported() {
-    let directory = tempfile::tempdir().unwrap();
-    let output = child("child_truncates_a_mapped_file", directory.path());
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(4), "{text}");
-    assert!(text.contains("input: the file was 1048576 bytes long and was truncated"), "{text}");
-    assert!(!directory.path().join("temporary").exists());
+    for test in ["child_truncates_a_mapped_file", "child_truncates_the_last_page"] {
+        let directory = tempfile::tempdir().unwrap();
+        let output = child(test, directory.path());
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{text}");
+        assert!(text.contains("input: the file was 1048576 bytes long and was truncated"), "{text}");
+        assert!(!directory.path().join("temporary").exists());
+    }
 }
 
 /// A mapping of a range has the bytes of the range, mapped and copied.

@@ -3,6 +3,7 @@
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, PrimitiveArray};
 use arrow::array::{LargeBinaryArray, RecordBatch, UInt64Array};
+use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use arrow::compute::{can_cast_types, cast};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, TimestampMillisecondType};
 use arrow::error::ArrowError;
@@ -10,12 +11,12 @@ use arrow::error::ArrowError;
 use super::columns::TableProjection;
 use crate::input::error::Defect;
 use crate::iri::FaultKind;
-use crate::kernel::Span;
-use crate::record::RecordBuffer;
+use crate::kernel::{Span, parse_bytes};
 use crate::record::fields::{
     CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, PageField, SegmentField,
     StatusField, TimeField, UriField, carried_fields,
 };
+use crate::record::{RecordBuffer, time_from_digits};
 
 /// Bytes of text per [`RecordBuffer`], at which no more rows are added.
 pub(super) const TEXT_LEN: usize = 256 << 10;
@@ -154,20 +155,24 @@ trait TableField: FieldKind {
     }
 }
 
-/// Kinds whose values are numbers.
+/// Kinds whose values are numbers, or texts that are parsed.
 macro_rules! number_fields {
-    ($($kind:ident: $number:ident, $expected:literal;)*) => {
+    ($($kind:ident: $number:ident, $expected:literal, $parse:path;)*) => {
         $(impl TableField for $kind {
             type Array = PrimitiveArray<$number>;
 
             const EXPECTED: &'static str = $expected;
 
             fn accepts(data_type: &DataType) -> bool {
-                can_cast_types(data_type, &$number::DATA_TYPE)
+                can_cast_types(data_type, &$number::DATA_TYPE) || is_text(data_type)
             }
 
             fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError> {
-                Ok(cast(column, &$number::DATA_TYPE)?.as_primitive().clone())
+                if *column.data_type() == DataType::Null || !is_text(column.data_type()) {
+                    return Ok(cast(column, &$number::DATA_TYPE)?.as_primitive().clone());
+                }
+                let texts = TableText::new(column)?;
+                Ok((0..column.len()).map(|row| texts.get(row).and_then($parse)).collect())
             }
 
             #[inline]
@@ -178,9 +183,15 @@ macro_rules! number_fields {
     };
 }
 number_fields! {
-    TimeField: TimestampMillisecondType, "a time";
-    StatusField: Int32Type, "numbers";
-    IntegerField: Int64Type, "numbers";
+    TimeField: TimestampMillisecondType, "a time", parse_time;
+    StatusField: Int32Type, "numbers", parse_bytes;
+    IntegerField: Int64Type, "numbers", parse_bytes;
+}
+
+/// Parses `yyyyMMddHHmmss`, or a time like those of RFC 3339. Without a zone, it is UTC.
+fn parse_time(text: &[u8]) -> Option<i64> {
+    let other = || Some(string_to_timestamp_nanos(std::str::from_utf8(text).ok()?).ok()?.div_euclid(1_000_000));
+    time_from_digits(text).or_else(other)
 }
 
 /// Kinds whose values are text.
