@@ -112,9 +112,10 @@ impl CanonArgs {
         let mut budget = self.spill.budget(&self.input);
         let need = match !layout.is_sorted() && output.joins_slices() {
             true => WorkerNeed::slices(row_group_len),
+            false if layout.is_sorted() => WorkerNeed::rows(row_group_len).with_waiting_rows(),
             false => WorkerNeed::rows(row_group_len),
         };
-        options.threads = budget.reserve_workers(options.threads, need)?;
+        options.threads = budget.reserve_workers(options.threads, need.with_columns(&columns))?;
         let sort = layout.is_sorted().then(|| layout.sort_options(budget.remaining(), directory));
         let (input, reporting) = (&self.input, &self.reporting);
         let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&input.inputs);

@@ -132,10 +132,11 @@ impl DedupArgs {
         let (destination, output, layout) = self.output.options(&[], None)?;
         let destination = self.reporting.replace.apply(destination);
         let mut budget = self.spill.budget(&self.input);
-        options.threads = budget.reserve_workers(options.threads, self.need(row_group_len))?;
         // The key is made even if it is not a column of the output.
         let mut columns = output.columns.clone();
         columns.add_keys(self.key.as_slice());
+        let need = self.need(row_group_len).with_columns(&columns);
+        options.threads = budget.reserve_workers(options.threads, need)?;
         let mut policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
         self.check_times(&options.format)?;
         let dedup = DedupOptions {
