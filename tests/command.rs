@@ -378,6 +378,22 @@ fn explain_shows_the_spoofing_flags_of_a_row() {
 }
 
 #[test]
+fn explain_shows_the_key_of_a_row_with_a_fault() {
+    for profile in ["rfc3987", "whatwg"] {
+        let flags = ["--profile", profile];
+        let rows = printed(
+            &[&["canon", "-q", "--output-format", "jsonl", "--columns", "key"], &flags[..]].concat(),
+            b"http://h:x/",
+        );
+        let explain = |more: &[&str]| printed(&[&["explain", "http://h:x/"], &flags[..], more].concat(), b"");
+        let json: serde_json::Value = serde_json::from_str(&explain(&["--json"])).unwrap();
+        let key = parse_json_lines(&rows)[0]["key"].as_str().unwrap().to_string();
+        assert_eq!((json["fault_key"].as_str(), &json["rungs"]), (Some(&key[..]), &serde_json::json!({})));
+        assert!(explain(&[]).contains(&key));
+    }
+}
+
+#[test]
 fn explain_prints_steps_rungs_and_the_fault() {
     let text = printed(&["explain", "HTTP://EXAMPLE.com:80/%7eb", "http://h:8a/"], b"");
     for expected in
@@ -388,6 +404,14 @@ fn explain_prints_steps_rungs_and_the_fault() {
     let json: serde_json::Value = serde_json::from_str(&printed(&["explain", "--json", "http://h"], b"")).unwrap();
     assert_eq!(json["rungs"]["scheme"]["text"], "http://h/");
     assert_eq!(json["rungs"]["syntax"]["text"], "http://h");
+}
+
+#[test]
+fn resume_refuses_standard_input_before_it_creates_anything() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let ran = irikey(&["canon", "--resume", "-", "-o", out.to_str().unwrap()], b"http://a/\n", Stdio::null());
+    assert_eq!((ran.status.code(), out.exists()), (Some(2), false));
 }
 
 #[test]

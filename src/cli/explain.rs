@@ -112,7 +112,10 @@ impl Explanation {
             true => explanation.normalize(base, args.parse_mode()).err(),
             false => explanation.canonicalize(args),
         };
-        let uri = explanation.rungs.last().filter(|_| explanation.fault.is_none()).map_or(&[][..], |(_, uri)| uri);
+        if explanation.fault.is_some() {
+            explanation.rungs.clear();
+        }
+        let uri = explanation.rungs.last().map_or(&[][..], |(_, uri)| uri);
         explanation.spoofing_flags = spoofing_flags(input, uri);
         explanation
     }
@@ -163,6 +166,11 @@ impl Explanation {
         Ok(())
     }
 
+    /// The key of a row with the fault.
+    fn fault_key(&self) -> Option<KeyBytes> {
+        self.fault.map(|_| KeyAlgorithm::default().fault_key(&self.input))
+    }
+
     /// Name, text and byte offset of the components that exist.
     fn components(&self) -> Vec<(&'static str, &[u8], usize)> {
         let text = &self.target.as_ref().unwrap_or(&self.input)[..];
@@ -188,12 +196,12 @@ impl Explanation {
             let (name, meaning) = describe(*change);
             text.push_str(&format!("  {name:13} {meaning}\n  {:13} {}\n", "", shown(after)));
         }
-        text.push_str(if self.rungs.is_empty() { "\nkey\n" } else { "\nrungs\n" });
+        text.push_str(if self.fault.is_some() { "\nkey\n" } else { "\nrungs\n" });
         for (rung, rung_text) in &self.rungs {
             text.push_str(&format!("  {:9} {}  {}\n", rung.name(), hex(key(rung_text)), shown(rung_text)));
         }
-        if self.rungs.is_empty() {
-            text.push_str(&format!("  {:9} {}\n", "simple", hex(key(&self.input))));
+        if let Some(key) = self.fault_key() {
+            text.push_str(&format!("  {}  on every rung, because of the fault\n", hex(key)));
         }
         if let Some(applied) = &self.equivalences {
             text.push_str(&format!("  {:9} {}\n", "protocol", hex(applied.key())));
@@ -276,6 +284,7 @@ impl Explanation {
             "bidi": self.bidi().map(|(_, problems)| problems.iter().map(bidi_value).collect::<Vec<_>>()),
             "spoofing_flags": self.spoofing_flags.names().collect::<Vec<_>>(),
             "fault": self.fault.map(fault_value),
+            "fault_key": self.fault_key().map(hex),
         });
         if let Some(applied) = &self.equivalences {
             value["rungs"]["protocol"] = json!({"key": hex(applied.key())});

@@ -74,6 +74,9 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let directory = local_directory(&job.destination)?;
     let mut sources = job.input.sources()?;
     sources.find_objects();
+    if let Some(source) = sources.0.iter().find(|source| source.is_read_once()) {
+        return Err(read_once(source));
+    }
     let replaced = job.files.check(&sources)?;
     let is_sorted = job.layout.is_sorted();
     let (parts, suffix) = match is_sorted {
@@ -300,9 +303,13 @@ fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
             Ok(Sources(vec![Source { name: source.name.clone(), origin, len: source.len }]))
         }
         Origin::Remote(object) => Ok(Sources(vec![Source::remote(object.clone())])),
-        _ => Err(CommandError::Usage(format!(
-            "{}: --resume reads only regular files and objects; copy the input to a file",
-            input.source.name
-        ))),
+        _ => Err(read_once(&input.source)),
     }
+}
+
+fn read_once(source: &Source) -> CommandError {
+    CommandError::Usage(format!(
+        "{}: --resume reads only regular files and objects; copy the input to a file",
+        source.name
+    ))
 }

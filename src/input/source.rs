@@ -88,6 +88,16 @@ impl Source {
         Source { name: object.name().to_string(), len: object.len(), origin: Origin::Remote(object) }
     }
 
+    /// Whether the bytes can be read only once: they come from a pipe or a device.
+    pub(crate) fn is_read_once(&self) -> bool {
+        match &self.origin {
+            Origin::Stdin | Origin::Reader(_) => true,
+            // A file that does not exist is reported when it is opened.
+            Origin::Path(path) => self.len.is_none() && path.exists(),
+            _ => false,
+        }
+    }
+
     /// Standard input.
     pub(super) fn stdin() -> Source {
         Source { name: "-".to_string(), origin: Origin::Stdin, len: None }

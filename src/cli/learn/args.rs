@@ -14,7 +14,7 @@ use crate::cli::args::spill::SpillArgs;
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::help;
-use crate::input::{Origin, Source, Sources};
+use crate::input::Sources;
 use crate::learn::LearnLimits;
 use crate::learn::content::ContentLimits;
 use crate::output::OutputFormat;
@@ -239,13 +239,7 @@ impl LearnArgs {
         }
         let (has_texts, has_canonical) = (self.near_duplicates.is_some(), self.canonical_links);
         let sources = self.input.sources()?.0;
-        // What cannot be read at all is reported as such.
-        let read_once = |source: &&Source| match &source.origin {
-            Origin::Stdin | Origin::Reader(_) => true,
-            Origin::Path(path) => source.len.is_none() && path.exists(),
-            _ => false,
-        };
-        if let Some(source) = sources.iter().find(read_once) {
+        if let Some(source) = sources.iter().find(|source| source.is_read_once()) {
             return Err(CommandError::Usage(format!(
                 "{}: --near-duplicates and --canonical-links read archives twice, which a pipe does not allow; copy the input to a file",
                 source.name
