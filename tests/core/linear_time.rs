@@ -8,7 +8,7 @@ use irikey::canon::{Canonicalizer, Policy, Rows};
 use irikey::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, Recipe};
-use irikey::record::archive::{ArchiveParser, ArchiveWindow, BatchLimits, CaptureBatch};
+use irikey::record::archive::{ArchiveEnd, ArchiveParser, ArchiveWindow, BatchLimits, CaptureBatch};
 use irikey::record::fields::FieldSet;
 use irikey::record::{TextDecoder, access_log, cdx, cdxj, crawl_log, csv, journal, json_lines, lines};
 
@@ -411,6 +411,44 @@ fn documents_are_linear() {
         format!("<?xml version='1.0'?><{name} xmlns:x='{space}' x:schemaLocation='{pairs}'/>").into_bytes()
     };
     failures.extend(check("a long name times references", 16 << 10, names, &mut work));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Records whose lengths are those of all records that follow. The heads of records and of HTTP messages end with different
+/// blank lines: that of a record may contain a space.
+const RECORDS: &[Shape<'_>] = &[
+    (
+        b"",
+        b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\nx\r\n\r\n",
+        b"",
+    ),
+    (
+        b"",
+        b"WARC/1.0\r\nContent-Length: 30000000\r\nWARC-Type: response\r\nWARC-Target-URI: http://h/\r\n \r\nHTTP/1.1 200 OK\r\n",
+        b"",
+    ),
+    (
+        b"",
+        b"WARC/1.0\r\nContent-Length: 30000000\r\nWARC-Type: metadata\r\nWARC-Target-URI: http://h/\r\n \r\na: b\r\n",
+        b"",
+    ),
+    (b"", b"http://h/ 192.0.2.1 20140216050221 a/b 30000000\nHTTP/1.1 200 OK\n", b""),
+];
+
+#[test]
+fn records_of_archives_are_linear() {
+    let work = |text: &[u8]| {
+        let limits = BatchLimits { target_len: usize::MAX, max_record_len: usize::MAX };
+        let mut batch = CaptureBatch::new(FieldSet::default(), limits);
+        let window = ArchiveWindow { at: 0, bytes: text };
+        let mut parser = ArchiveParser::default();
+        parser.push(window, &mut batch);
+        while parser.finish(window, &mut batch) == ArchiveEnd::NotYet {
+            parser.push(window, &mut batch);
+        }
+        assert!(batch.into_rows().len() > text.len() / 200);
+    };
+    let failures = check_shapes("records", RECORDS, 64 << 10, work);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

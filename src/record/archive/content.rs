@@ -14,7 +14,8 @@ impl ArchiveParser {
         self.records.set_content_len(len.unwrap_or(0));
         let is_unread = end > at && self.records.content_part() != ContentPart::Nothing;
         let search = HeadSearch::new(kind, at);
-        self.content = Content { at, end, read_to: if is_unread { None } else { Some(at) }, search };
+        let read_to = if is_unread { None } else { Some(at) };
+        self.content = Content { at, end, read_to, part_searched_to: at, is_cut: false, search };
         self.payload.abandon();
         let has_head = self.records.payload_part() == PayloadPart::AfterHead && end > at;
         if len.is_some() && !has_head && self.records.payload_part() != PayloadPart::Nothing {
@@ -27,15 +28,14 @@ impl ArchiveParser {
 
     pub(super) fn read_content(&mut self, window: ArchiveWindow<'_>) -> bool {
         let end = self.content.end.min(window.end());
-        if self.content.read_to.is_none() {
-            self.read_content_part(window, end);
-        }
-        self.payload.advance(window, end);
-        // A record that has a gzip member of its own ends with it.
-        if !self.is_mapped && !self.members.has_own_member() {
-            self.content.search.advance(window, end);
-        } else if !self.is_mapped {
-            self.content.search.skip(end);
+        if !self.is_mapped {
+            // A record that has a gzip member of its own ends with it.
+            if self.members.has_own_member() {
+                self.content.search.skip(end);
+            } else {
+                self.content.search.advance(window, end);
+            }
+            self.read_content_to(window, self.content.search.clear_to(end));
         }
         self.at = end;
         if end < self.content.end {
@@ -46,21 +46,32 @@ impl ArchiveParser {
         true
     }
 
-    /// Gives the assembler the part of the content that it needs, if `end` is not before the end of that part.
-    fn read_content_part(&mut self, window: ArchiveWindow<'_>, end: u64) {
-        let Content { at, end: content_end, .. } = self.content;
+    /// Reads what is needed of the content up to byte `to`.
+    ///
+    /// The record may end at the first line that looks like a head, however long it is stated to be. What follows that line
+    /// is read when the record has ended, because bytes that belong to the next records would be read again for each of
+    /// them. Of a mapped archive, all of the content is read then.
+    fn read_content_to(&mut self, window: ArchiveWindow<'_>, to: u64) {
+        self.read_content_part(window, to);
+        self.payload.advance(window, to);
+    }
+
+    /// Gives the assembler the part of the content that it needs, if it has not read that part, and if `to` is not before
+    /// the end of that part.
+    pub(super) fn read_content_part(&mut self, window: ArchiveWindow<'_>, to: u64) {
+        let Content { at, end: content_end, part_searched_to: from, read_to: None, .. } = self.content else { return };
         let read_to = match self.records.content_part() {
             ContentPart::Nothing => Some(at),
             // Read when the record has ended.
             ContentPart::Whole => None,
-            ContentPart::First(max_len) => Some(content_end.min(at + max_len)).filter(|part_end| *part_end <= end),
+            ContentPart::First(max_len) => Some(content_end.min(at + max_len)).filter(|part_end| *part_end <= to),
             ContentPart::Head(max_len) => {
                 let limit = content_end.min(at + max_len);
-                // The bytes before were searched already, up to a part of a blank line.
-                let from = self.at.saturating_sub(2).max(at);
-                let blank = heads::blank_line_end(window.slice(from..end.min(limit)));
+                let blank = heads::blank_line_end(window.slice(from..to.min(limit)));
+                // The last two bytes may be a part of a blank line.
+                self.content.part_searched_to = from.max(to.min(limit).saturating_sub(2));
                 let blank = blank.map(|len| from + len as u64);
-                blank.or((limit <= end).then_some(limit))
+                blank.or((limit <= to).then_some(limit))
             }
         };
         if let Some(read_to) = read_to {
@@ -83,7 +94,7 @@ impl ArchiveParser {
     pub(super) fn end_early(&mut self, window: ArchiveWindow<'_>, to: u64, batch: &mut CaptureBatch) -> bool {
         let head_at = self.content.search.finish(window, to).filter(|head_at| *head_at < self.content.end);
         let Some(head_at) = head_at else { return false };
-        self.cut_content(head_at);
+        self.cut_content(window, head_at);
         self.members.seek(head_at);
         let has_links = self.end_record(window, batch);
         self.records.end_held(head_at, false);
@@ -93,23 +104,27 @@ impl ArchiveParser {
     }
 
     /// Ends the content of the current record at byte `end`, before its length says so.
-    fn cut_content(&mut self, end: u64) {
+    fn cut_content(&mut self, window: ArchiveWindow<'_>, end: u64) {
         if self.content.end - end > MAX_LEN_ERROR {
             self.damage.short_count += 1;
             self.damage.at.get_or_insert(end);
         }
+        self.read_content_part(window, end);
         if self.content.read_to.is_none_or(|read_to| read_to > end) {
             self.records.forget_content();
         }
         self.payload.abandon();
         self.records.flag(Flags::CUT);
-        (self.content.end, self.is_ending) = (end, true);
+        (self.content.end, self.content.is_cut, self.is_ending) = (end, true, true);
     }
 
     /// Ends the current record, if its content has ended. Returns whether its links are to be pushed.
     pub(super) fn end_record(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
         if !std::mem::take(&mut self.is_ending) {
             return false;
+        }
+        if !self.content.is_cut {
+            self.read_content_to(window, self.content.end);
         }
         if let Some(digest) = self.payload.finish() {
             self.records.set_payload_digest(digest);
@@ -194,7 +209,7 @@ impl ArchiveParser {
             if self.end_early(window, at, batch) {
                 return;
             }
-            self.cut_content(at);
+            self.cut_content(window, at);
         }
         if !self.end_record(window, batch) {
             self.state = ParserState::Between;

@@ -115,6 +115,10 @@ struct Content {
     end: u64,
     /// Up to where it was read by the assembler, or needs not be read.
     read_to: Option<u64>,
+    /// The search for the end of the part that the assembler needs continues here.
+    part_searched_to: u64,
+    /// The record ended before its length says.
+    is_cut: bool,
     search: HeadSearch,
 }
 
@@ -251,7 +255,7 @@ impl ArchiveParser {
                 if self.end_early(window, end, batch) {
                     return ArchiveEnd::NotYet;
                 }
-                self.truncate_content(batch);
+                self.truncate_content(window, batch);
             }
             ParserState::Head { .. } => {
                 if self.is_ending && self.end_early(window, end, batch) || self.end_record(window, batch) {
@@ -282,8 +286,9 @@ impl ArchiveParser {
     }
 
     /// Ends the current record at the end of the archive, within its content.
-    fn truncate_content(&mut self, batch: &mut CaptureBatch) {
+    fn truncate_content(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) {
         self.records.flag(Flags::CUT);
+        self.read_content_part(window, window.end());
         if self.content.read_to.is_none() {
             // The first part of a head may have another meaning than the whole head.
             self.records.forget_content();

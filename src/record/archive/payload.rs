@@ -10,6 +10,9 @@ pub(super) struct PayloadHasher {
     hash: Sha1,
     /// The first byte that was not hashed; `None` if the payload is not hashed.
     next_at: Option<u64>,
+    /// Bytes that were hashed of all payloads.
+    #[cfg(test)]
+    pub(super) hashed_len: u64,
 }
 
 impl PayloadHasher {
@@ -30,6 +33,10 @@ impl PayloadHasher {
             && *at < to
         {
             self.hash.update(window.slice(*at..to));
+            #[cfg(test)]
+            {
+                self.hashed_len += to - *at;
+            }
             *at = to;
         }
     }

@@ -409,6 +409,11 @@ fn detected_languages_and_charsets_are_those_of_the_response_before() {
 
 /// Digest, method and body of each response and resource.
 fn index_fields(text: &[u8], step: usize) -> Vec<[String; 3]> {
+    parse_for_index(text, step).0
+}
+
+/// Digest, method and body of each response and resource, and the parser after the end.
+fn parse_for_index(text: &[u8], step: usize) -> (Vec<[String; 3]>, ArchiveParser) {
     let mut parser = ArchiveParser::of_types(RecordTypes::Replayable, FieldSet::ALL);
     parser.begin(0, step == 0);
     let mut batch = unlimited();
@@ -429,7 +434,7 @@ fn index_fields(text: &[u8], step: usize) -> Vec<[String; 3]> {
     let field = |column: &[Option<Span>], i: usize| {
         column[i].map_or(String::new(), |span| String::from_utf8_lossy(span.of(records.text)).into_owned())
     };
-    (0..records.urls.len()).map(|i| columns.map(|column| field(column, i))).collect()
+    ((0..records.urls.len()).map(|i| columns.map(|column| field(column, i))).collect(), parser)
 }
 
 proptest! {

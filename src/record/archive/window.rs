@@ -98,6 +98,12 @@ impl HeadSearch {
         if self.is_over { at } else { self.found_at.unwrap_or(self.searched_to).min(at) }
     }
 
+    /// The content was searched up to byte `to`. Returns up to where no line was found that may be a head, so that the record
+    /// does not end before.
+    pub(super) fn clear_to(&self, to: u64) -> u64 {
+        self.found_at.filter(|_| !self.is_over).unwrap_or(to)
+    }
+
     /// Leaves out the content up to byte `to`.
     pub(super) fn skip(&mut self, to: u64) {
         let overlap = self.kind.pattern().len() as u64 - 1;

@@ -1,6 +1,7 @@
 //! Fields that only indexes have: the digest of the payload, and the method and body of the request.
 
 use super::*;
+use sha1::{Digest, Sha1};
 
 #[test]
 fn digests_of_payloads_without_one() {
@@ -38,6 +39,57 @@ fn a_digest_of_a_wrong_length_is_not_made() {
     for step in [0, 1, 64, 10_000] {
         let digests = index_fields(text.as_bytes(), step).into_iter().map(|[digest, ..]| !digest.is_empty());
         assert_eq!(digests.collect::<Vec<_>>(), (0..10).map(|i| i != 3).collect::<Vec<_>>(), "{step}");
+    }
+}
+
+/// A record that ends before its length says is not hashed up to there: its length may be that of all records that follow.
+#[test]
+fn no_byte_is_hashed_for_several_records() {
+    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
+    let response = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
+    let arc = "http://h/ 192.0.2.1 20140216050221 a/b 30000000\n";
+    let shapes = [
+        format!("{head}x\r\n\r\n"),
+        // Lines that begin like a head, and are none.
+        format!("{head}x\nWARC/\n\nWARC/1.0\n\nx\r\n\r\n"),
+        format!("{response}HTTP/1.1 200 OK\r\n\r\nx\r\n\r\n"),
+        format!("{response}HTTP/1.1 200 OK\r\nx\r\n"),
+        format!("{arc}HTTP/1.1 200 OK\r\n\r\nx\n"),
+        format!("{arc}HTTP/1.1 200 OK\r\nx\nhttp:\n"),
+    ];
+    for (shape, step) in shapes.iter().flat_map(|shape| [0, 1, 64, 10_000].map(|step| (shape, step))) {
+        let text = shape.repeat(300);
+        let (fields, parser) = parse_for_index(text.as_bytes(), step);
+        assert_eq!(fields.len(), 300, "{step} {shape}");
+        assert!(fields.iter().all(|[digest, ..]| digest.is_empty()), "{step} {shape}");
+        let hashed_len = parser.payload.hashed_len;
+        assert!(hashed_len <= text.len() as u64, "{hashed_len} of {} bytes: {step} {shape}", text.len());
+    }
+}
+
+/// The digest of a record that is as long as stated covers lines that look like heads.
+#[test]
+fn digests_cover_heads_within_payloads() {
+    let head = |kind: &str| format!("WARC-Type: {kind}\r\nWARC-Target-URI: http://h/");
+    let lines =
+        "x\nWARC/\nWARC/1.0\r\nWARC-Type: x\r\nContent-Length: 0\r\n\r\nhttp://h/ 192.0.2.1 20140216050221 a/b 1\ny";
+    let arc = |content: &str| format!("http://h/ 192.0.2.1 20140216050221 a/b {}\n{content}\n", content.len());
+    let http = "HTTP/1.1 200 OK\r\n\r\n";
+    // Within an HTTP head that is not whole.
+    let http_lines = format!("HTTP/1.1 200 OK\nWARC/1.0\nhttp://h/ 192.0.2.1 20140216050221 a/b 1\n\n{lines}");
+    let warc = [
+        record(&head("resource"), lines),
+        record(&head("response"), &format!("{http}{lines}")),
+        record(&head("response"), &http_lines),
+    ]
+    .concat();
+    let arc = [arc(&format!("{http}{lines}")), arc(&http_lines)].concat();
+    let digest = format!("sha1:{}", data_encoding::BASE32.encode(&Sha1::digest(lines)));
+    for (text, count) in [(warc, 3), (arc, 2)] {
+        for step in [0, 1, 2, 7, 64, 10_000] {
+            let digests: Vec<_> = index_fields(text.as_bytes(), step).into_iter().map(|[digest, ..]| digest).collect();
+            assert_eq!(digests, vec![digest.clone(); count], "{step}");
+        }
     }
 }
 
