@@ -183,6 +183,14 @@ impl<'a> ArcHead<'a> {
     }
 }
 
+/// The schemes of the URLs in ARC files: those that crawlers fetch, and that of the first record.
+const ARC_SCHEMES: [&[u8]; 6] = [b"http:", b"https:", b"dns:", b"ftp:", b"whois:", b"filedesc:"];
+
+/// Whether `line`, whose end is missing, is the beginning of the head of an ARC record, as far as can be known.
+pub(super) fn may_begin_arc_head(line: &[u8]) -> bool {
+    ARC_SCHEMES.iter().any(|scheme| scheme.starts_with(line) || line.starts_with(scheme))
+}
+
 /// A date has eight digits, and may have hours, minutes and seconds.
 fn is_arc_date(word: &[u8]) -> bool {
     matches!(word.len(), 8 | 10 | 12 | 14) && word.iter().all(u8::is_ascii_digit)

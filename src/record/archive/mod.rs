@@ -52,7 +52,7 @@ pub use window::ArchiveWindow;
 use crate::iri::Flags;
 use crate::record::fields::FieldSet;
 use assembler::{ArchiveFile, RecordAssembler};
-use heads::{ArcHead, WarcHead, is_head, is_version};
+use heads::{ArcHead, WarcHead, is_head, is_version, may_begin_arc_head};
 use links::LinkReader;
 use members::Members;
 use payload::PayloadHasher;
@@ -258,11 +258,13 @@ impl ArchiveParser {
                 self.truncate_content(window, batch);
             }
             ParserState::Head { .. } => {
-                if self.is_ending && self.end_early(window, end, batch) || self.end_record(window, batch) {
+                let head = window.slice(self.at..end);
+                let is_sound = self.may_begin_next_arc_head(head);
+                if self.is_ending && !is_sound && self.end_early(window, end, batch) || self.end_record(window, batch) {
                     return ArchiveEnd::NotYet;
                 }
                 self.records.end_held(self.at, false);
-                self.truncate_head(window.slice(self.at..end));
+                self.truncate_head(head);
             }
             ParserState::Between | ParserState::Line => {
                 if self.end_record(window, batch) {
@@ -277,7 +279,10 @@ impl ArchiveParser {
         if batch.is_full() {
             return ArchiveEnd::NotYet;
         }
-        if self.stray_len <= MAX_LEN_ERROR && self.stray_len > 0 && self.records.flag_held(Flags::CUT) {
+        // In an ARC, bytes after a line end are no part of the record before it.
+        let is_arc = self.content.search.kind() == ArchiveKind::Arc;
+        let is_rest = (1..=MAX_LEN_ERROR).contains(&self.stray_len) && !(is_arc && self.stray_at > self.content.end);
+        if is_rest && self.records.flag_held(Flags::CUT) {
             self.stray_len = 0;
         }
         self.end_stray(true);
@@ -300,11 +305,19 @@ impl ArchiveParser {
 
     /// Ends the archive with a line that is not whole, or with a part of a head.
     fn truncate_head(&mut self, head: &[u8]) {
-        if is_head(head) || b"WARC/".starts_with(&head[..head.len().min(5)]) {
+        let is_lost = is_head(head) || b"WARC/".starts_with(&head[..head.len().min(5)]);
+        if is_lost || self.may_begin_next_arc_head(head) {
             self.lost_len = Some(head.len() as u64);
         } else {
             self.skip_stray(head);
         }
+    }
+
+    /// Whether `head`, the last bytes of the archive, may be the beginning of the head of the next record of an ARC. Records
+    /// of an ARC end with a line end, so that the record before is whole then.
+    fn may_begin_next_arc_head(&self, head: &[u8]) -> bool {
+        let is_after_record = self.follows_line_end && !self.is_open_ended;
+        is_after_record && self.content.search.kind() == ArchiveKind::Arc && may_begin_arc_head(head)
     }
 
     fn skip_line_ends(&mut self, window: ArchiveWindow<'_>) -> bool {

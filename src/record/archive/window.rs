@@ -93,6 +93,11 @@ impl HeadSearch {
         HeadSearch { kind, searched_to: content_at.saturating_sub(1), found_at: None, is_over: false }
     }
 
+    /// The kind of the archive, or the default one before the first record.
+    pub(super) fn kind(&self) -> ArchiveKind {
+        self.kind
+    }
+
     /// The first byte that the search still needs, if the content was read up to byte `at`.
     pub(super) fn keep_from(&self, at: u64) -> u64 {
         if self.is_over { at } else { self.found_at.unwrap_or(self.searched_to).min(at) }
