@@ -38,7 +38,12 @@ impl ArchiveParser {
             self.read_content_to(window, self.content.search.clear_to(end));
         }
         self.at = end;
-        if end < self.content.end {
+        let is_whole = end == self.content.end;
+        if self.members.are_blocks_of_record() {
+            // A member that ends with the content is passed after it.
+            self.members.pass_blocks(if is_whole { end - 1 } else { end });
+        }
+        if !is_whole {
             return false;
         }
         self.follows_line_end = window.slice(end - 1..end) == b"\n";

@@ -23,6 +23,9 @@ pub(super) struct Members {
     record_count: u64,
     /// The last member had one record.
     has_single_records: bool,
+    /// How often an end was passed on its own.
+    #[cfg(test)]
+    pub(super) pass_count: u64,
 }
 
 impl Members {
@@ -40,10 +43,28 @@ impl Members {
     pub(super) fn pass(&mut self, is_within: bool) -> u64 {
         let end = self.ends.get(self.passed).copied().unwrap_or_default();
         self.passed += 1;
+        #[cfg(test)]
+        {
+            self.pass_count += 1;
+        }
         self.has_single_records = !is_within && self.record_count == 1;
         self.record_count = 0;
         self.probe_at = (is_within && !self.is_in_blocks).then_some(end.unpacked);
         end.packed
+    }
+
+    /// Whether ends within the content of the current record say nothing of it, so that they need not be passed one by one.
+    pub(super) fn are_blocks_of_record(&self) -> bool {
+        self.is_in_blocks && !self.has_own_member()
+    }
+
+    /// Passes the ends up to byte `at`, within the content of the current record. Members are blocks.
+    pub(super) fn pass_blocks(&mut self, at: u64) {
+        let passed = self.ends.partition_point(|end| end.unpacked <= at);
+        if passed > self.passed {
+            self.passed = passed;
+            (self.has_single_records, self.record_count) = (false, 0);
+        }
     }
 
     /// Moves to byte `at` of the archive.

@@ -218,7 +218,8 @@ impl ArchiveParser {
     pub fn push(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) {
         self.members.forget_before(self.keep_from());
         while !batch.is_full() {
-            let member_end = self.members.next_end().filter(|end| *end <= window.end());
+            let are_blocks = self.state == ParserState::Content && self.members.are_blocks_of_record();
+            let member_end = self.members.next_end().filter(|end| *end <= window.end() && !are_blocks);
             let visible = member_end.map_or(window, |end| window.until(end));
             if self.step(visible, batch) {
                 continue;

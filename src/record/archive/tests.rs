@@ -334,6 +334,35 @@ fn members_that_are_blocks_end_no_record() {
     }
 }
 
+/// Members within a record are not passed one by one for each record whose length is that of all that follow.
+#[test]
+fn records_with_wrong_lengths_in_blocks_are_those_without_blocks() {
+    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
+    let wrong = format!("{head}x\nWARC/1.0\n\n\r\n\r\n").repeat(200);
+    for text in [wrong, with_wrong_length(0).concat(), with_wrong_length(1000).concat(), sample()] {
+        let whole = parse(ArchiveParser::default(), text.as_bytes(), (64, usize::MAX));
+        for block_len in [7, 13, 53, 333] {
+            let ends = || (1..).map(|i| i * block_len).take_while(|at| *at <= text.len() as u64);
+            let parser = || {
+                let mut parser = ArchiveParser::default();
+                ends().for_each(|at| parser.push_member_end(at, at / 2));
+                parser
+            };
+            for step in [1, 64, 1000] {
+                assert_eq!(parse(parser(), text.as_bytes(), (step, usize::MAX)), whole, "{block_len} {step}");
+            }
+            let (mut parser, mut batch) = (parser(), unlimited());
+            let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
+            parser.push(window, &mut batch);
+            while parser.finish(window, &mut batch) == ArchiveEnd::NotYet {
+                parser.push(window, &mut batch);
+            }
+            let (count, pass_count) = (ends().count() as u64, parser.members.pass_count);
+            assert!(pass_count <= 2 * count, "{pass_count} of {count}");
+        }
+    }
+}
+
 #[test]
 fn long_heads_are_a_fault_for_any_pieces() {
     let long = |len: usize| {
