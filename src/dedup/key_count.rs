@@ -206,7 +206,6 @@ impl<K: KindBits> KeyCounter<K> {
         for_each(threads, 0..PARTITIONS, |partition| {
             let mut counts = KindCounts::new::<K>();
             for_each_table(&spill, partition, limit / threads.max(1), &mut |spilled: SpilledTable<'_, K>| {
-                spilled.clear();
                 spilled.table.iter().for_each(|(_, kinds)| counts.add::<K>(kinds.into()));
                 Ok(())
             })?;

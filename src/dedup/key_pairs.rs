@@ -186,9 +186,8 @@ impl EntryValue for FirstRow {
     }
 }
 
-/// Adds the distinct pairs of a table to both sides, with the least row of each, and removes them.
+/// Adds the distinct pairs of a table to both sides, with the least row of each.
 fn add_distinct(pairs: &SpilledTable<'_, FirstRow>, sides: &[EntrySpill; 2]) -> Result<(), SpillError> {
-    pairs.clear();
     for (side, spill) in sides.iter().enumerate() {
         for (number, FirstRow { first, ordinal }) in pairs.table.iter() {
             let key = pair_keys(number, first)[side];
@@ -223,11 +222,10 @@ impl EntryValue for KeyGroup {
 }
 
 impl Grouping {
-    /// Adds the pairs of a table, and removes them.
+    /// Adds the pairs of a table.
     fn add(&self, pairs: &SpilledTable<'_, KeyGroup>) -> Result<(), SpillError> {
         let SpilledTable { table, spill, partition } = pairs;
         let groups = self.members(spill, *partition, self.first_keys(table))?;
-        pairs.clear();
         let merged = table.iter().filter(|(_, group)| group.pairs > 1);
         let (keys, merges) = merged.fold((0, 0), |(keys, merges), (_, group)| (keys + 1, merges + group.pairs - 1));
         let mut result = self.result.lock();

@@ -22,15 +22,8 @@ pub(super) struct SpilledTable<'a, V> {
     pub(super) partition: usize,
 }
 
-impl<V> SpilledTable<'_, V> {
-    /// Removes the entries.
-    pub(super) fn clear(&self) {
-        self.spill.clear(self.partition);
-    }
-}
-
 /// Calls `each` with tables that together have every key of a partition once. A table takes at most about `limit` bytes of
-/// memory: the partition is split if it has more keys. `each` must remove the entries, see [`SpilledTable::clear`].
+/// memory: the partition is split if it has more keys. Removes the entries of each table after the call.
 pub(super) fn for_each_table<V: EntryValue>(
     spill: &EntrySpill,
     partition: usize,
@@ -56,5 +49,7 @@ pub(super) fn for_each_table<V: EntryValue>(
         table.upsert_all(&keys, |i, known, is_new| *known = if is_new { values[i] } else { known.merge(values[i]) });
         Ok(())
     })?;
-    each(SpilledTable { table, spill, partition })
+    each(SpilledTable { table, spill, partition })?;
+    spill.clear(partition);
+    Ok(())
 }

@@ -45,8 +45,8 @@ pub(crate) struct WorkerNeed {
     rows_len: usize,
     /// Length of the row group that threads encode together.
     shared_len: usize,
-    /// Length of row groups that the user can choose.
-    row_group_len: Option<usize>,
+    /// The rows of a thread are a row group, whose length the user can choose.
+    is_chosen: bool,
 }
 
 impl WorkerNeed {
@@ -54,7 +54,7 @@ impl WorkerNeed {
     /// group, twice because one may wait to be written. Measured on different lines of 30 bytes with the default columns,
     /// where it is 5.5 to 7 times the length; longer lines take less.
     pub(crate) fn rows(row_group_len: usize) -> WorkerNeed {
-        WorkerNeed { row_group_len: Some(row_group_len), ..WorkerNeed::keys(row_group_len) }
+        WorkerNeed { is_chosen: true, ..WorkerNeed::keys(row_group_len) }
     }
 
     /// For row groups of this length that threads encode together, slice by slice: an encoded row group, and for each thread
@@ -63,13 +63,13 @@ impl WorkerNeed {
     pub(crate) fn slices(row_group_len: usize) -> WorkerNeed {
         let rows_len = row_group_len.min(SLICE_LEN);
         let (bytes, shared) = (rows_len.saturating_mul(16), row_group_len.saturating_mul(5));
-        WorkerNeed { bytes, shared, rows_len, shared_len: row_group_len, row_group_len: None }
+        WorkerNeed { bytes, shared, rows_len, shared_len: row_group_len, is_chosen: false }
     }
 
     /// For row groups of this length of which only keys are used.
     pub(crate) fn keys(row_group_len: usize) -> WorkerNeed {
         let bytes = row_group_len.saturating_mul(8);
-        WorkerNeed { bytes, shared: 0, rows_len: row_group_len, shared_len: 0, row_group_len: None }
+        WorkerNeed { bytes, shared: 0, rows_len: row_group_len, shared_len: 0, is_chosen: false }
     }
 
     /// Also for rows that wait until all rows are known, and are copied to temporary files. Measured on different lines of 12
@@ -180,7 +180,7 @@ impl std::error::Error for BudgetError {}
 
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BudgetError { limit, need: WorkerNeed { bytes, shared, row_group_len, .. } } = *self;
+        let BudgetError { limit, need: WorkerNeed { bytes, shared, rows_len, is_chosen, .. } } = *self;
         let mib = |bytes: usize| bytes.div_ceil(1 << 20);
         let base = BASE.saturating_add(shared);
         let least = base.saturating_add(bytes).saturating_add(MIN_DATA);
@@ -193,8 +193,8 @@ impl fmt::Display for BudgetError {
             mib(least)
         )?;
         let spare = limit.saturating_sub(base.saturating_add(MIN_DATA));
-        let fitting = row_group_len.map_or(0, |len| (len as u128 * spare as u128 / bytes.max(1) as u128) >> 10);
-        if fitting > 0 {
+        let fitting = (rows_len as u128 * spare as u128 / bytes.max(1) as u128) >> 10;
+        if is_chosen && fitting > 0 {
             write!(f, ", or --row-group-size to {fitting}K or less")?;
         }
         Ok(())
@@ -229,7 +229,7 @@ mod tests {
         assert!(error.contains("--memory to 25M") && error.contains("--row-group-size to 896K"), "{error}");
         let smaller = WorkerNeed { bytes: 7 << 20, ..WorkerNeed::keys(1 << 20) };
         assert_eq!(reserve(workers(1), 1, smaller), Ok((1, MIN_DATA)));
-        let smallest = WorkerNeed { row_group_len: Some(1 << 20), ..smaller };
+        let smallest = WorkerNeed { is_chosen: true, ..smaller };
         assert!(!reserve(MIN_DATA, 1, smallest).unwrap_err().to_string().contains("--row-group-size"));
         let mut default = Budget::new(None);
         assert_eq!(default.reserve_workers(5, need), Ok(5));

@@ -83,6 +83,18 @@ fn every_row_is_a_record() {
     }
 }
 
+/// Writes a Parquet file and an Arrow file of a batch.
+fn parquet_and_arrow(directory: &Path, batch: &RecordBatch) -> [std::path::PathBuf; 2] {
+    let [parquet, arrow] = ["t.parquet", "t.arrow"].map(|name| directory.join(name));
+    let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch.schema(), None).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap();
+    [parquet, arrow]
+}
+
 /// Numbers and times may be texts of any type; what cannot be parsed is null.
 #[test]
 fn numbers_and_times_may_be_texts() {
@@ -99,14 +111,7 @@ fn numbers_and_times_may_be_texts() {
     for data_type in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View, DataType::Binary, dictionary] {
         let cast = |(name, texts): &(&'static str, ArrayRef)| (*name, arrow::compute::cast(texts, &data_type).unwrap());
         let batch = RecordBatch::try_from_iter(columns.iter().map(cast)).unwrap();
-        let [parquet, arrow] = ["t.parquet", "t.arrow"].map(|name| directory.path().join(name));
-        let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
-        writer.write(&batch).unwrap();
-        writer.finish().unwrap();
-        for table in [parquet, arrow] {
+        for table in parquet_and_arrow(directory.path(), &batch) {
             let policy = Policy { carry: FieldSet::ALL, ..Policy::default() };
             let read = |rows: &mut Rows, _: &[_]| {
                 let (statuses, times, offsets) =
@@ -137,14 +142,7 @@ fn columns_of_all_types_of_text_give_the_same_rows() {
         let column = arrow::compute::cast(&plain, &data_type).unwrap();
         let number: ArrayRef = Arc::new(Int16Array::from_iter_values(0..50));
         let batch = RecordBatch::try_from_iter([("number", number), ("url", column)]).unwrap();
-        let [parquet, file] = ["t.parquet", "t.arrow"].map(|name| directory.path().join(name));
-        let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        let mut writer = FileWriter::try_new(File::create(&file).unwrap(), &batch.schema()).unwrap();
-        writer.write(&batch).unwrap();
-        writer.finish().unwrap();
-        for table in [parquet, file] {
+        for table in parquet_and_arrow(directory.path(), &batch) {
             for column in [None, Some("url"), Some("2")] {
                 let out = run(path(&table), &auto(column, None));
                 assert!(out.summary.input_errors.is_empty(), "{data_type} {:?}", out.summary.input_errors);

@@ -55,7 +55,8 @@ pub(crate) struct InputArgs {
     /// names in the header]. Only for tables
     #[arg(long, value_name = "BYTE", value_parser = parse_table_byte, help_heading = "Input")]
     delimiter: Option<u8>,
-    /// Byte around fields that contain delimiters or line ends, or none [default: " for csv, none for tsv or with tabs as delimiters]. Only for tables
+    /// Byte around fields that contain delimiters or line ends, or none [default: " for csv, none for tsv or with tabs as
+    /// delimiters]. Only for tables
     #[arg(long, value_name = "BYTE|none", value_parser = parse_quote, help_heading = "Input")]
     quote: Option<CsvQuote>,
     /// Read the first record as data, not as a header; columns are then chosen by number. Only for tables

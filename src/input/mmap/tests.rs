@@ -21,18 +21,23 @@ fn directory() -> Option<PathBuf> {
     std::env::var_os(DIRECTORY).map(PathBuf::from)
 }
 
+/// An input of a mebibyte that can be truncated, and a temporary file that is registered.
+fn input_and_temporary(directory: &Path) -> (File, TemporaryFileGuard) {
+    fs::write(directory.join("temporary"), b"half").unwrap();
+    fs::write(directory.join("input"), vec![b'x'; 1 << 20]).unwrap();
+    let file = File::options().read(true).write(true).open(directory.join("input")).unwrap();
+    (file, TemporaryFileGuard::register(&directory.join("temporary")))
+}
+
 /// Maps a file, truncates it and reads it.
 #[test]
 #[ignore = "started by truncating_a_mapped_file_is_reported"]
 fn child_truncates_a_mapped_file() {
     let Some(directory) = directory() else { return };
-    fs::write(directory.join("temporary"), b"half").unwrap();
-    fs::write(directory.join("input"), vec![b'x'; 1 << 20]).unwrap();
-    let file = File::options().read(true).write(true).open(directory.join("input")).unwrap();
+    let (file, _guard) = input_and_temporary(&directory);
     let other = MappedFile::new(&file, Path::new("other")).unwrap();
     let mapping = MappedFile::new(&file, &directory.join("input")).unwrap();
     drop(other);
-    let _guard = TemporaryFileGuard::register(&directory.join("temporary"));
     file.set_len(10).unwrap();
     let sum: u64 = mapping.iter().map(|&byte| u64::from(byte)).sum();
     panic!("read past the end of the file: {sum}");
@@ -43,11 +48,8 @@ fn child_truncates_a_mapped_file() {
 #[ignore = "started by truncating_a_mapped_file_is_reported"]
 fn child_truncates_the_last_page() {
     let Some(directory) = directory() else { return };
-    fs::write(directory.join("temporary"), b"half").unwrap();
-    fs::write(directory.join("input"), vec![b'x'; 1 << 20]).unwrap();
-    let file = File::options().read(true).write(true).open(directory.join("input")).unwrap();
+    let (file, _guard) = input_and_temporary(&directory);
     let mapping = MappedFile::new(&file, &directory.join("input")).unwrap();
-    let _guard = TemporaryFileGuard::register(&directory.join("temporary"));
     file.set_len((1 << 20) - 10).unwrap();
     let mut copy = [0; 100];
     mapping.copy_at((1 << 20) - 100, &mut copy);

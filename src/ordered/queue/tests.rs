@@ -222,7 +222,7 @@ fn a_source_that_panics_is_an_abandoned_ticket() {
     assert!(items.eq((0..5).map(Ok).chain([Err(Abandoned)])));
 }
 
-/// Consuming an item wakes a worker that waits for space for its next item.
+/// A worker that waits for space for its next item goes on when an item is consumed.
 #[test]
 fn draining_makes_space_for_further_items_of_a_ticket() {
     let queue = ReorderQueue::new(limits(4, 1));
