@@ -8,6 +8,9 @@ use super::error::RemoteError;
 use super::store::RemoteStore;
 use super::url::RemoteScheme;
 
+/// What a key must not have.
+pub(super) const UNUSABLE_KEY: &str = "with an empty part, a part that is . or .., or a control character";
+
 /// A failed request.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -21,6 +24,8 @@ pub(super) struct Failure {
     pub(super) cause: String,
     /// The server sent all bytes although a range was requested.
     pub(super) is_without_ranges: bool,
+    /// The server sent another range than was requested, or its description of the range cannot be read.
+    is_wrong_range: bool,
 }
 
 impl Failure {
@@ -39,6 +44,8 @@ impl Failure {
             transport,
             cause: without_url(&innermost.to_string()),
             is_without_ranges: is_partial || matches!(error, object_store::Error::NotSupported { .. }),
+            is_wrong_range: text.contains("value for CONTENT_RANGE header")
+                || (text.contains("Requested ") && text.contains(", got ")),
         }
     }
 
@@ -53,6 +60,12 @@ impl Failure {
     /// The server answers that the same request may succeed later.
     pub(super) fn is_busy(&self) -> bool {
         self.status.is_some() && self.is_transient()
+    }
+
+    /// The request failed because of its range: an empty object has none, and some servers take the last byte 0 as if there
+    /// were no last byte.
+    pub(super) fn is_of_range(&self) -> bool {
+        self.status.map_or(self.is_wrong_range, |status| status == 416)
     }
 
     fn is_redirect_loop(&self) -> bool {
@@ -92,7 +105,7 @@ impl Failure {
             (Some(_), _) => (format!("the server answers {}", answer()), "check the name and the endpoint"),
             (None, Some(kind)) => return self.broken_connection(kind),
             (None, None) if cause.contains("path segment") => (
-                format!("the listing has a key with an empty part, or one that is . or .. ({cause})"),
+                format!("the listing has a key {UNUSABLE_KEY} ({cause})"),
                 "use a longer prefix, or name the objects in a list (@FILE)",
             ),
             (None, None) if ["invalid type", "missing field"].iter().any(|text| cause.contains(text)) => (
@@ -110,6 +123,10 @@ impl Failure {
             HttpErrorKind::Timeout => (
                 "no answer in time".to_string(),
                 "check the network, or allow more time with --store-option read_timeout=60s or timeout=20m",
+            ),
+            HttpErrorKind::Connect if self.cause.contains("certificate") => (
+                format!("cannot connect: {}", self.cause),
+                "add the certificate of the server's authority to the system, or name a file with it in SSL_CERT_FILE",
             ),
             HttpErrorKind::Connect => {
                 (format!("cannot connect: {}", self.cause), "check the name of the host, and the network")

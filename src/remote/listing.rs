@@ -7,6 +7,7 @@ use object_store::path::Path;
 
 use super::client::client;
 use super::error::RemoteError;
+use super::failure::UNUSABLE_KEY;
 use super::object::RemoteObject;
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
@@ -138,8 +139,7 @@ impl PartPattern {
 }
 
 fn parse(prefix: &str) -> Result<Path, RemoteError> {
-    Path::parse(prefix)
-        .map_err(|_| RemoteError::new("the prefix has an empty part, or one that is . or ..", "check the prefix"))
+    Path::parse(prefix).map_err(|_| RemoteError::new(format!("this is a prefix {UNUSABLE_KEY}"), "check the prefix"))
 }
 
 fn check_count(count: usize) -> Result<(), RemoteError> {

@@ -11,7 +11,7 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 use super::buffer::AnswerBuffer;
 use super::client::{Running, client};
 use super::error::RemoteError;
-use super::failure::{Failure, changed};
+use super::failure::{Failure, UNUSABLE_KEY, changed};
 use super::head::{Head, ObjectHead};
 use super::options::block_len;
 use super::repetition::{FetchError, Repetition, lost_task};
@@ -54,9 +54,8 @@ impl RemoteObject {
     pub(crate) fn named(url: &RemoteUrl) -> Result<RemoteObject, RemoteError> {
         let location = match url.scheme {
             RemoteScheme::Http => Path::default(),
-            _ => Path::parse(&url.key).map_err(|_| {
-                RemoteError::new("the key has an empty part, or one that is . or ..", "rename the object")
-            })?,
+            _ => Path::parse(&url.key)
+                .map_err(|_| RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "rename the object"))?,
         };
         let store = client()?.store(url, StorePurpose::Read)?;
         Ok(RemoteObject { name: url.name(), store, location, version: None, has_ranges: true, head: None })
@@ -160,8 +159,7 @@ impl RemoteObject {
         let range = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
         self.version = Some(match self.ask(range).await {
             Ok(version) => version,
-            // A range of an empty object cannot be satisfied.
-            Err(failure) if failure.status == Some(416) => {
+            Err(failure) if failure.is_of_range() => {
                 self.asked(GetOptions { head: true, ..GetOptions::default() }).await?
             }
             Err(failure) if failure.is_without_ranges => {
@@ -243,7 +241,7 @@ impl RemoteObject {
         let options = GetOptions { range: Some(GetRange::Bounded(0..len)), ..GetOptions::default() };
         let result = self.store.store.get_opts(&self.location, options).await;
         let result = result.map_err(|error| match Failure::of(&error) {
-            failure if failure.status == Some(416) || failure.is_without_ranges => FetchError::Transient(failure),
+            failure if failure.is_of_range() || failure.is_without_ranges => FetchError::Transient(failure),
             _ => FetchError::of(&error, &self.store),
         })?;
         let version = ObjectVersion::of_answer(&result);

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use super::client::client;
 use super::credentials::{retry_pause, retry_timeout};
 use super::error::RemoteError;
-use super::failure::Failure;
+use super::failure::{Failure, UNUSABLE_KEY};
 use super::options;
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
@@ -313,7 +313,7 @@ async fn exists(store: RemoteStore, location: Path) -> Result<bool, RemoteError>
 
 /// The store and the key of an object that is written.
 fn place(url: &RemoteUrl) -> Result<(RemoteStore, Path), RemoteError> {
-    let damaged = |_| RemoteError::new("the key has an empty part, or one that is . or ..", "choose another key");
+    let damaged = |_| RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "choose another key");
     let location = Path::parse(&url.key).map_err(damaged)?;
     Ok((client()?.store(url, StorePurpose::Write)?, location))
 }

@@ -32,7 +32,7 @@ const REDACTED: &str = "REDACTED";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RemoteUrl {
     pub(super) scheme: RemoteScheme,
-    /// The name as given. It may contain credentials: show [`RemoteUrl::name`] instead.
+    /// The name as given, with the scheme in lower case. It may contain credentials: show [`RemoteUrl::name`] instead.
     pub(super) text: String,
     /// The part before the first slash: the bucket, or the host with what belongs to it.
     pub(super) bucket: String,
@@ -43,10 +43,11 @@ pub(crate) struct RemoteUrl {
 impl RemoteUrl {
     /// Returns `None` for the name of a local file. `./s3:/x` is one.
     pub(crate) fn parse(text: &str) -> Option<RemoteUrl> {
-        let (scheme, rest) = split_scheme(text)?;
+        let (prefix, scheme, rest) = split_scheme(text)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let key = rest[end..].strip_prefix('/').unwrap_or(&rest[end..]);
-        Some(RemoteUrl { scheme, text: text.to_string(), bucket: rest[..end].to_string(), key: key.to_string() })
+        let (text, bucket) = (format!("{prefix}{rest}"), rest[..end].to_string());
+        Some(RemoteUrl { scheme, text, bucket, key: key.to_string() })
     }
 
     /// The name stands for objects that are listed: it is a prefix that ends in `/`, or a pattern.
@@ -96,10 +97,11 @@ pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-fn split_scheme(text: &str) -> Option<(RemoteScheme, &str)> {
+/// The prefix and the scheme of a remote name, and what follows the prefix.
+fn split_scheme(text: &str) -> Option<(&'static str, RemoteScheme, &str)> {
     SCHEMES.iter().find_map(|(prefix, scheme)| {
         let head = text.get(..prefix.len())?;
-        head.eq_ignore_ascii_case(prefix).then(|| (*scheme, &text[prefix.len()..]))
+        head.eq_ignore_ascii_case(prefix).then(|| (*prefix, *scheme, &text[prefix.len()..]))
     })
 }
 
@@ -190,6 +192,7 @@ mod tests {
         }
         assert_eq!(name("https://u:p@ss@h/x"), "https://h/x");
         assert_eq!(name("s3://KEY:SECRET@b/k"), "s3://b/k");
+        assert_eq!(name("HTTP://H/X"), "http://H/X");
         let signed = "https://h/x?id=7&X-Amz-Signature=0af&sig=z%3D&AWSAccessKeyId=AK&x-goog-credential=c";
         let shown = "https://h/x?id=7&X-Amz-Signature=REDACTED&sig=REDACTED&AWSAccessKeyId=REDACTED\
                      &x-goog-credential=REDACTED";

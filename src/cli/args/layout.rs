@@ -171,7 +171,8 @@ impl SortArgs {
     fn order(&self, format: OutputFormat) -> Result<SortBy, CommandError> {
         let names = || self.sort.iter().map(|name| name.trim());
         let by = SortBy::parse(names());
-        ColumnSet::named(by.names()).map_err(|error| CommandError::Usage(format!("--sort: {error}")))?;
+        let unknown = |error| CommandError::Usage(format!("--sort needs columns, such as uri,-fetch_time: {error}"));
+        ColumnSet::named(by.names()).map_err(unknown)?;
         if format.is_index() {
             if !by.is_empty() && names().ne(INDEX_ORDER) {
                 let message = format!("{} is sorted by {}; remove --sort", format.name(), INDEX_ORDER.join(","));

@@ -42,6 +42,27 @@ fn failed_requests_are_repeated_and_continue_at_the_byte() {
     }
 }
 
+/// Some servers take the range of the first byte for the whole object, or answer for an empty object with a range that does not
+/// exist.
+#[test]
+fn servers_may_answer_with_a_wrong_range() {
+    let names = ["crawl.cdxj", "urls.txt.gz", "crawl.parquet"];
+    let mut objects: Vec<_> = names.iter().map(|name| (format!("/b/{name}"), sample(name))).collect();
+    objects.extend([("/b/empty.txt".to_string(), Vec::new()), ("/b/one.txt".to_string(), b"h".to_vec())]);
+    let server = Server::start(objects, |_, _| Fault::WrongRange);
+    for place in ["s3://b".to_string(), format!("HTTP://{}/b", server.address)] {
+        for name in names {
+            let expected = local(&FLAGS, name);
+            let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("{place}/{name}")]].concat(), &[]);
+            assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{name}: {}", stderr(&ran));
+        }
+        let short = ["empty.txt", "one.txt"].map(|name| format!("{place}/{name}"));
+        let ran = irikey_at(&server, &[&FLAGS[..], &[&short[0], &short[1]]].concat(), &[]);
+        let rows = String::from_utf8(ran.stdout.clone()).unwrap();
+        assert!(ran.status.success() && rows.lines().count() == 1 && rows.contains("\"relative\""), "{}", stderr(&ran));
+    }
+}
+
 /// A text, and the same in gzip members: at least two sections of 256 KiB for each of two threads.
 pub fn long_gzip_file() -> (Vec<u8>, Vec<u8>) {
     let lines = (0..120_000).map(|line| format!("http://h/{:08x}{:08x}\n", random(1, line), random(2, line)));

@@ -21,6 +21,8 @@ fn objects_that_cannot_be_read_prevent_the_job() {
     expect(&server, "s3://b/y", &["s3://b/y: ", "no such object (404 NoSuchKey); check the name"]);
     expect(&server, "s3://c/y", &["no such bucket"]);
     expect(&server, "s3:///y", &["no bucket is named"]);
+    expect(&server, "s3://b/a//y", &["this is a key with an empty part"]);
+    expect(&server, "s3://b/a\ty", &["or a control character"]);
     expect(&server, "s3://KEY:secret@b/y", &["s3://b/y: ", "contains credentials"]);
     expect(&server, "http://127.0.0.1:1/y", &["cannot connect"]);
     assert_eq!(message(&server, "s3://b/e").0, Some(0));

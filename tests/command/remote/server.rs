@@ -29,6 +29,8 @@ pub enum Fault {
     Change,
     /// All bytes are sent, whatever range is requested.
     IgnoreRange,
+    /// The last byte of a requested range is ignored if it is 0, and an empty object has the range of an empty text.
+    WrongRange,
     /// As [`Fault::IgnoreRange`], in chunks, without a length.
     Chunked,
     /// The client is sent to this path.
@@ -222,8 +224,20 @@ impl Server {
             "PUT" if request.parameter("comp").is_some() => contents.write_azure(&path, request),
             "GET" if request.parameter("list-type").is_some() => list(&contents.objects, &path, request),
             "GET" | "HEAD" => {
-                let is_whole = matches!(fault, Fault::IgnoreRange | Fault::Chunked);
-                get(&contents.objects, &path, request, is_whole)
+                let has_wrong_range = *fault == Fault::WrongRange && request.method == "GET";
+                let is_whole = matches!(fault, Fault::IgnoreRange | Fault::Chunked) || has_wrong_range;
+                let mut answer = get(&contents.objects, &path, request, is_whole);
+                if let Some(range) =
+                    request.range(answer.body.len()).filter(|_| has_wrong_range && answer.status == 200)
+                {
+                    let len = answer.body.len();
+                    let end = if range.end == 1 { len } else { range.end };
+                    answer.body = answer.body[range.start..end].to_vec();
+                    answer.status = 206;
+                    let place = format!("bytes {}-{}/{len}", range.start, end as i64 - 1);
+                    answer.headers.push(("Content-Range".to_string(), place));
+                }
+                answer
             }
             "PUT" | "POST" | "DELETE" => contents.write(&path, request),
             _ => Answer::new(405, Vec::new()),
