@@ -45,6 +45,21 @@ def test_arrays_of_every_kind_give_the_same_values_in_the_same_kind():
         assert list(irikey.uris(empty)) in ([], [None, None]) or irikey.uris(empty).to_pylist() == [None] * len(empty)
 
 
+def test_no_values_are_no_error_with_any_option():
+    polars, none = pytest.importorskip("polars"), pa.array([], pa.string())
+    import irikey.polars  # noqa: F401, registers the namespace
+
+    for options in ({"recipe": "surt-ia"}, {"recipe": "w3lib"}, {"rung": "syntax"}, {"strict": True}, {"profile": "whatwg"}):
+        for make in (irikey.uris, irikey.keys):
+            assert make([], **options) == [] and len(make(none, **options)) == 0
+            assert make(pa.chunked_array([none, ["http://h/"]]), **options).to_pylist() == make(["http://h/"], **options)
+            assert make(polars.Series([], dtype=polars.String), **options).to_list() == []
+        table = pa.table({"url": pa.chunked_array([none, ["http://h/"], none])})
+        assert pa.table(irikey.canonicalize(table, **options)).num_rows == 1
+    assert polars.DataFrame({"u": ["a:b"]}).clear().select(polars.col("u").irikey.surt()).height == 0
+    assert pa.record_batch(irikey.canonicalize([], columns=["uri", "key_surt_ia"])).num_rows == 0
+
+
 def test_objects_of_pandas_and_numpy_that_are_not_plain_series():
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     found = irikey.uris(numpy.array(URLS, dtype=object))

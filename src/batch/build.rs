@@ -35,6 +35,8 @@ pub struct BatchBuilder {
     path_values: Vec<(&'static str, PathValues)>,
     kinds: ArrayRef,
     components: ArrayRef,
+    /// The texts of a recipe for no rows.
+    no_texts: TextColumn,
 }
 
 const COMPONENTS: [Component; 8] = [
@@ -63,6 +65,7 @@ impl BatchBuilder {
             sources: Arc::new(StringArray::from_iter_values(sources)),
             kinds: Arc::new(StringArray::from_iter_values(FaultKind::ALL.map(FaultKind::name))),
             components: Arc::new(StringArray::from_iter_values(COMPONENTS.map(Component::name))),
+            no_texts: TextColumn::new(),
         }
     }
 
@@ -132,10 +135,11 @@ impl BatchBuilder {
         }
     }
 
-    /// Returns the texts of a recipe's keys.
-    fn recipe<'r>(&self, name: &'static str, rows: &'r Rows) -> Result<&'r TextColumn, BatchError> {
+    /// Returns the texts of a recipe's keys. Rows to which no record was appended may lack their columns.
+    fn recipe<'r>(&'r self, name: &'static str, rows: &'r Rows) -> Result<&'r TextColumn, BatchError> {
         let place = self.policy.recipes.iter().position(|wanted| wanted.column == name);
-        place.and_then(|place| rows.recipe_texts.get(place)).ok_or(BatchError::MissingRecipe(name))
+        let texts = place.and_then(|place| rows.recipe_texts.get(place));
+        texts.or(rows.is_empty().then_some(&self.no_texts)).ok_or(BatchError::MissingRecipe(name))
     }
 
     fn recipe_keys(&self, texts: &TextColumn, count: usize) -> Result<ArrayRef, BatchError> {
@@ -342,6 +346,8 @@ fn words(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canon::RecipeColumn;
+    use crate::key::Recipe;
 
     fn rows(texts: &[&str]) -> Rows {
         let mut rows = Rows::new(0);
@@ -372,6 +378,18 @@ mod tests {
         builder.reclaim(batch, &mut rows);
         assert_eq!((rows.uri.values.as_ptr(), rows.len(), rows.uri.len()), (place, 0, 0));
         assert!(rows.offset.capacity() >= 2 && rows.flags.capacity() >= 2 && rows.input.is_empty());
+    }
+
+    #[test]
+    fn no_rows_make_an_empty_batch_of_all_columns() {
+        let recipe = RecipeColumn { column: "surt-ia", recipe: Recipe::parse("surt-ia").unwrap() };
+        let policy = Policy { recipes: vec![recipe], ..Policy::default() };
+        let columns = ColumnSet::of(&[ColumnId::Uri, ColumnId::RecipeText("surt-ia"), ColumnId::RecipeKey("surt-ia")]);
+        let builder = BatchBuilder::new(columns, &[], &policy, &["a".to_string()]);
+        let batch = builder.build(&mut Rows::new(0), &[]).unwrap();
+        assert_eq!((batch.num_rows(), batch.num_columns()), (0, 3));
+        let error = builder.build(&mut rows(&["http://a/", "http://b/"]), &[RUN]).unwrap_err();
+        assert_eq!(error.to_string(), "the rows have no key of recipe surt-ia");
     }
 
     #[test]
