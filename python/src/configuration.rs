@@ -223,7 +223,8 @@ impl Configuration {
         Ok(arguments)
     }
 
-    /// Returns the columns of results. With a recipe, the column `key` is that of the recipe.
+    /// Returns the columns of results. With a recipe, the column `key` is that of the recipe; for the rung `protocol`, it is that
+    /// of representatives.
     ///
     /// # Errors
     /// The name is unknown, or the column exists only in files and `of_files` is false.
@@ -232,7 +233,11 @@ impl Configuration {
             Some(names) => names.iter().map(String::as_str).collect(),
             None => DEFAULT_COLUMNS.to_vec(),
         };
-        let made = |name: &&'static str| if *name == "key" && self.recipe.is_some() { "key_rules" } else { *name };
+        let made = |name: &&'static str| match *name {
+            "key" if self.recipe.is_some() => "key_rules",
+            "key" if self.is_protocol() => "key_protocol",
+            name => name,
+        };
         let mut distinct: Vec<&str> = Vec::new();
         for name in &names {
             let known = COLUMNS.iter().map(|column| &column.name).find(|known| *known == name);

@@ -170,9 +170,6 @@ impl Engine {
 
     /// Makes a batch of rows.
     fn build(&self, rows: &mut Rows, nulls: Option<&NullBuffer>) -> PyResult<RecordBatch> {
-        if self.configuration.is_protocol() {
-            rows.key.clone_from(&rows.protocol);
-        }
         let count = rows.len();
         let run = SourceRun { source: 0, first_record: 1, rows: count as u32 };
         let batch = self.builder.build(rows, &[run]).map_err(|error| PyValueError::new_err(error.to_string()))?;

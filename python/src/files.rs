@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use irikey::batch::{BatchBuilder, BatchError};
 use irikey::input::{ListError, Source, Sources, list};
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tempfile::NamedTempFile;
 
-use crate::configuration::{Configuration, Outputs, Types, python_terms};
+use crate::configuration::{Configuration, Operand, Outputs, Types, python_terms};
 use crate::engine::as_spark_type;
 use crate::schema::{answer_schema, arrow_error};
 
@@ -71,6 +71,7 @@ pub fn read(
 ) -> PyResult<ReadRows> {
     let outputs = configuration.outputs(true)?;
     let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
+    check_operands(configuration)?;
     let unknown = || PyValueError::new_err(format!("unknown format {:?}; see irikey canon --help", options.format));
     let format = InputFormat::named(&options.format, &FormatOptions::default()).ok_or_else(unknown)?;
     let (sources, _file) = open(source, options.name)?;
@@ -80,11 +81,7 @@ pub fn read(
     let run_options = RunOptions {
         format,
         threads: options.threads,
-        record_types: match &options.record_types[..] {
-            [] => RecordTypes::Captures,
-            names if names.iter().any(|name| name.eq_ignore_ascii_case("all")) => RecordTypes::All,
-            names => RecordTypes::Listed(names.iter().map(|name| name.to_ascii_lowercase()).collect()),
-        },
+        record_types: record_types(&options.record_types)?,
         // A mapped file that is cut short while it is read would end the process.
         mmap: false,
         count_distinct: false,
@@ -109,6 +106,34 @@ pub fn read(
     let batches =
         batches.iter().map(|batch| selected(batch, &outputs, types, &schema)).collect::<PyResult<Vec<_>>>()?;
     Ok(ReadRows { batches, schema, summary })
+}
+
+/// Refuses operands that only name a column: records of files have none, so that the operand would have no effect.
+fn check_operands(configuration: &Configuration) -> PyResult<()> {
+    let Configuration { base, charset, query_charset, .. } = configuration;
+    for (parameter, operand) in [("base", base), ("charset", charset), ("query_charset", query_charset)] {
+        if let Operand { column: Some(column), literal: None } = operand {
+            return Err(PyValueError::new_err(format!(
+                "{parameter}: {column:?} is the name of a column, which records of files do not have; pass irikey.lit({column:?}) \
+                 if it is the value"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the types of records that become rows.
+fn record_types(names: &[String]) -> PyResult<RecordTypes> {
+    if names.is_empty() {
+        return Ok(RecordTypes::Captures);
+    }
+    match names.iter().find(|name| !RecordTypes::is_name(name)) {
+        None => Ok(RecordTypes::of_list(names)),
+        Some(unknown) => Err(PyValueError::new_err(format!(
+            "record_types: unknown type {unknown:?}; expected one of {}",
+            RecordTypes::NAMES.join(", ")
+        ))),
+    }
 }
 
 /// Returns the sources that a path names, as the command reads it: a file, the members of an archive, the files in a folder,
@@ -196,5 +221,6 @@ fn selected(batch: &RecordBatch, outputs: &Outputs, types: Types, schema: &Schem
         Types::Spark => as_spark_type(batch.column(*place).clone()),
     };
     let arrays = outputs.selected.iter().map(array).collect::<PyResult<Vec<_>>>()?;
-    RecordBatch::try_new(schema.clone(), arrays).map_err(arrow_error)
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), arrays, &options).map_err(arrow_error)
 }

@@ -172,6 +172,17 @@ def test_files_are_read_by_the_readers_of_the_command(tmp_path):
         irikey.read(b"", format="docx")
 
 
+def test_arguments_without_an_effect_on_files_are_refused(tmp_path):
+    for options in ({"base": "http://b/"}, {"charset": "page_charset"}, {"query_charset": "page_charset"}):
+        with pytest.raises(ValueError, match="is the name of a column, which records of files do not have; pass irikey.lit"):
+            irikey.read(b"x\n", **options)
+    assert pa.table(irikey.read(b"x\n", base=irikey.lit("http://b/")).table)["uri"].to_pylist() == ["http://b/x"]
+    assert pa.table(irikey.read(b"x\n", base=("page", irikey.lit("http://b/"))).table)["uri"].to_pylist() == ["http://b/x"]
+    with pytest.raises(ValueError, match="record_types: unknown type \"responses\"; expected one of all, warcinfo, response"):
+        irikey.read(b"x\n", record_types=["responses"])
+    assert irikey.read(b"x\n", record_types=["Response", "all"], columns=[]).table.num_rows == 1
+
+
 def test_a_path_names_what_it_names_for_the_command(tmp_path, monkeypatch):
     import zipfile
 

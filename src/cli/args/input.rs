@@ -270,11 +270,9 @@ fn parse_quote(text: &str) -> Result<CsvQuote, String> {
 
 /// Checks the name of a type of WARC 1.1, section 6, or `all`.
 fn parse_record_type(text: &str) -> Result<String, String> {
-    const TYPES: [&str; 9] =
-        ["all", "warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation"];
-    match TYPES.contains(&text.trim().to_ascii_lowercase().as_str()) {
+    match RecordTypes::is_name(text) {
         true => Ok(text.to_string()),
-        false => Err(format!("expected one of {}", TYPES.join(", "))),
+        false => Err(format!("expected one of {}", RecordTypes::NAMES.join(", "))),
     }
 }
 

@@ -21,11 +21,20 @@ pub enum RecordTypes {
 }
 
 impl RecordTypes {
+    /// The types of records, and `all`, which stands for all of them.
+    pub const NAMES: [&str; 9] =
+        ["all", "warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation"];
+
+    /// Returns whether a text is one of [`Self::NAMES`], without regard to letter case and spaces around it.
+    pub fn is_name(text: &str) -> bool {
+        RecordTypes::NAMES.iter().any(|name| text.trim().eq_ignore_ascii_case(name))
+    }
+
     /// The media type of fields about a crawl.
     const FIELDS: &[u8] = b"application/warc-fields";
 
     /// Parses a list of types; `all` means all of them.
-    pub(crate) fn of_list(names: &[String]) -> RecordTypes {
+    pub fn of_list(names: &[String]) -> RecordTypes {
         let names: Vec<_> = names.iter().map(|name| name.trim().to_ascii_lowercase()).collect();
         if names.iter().any(|name| name == "all") { RecordTypes::All } else { RecordTypes::Listed(names) }
     }
