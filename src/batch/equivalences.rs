@@ -148,6 +148,10 @@ fn check_table(schema: &Schema, policy: &Policy) -> Result<(), EquivalencesTable
         Some(version) if !READABLE_VERSIONS.contains(&version.as_str()) => {
             return Err(EquivalencesTableError::Version(version.clone()));
         }
+        // Without its contexts, a rule for some paths would be applied to all of them. Version 1 has no contexts.
+        Some(version) if version == EQUIVALENCES_VERSION && schema.column_with_name("context").is_none() => {
+            return Err(ArrowError::SchemaError("column context is missing".to_string()).into());
+        }
         Some(_) => (),
     }
     for (name, ours) in policy_pairs(policy) {

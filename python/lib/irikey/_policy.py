@@ -59,17 +59,21 @@ def equivalences(source: Any) -> bytes:
     """
     import pyarrow as pa
 
-    columns = ["kind", "uri", "key", "representative_key", "host", "pattern"]
-    if not isinstance(source, pa.Table):
-        source = _equivalences_table(source, columns)
+    table = source if isinstance(source, pa.Table) else _equivalences_table(source)
+    table = table.select(_equivalence_columns(table.schema.names))
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, source.schema) as writer:
-        writer.write_table(source.select(columns))
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     contents: bytes = sink.getvalue().to_pybytes()
     return contents
 
 
-def _equivalences_table(path: Any, columns: list[str]) -> Any:
+def _equivalence_columns(names: Sequence[str]) -> list[str]:
+    """Returns the columns that keys depend on. Tables of the first version have no contexts."""
+    return ["kind", "uri", "key", "representative_key", "host", "pattern", *(["context"] if "context" in names else [])]
+
+
+def _equivalences_table(path: Any) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -79,6 +83,7 @@ def _equivalences_table(path: Any, columns: list[str]) -> Any:
             parquet = pq.ParquetFile(file)
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path} is not a table of equivalences: {error} Create one with irikey learn") from None
+        columns = _equivalence_columns(parquet.schema_arrow.names)
         if not set(columns) <= set(parquet.schema_arrow.names):
             raise ValueError(f"{path} is not a table of equivalences; create one with irikey learn")
         return parquet.read(columns=columns)
