@@ -1,4 +1,4 @@
-"""Equivalences: the keys of the command."""
+"""Equivalences: the keys of the command, and rules that are exported for other tools."""
 
 import itertools
 import subprocess
@@ -28,12 +28,12 @@ RULES = [
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """The folder of the rules, as equivalences."""
+    """The folder of the rules, as equivalences and as expressions."""
     folder = tmp_path_factory.mktemp("learned")
     rules = "".join(f"{host},{pattern},{context},hand\n" for host, pattern, context in RULES)
     (folder / "rules.csv").write_text("host,pattern,context,how\n" + rules, encoding="utf-8")
     (folder / "none.cdxj").write_bytes(b"")
-    command = [sys.executable, "-m", "irikey", "learn", "-q", "none.cdxj", "--rules", "rules.csv", "-o", "rules.parquet"]
+    command = [sys.executable, "-m", "irikey", "learn", "-q", "none.cdxj", "--rules", "rules.csv", "-o", "rules.parquet", "--export", "sql=rules.sql"]
     subprocess.run(command, check=True, cwd=folder)
     return folder
 
@@ -62,3 +62,18 @@ def test_keys_are_those_of_the_command(learned):
     with_contexts = pyarrow.parquet.read_table(known)
     with pytest.raises(ValueError, match="column context is missing"):
         irikey.keys(["x:y"], rung="protocol", equivalences=irikey.equivalences(with_contexts.drop_columns(["context"])))
+
+
+def test_exported_expressions_merge_only_what_the_rules_merge(learned):
+    duckdb = pytest.importorskip("duckdb")
+    con = duckdb.connect()
+    con.execute((learned / "rules.sql").read_text(encoding="utf-8"))
+    rules = con.sql("SELECT pattern, replacement FROM url_rules ORDER BY ordinal").fetchall()
+    found = pa.table({"url": urls()})
+    for pattern, replacement in rules * 3:
+        found = con.sql("SELECT regexp_replace(url, $1, $2) AS url FROM found", params=[pattern, replacement]).to_arrow_table()
+    rewritten = found["url"].to_pylist()
+    keys = lambda urls: irikey.keys(urls, rung="protocol", equivalences=learned / "rules.parquet")
+    wrong = [pair for *pair, before, after in zip(urls(), rewritten, keys(urls()), keys(rewritten)) if before != after]
+    assert not wrong, wrong[:5]
+    assert sum(url != other for url, other in zip(urls(), rewritten)) > 400

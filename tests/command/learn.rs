@@ -585,7 +585,7 @@ fn rules_are_exported_and_edited_by_hand() {
     printed(&[&["learn", "-q", &input, "-o", &out], &exports[..]].concat(), b"");
     let table = fs::read_to_string(&rules).unwrap();
     assert!(table.contains("a.example,ignore-parameter sid,,content,20,0,0."), "{table}");
-    let expression = "^(https?://a\\.example(?:/[^?#]*)?)\\?sid(?:=[^&#]*)?(#.*)?$";
+    let expression = "^(https?://a\\.example(?:/[^?#]*)?)\\?sid(?:=[^&#;]*)?(#.*)?$";
     assert!(
         fs::read_to_string(&nutch)
             .unwrap()

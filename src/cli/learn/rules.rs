@@ -1,6 +1,6 @@
 //! Rules about content by hand (`learn --rules`), and rules for other tools (`learn --export`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
@@ -186,8 +186,10 @@ impl Export {
             return (to_csv(rules), 0);
         }
         let (mut lines, mut left_out) = (Vec::new(), 0);
+        let kept = KeptParameters::of(rules);
         for ExportedRule { scope, rule, .. } in rules {
-            let expressions = regexes_of(scope, rule);
+            // Without lookaround, an expression for many hosts cannot leave out those that keep the parameter.
+            let expressions = if kept.limit(scope, rule) { Vec::new() } else { regexes_of(scope, rule) };
             left_out += usize::from(expressions.is_empty());
             lines.extend(expressions);
         }
@@ -224,6 +226,35 @@ impl Export {
         };
         (text, left_out)
     }
+}
+
+/// The scopes of the rules `keep-parameter` by parameter.
+struct KeptParameters<'r>(BTreeMap<&'r [u8], Vec<&'r [u8]>>);
+
+impl<'r> KeptParameters<'r> {
+    fn of(rules: &'r [ExportedRule]) -> KeptParameters<'r> {
+        let mut kept: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
+        for ExportedRule { scope, rule, .. } in rules {
+            if let ContentRule::KeepParameter(name) = &rule.rule {
+                kept.entry(name).or_default().push(scope);
+            }
+        }
+        KeptParameters(kept)
+    }
+
+    /// Returns whether a rule does not hold for some hosts of its scope.
+    fn limit(&self, scope: &[u8], rule: &ScopedRule) -> bool {
+        let ContentRule::Parameter(name, _) = &rule.rule else { return false };
+        let scopes = self.0.get(&name[..]).into_iter().flatten();
+        scopes.into_iter().any(|kept| is_within(kept, scope) || is_within(scope, kept))
+    }
+}
+
+/// Returns whether all hosts of a scope are also hosts of another one.
+fn is_within(scope: &[u8], other: &[u8]) -> bool {
+    let name = scope.strip_prefix(b"*.").unwrap_or(scope);
+    let is_below = |domain: &[u8]| name.strip_suffix(domain).is_some_and(|rest| matches!(rest, [] | [.., b'.']));
+    scope == other || other == b"*" || other.strip_prefix(b"*.").is_some_and(is_below)
 }
 
 fn to_csv(rules: &[ExportedRule]) -> String {
@@ -266,5 +297,35 @@ mod tests {
             let message = read(text).unwrap_err();
             assert!(message.contains(advice), "{message}");
         }
+    }
+
+    #[test]
+    fn rules_that_some_hosts_are_excepted_from_are_left_out_of_expressions() {
+        let exported = |(scope, rule): &(&str, &str)| ExportedRule {
+            fields: Default::default(),
+            scope: scope.as_bytes().to_vec(),
+            rule: ContentRule::parse(rule).unwrap().into(),
+        };
+        let export = Export { format: ExportFormat::Sql, path: "rules.sql".into() };
+        let count = |rules: &[(&str, &str)]| {
+            let (text, left_out) = export.render(&rules.iter().map(exported).collect::<Vec<_>>());
+            (text.matches("INSERT").count(), left_out)
+        };
+        for (scope, kept, is_left_out) in [
+            ("*", "a.b", true),
+            ("*", "*.b", true),
+            ("*.b", "a.b", true),
+            ("*.b", "b", true),
+            ("a.b", "*.b", true),
+            ("a.b", "*", true),
+            ("a.b", "a.b", true),
+            ("*.b", "c.ab", false),
+            ("*.b", "a.c", false),
+            ("a.b", "z.a.b", false),
+        ] {
+            let want = if is_left_out { (0, 2) } else { (3, 1) };
+            assert_eq!(count(&[(scope, "ignore-parameter x"), (kept, "keep-parameter x")]), want, "{scope} {kept}");
+        }
+        assert_eq!(count(&[("*", "ignore-parameter x"), ("a.b", "keep-parameter y")]), (3, 1));
     }
 }
