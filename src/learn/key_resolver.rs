@@ -87,12 +87,13 @@ impl SimdTask for ApplyRules<'_> {
             &queries,
             #[inline(always)]
             |of, target, url| {
-                if url.is_masked() {
-                    let from = of.changed.begin(algorithm, of.keys);
-                    let is_changed =
-                        target.rules.content.append_with_query(url, &mut of.buffers.rules, &mut of.changed.texts);
-                    of.counts.by_rule += u64::from(of.changed.end(from, target.place.url, is_changed));
-                } else {
+                let from = of.changed.begin(algorithm, of.keys);
+                let is_changed = match url.is_masked() {
+                    true => target.rules.content.append_with_query(url, &mut of.buffers.rules, &mut of.changed.texts),
+                    false => None,
+                };
+                of.counts.by_rule += u64::from(of.changed.end(from, target.place.url, is_changed == Some(true)));
+                if is_changed.is_none() {
                     others.push(target);
                 }
             },

@@ -161,7 +161,9 @@ impl Equivalences {
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::ContentRule;
+    use super::super::content::{ContentRule, PathContext, ScopedRule};
+    use super::super::host_places::UrlColumn;
+    use super::super::key_resolver::KeyResolver;
     use super::*;
     use crate::key::KeyAlgorithm;
 
@@ -245,6 +247,54 @@ mod tests {
         ];
         for (uri, want) in cases {
             assert_eq!(all.key(uri.as_bytes(), key(uri)).0, key(want), "{uri}");
+        }
+    }
+
+    #[test]
+    fn rules_are_applied_until_none_applies() {
+        let all = |rules: &[&str]| {
+            let mut all = with(&[], &[]).unwrap();
+            for text in rules {
+                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
+                let (rule, context) = (ContentRule::parse(rule).unwrap(), PathContext::parse(context).unwrap());
+                all.add_rule(b"a.b", ScopedRule { rule, context });
+            }
+            all.check().unwrap();
+            all
+        };
+        let cases: [(&[&str], &str, &str); 5] = [
+            // The path has another context afterwards.
+            (&["ignore-path-case", "/b/: ignore-fragment"], "http://a.b/B#x", "http://a.b/b"),
+            (&["ignore-path-case", "/b/: same-as https://c"], "http://a.b/B/D", "https://c/b/d"),
+            (&["ignore-path-parameter s", "/b/: ignore-fragment"], "http://a.b/b;s=1/#x", "http://a.b/b/"),
+            // Without the ampersand, semicolons separate parameters.
+            (&["ignore-parameter s", "ignore-parameter b"], "http://a.b/?a=1;b=2&s=3", "http://a.b/?a=1"),
+            (&["ignore-parameter s", "ignore-parameter-order"], "http://a.b/?s&b=1;a=2#x", "http://a.b/?a=2;b=1#x"),
+        ];
+        for (rules, uri, want) in cases {
+            let all = all(rules);
+            assert_eq!(all.key(uri.as_bytes(), key(uri)), (key(want), KeyOrigin::Rule), "{uri}");
+            assert_eq!(all.key(want.as_bytes(), key(want)).0, key(want), "{want}");
+            let mut keys = [key(uri)];
+            let (values, offsets) = (uri.as_bytes().to_vec(), vec![0, uri.len() as i32]);
+            KeyResolver::default().resolve(&all, UrlColumn { texts: &values, ends: &offsets }, &mut keys);
+            assert_eq!(keys, [key(want)], "{uri}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "cli")]
+    fn what_never_ends_is_not_traced() {
+        let mut all = with(&[], &[]).unwrap();
+        all.add_rule(b"a.b", ContentRule::parse("ignore-segment .../p").unwrap().into());
+        all.check().unwrap();
+        for (count, is_changed) in [(MOST_STEPS, true), (MOST_STEPS + 1, false)] {
+            let uri = format!("http://a.b/x{}", "/p".repeat(count));
+            let steps = all.trace(uri.as_bytes());
+            assert_eq!(
+                (steps.len(), all.key(uri.as_bytes(), key(&uri)).0 != key(&uri)),
+                (if is_changed { count } else { 0 }, is_changed)
+            );
         }
     }
 

@@ -26,10 +26,11 @@ pub(crate) struct TraceStep {
 }
 
 impl Equivalences {
-    /// Returns what applies to `uri`, in order: the steps that determine [`Equivalences::key`].
+    /// Returns what applies to `uri`, in order: the steps that determine [`Equivalences::key`]. There are none if rules and
+    /// patterns do not end after [`MOST_STEPS`].
     pub(crate) fn trace(&self, uri: &[u8]) -> Vec<TraceStep> {
         let (mut steps, mut text) = (Vec::new(), uri.to_vec());
-        for _ in 0..MOST_STEPS {
+        for _ in 0..=MOST_STEPS {
             let step = |origin, uri: &[u8]| TraceStep {
                 origin,
                 scope: String::new(),
@@ -67,7 +68,7 @@ impl Equivalences {
             }
             text = result;
         }
-        steps
+        Vec::new()
     }
 
     /// Returns scope, name and context of the rules about content that change `uri`.

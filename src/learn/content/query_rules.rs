@@ -185,6 +185,17 @@ impl QueryRules {
     }
 }
 
+impl QueryForm {
+    /// Returns whether what remains of a query is one part that semicolons separate, so that rules apply to its parameters.
+    #[inline(always)]
+    pub(super) fn has_new_parameters(self, query: &[u8], parts: &[QueryPart]) -> bool {
+        match parts {
+            [part] => self == QueryForm::Parts(b'&') && separator_of(part.of(query)) == b';',
+            _ => false,
+        }
+    }
+}
+
 impl<'a> QueryText<'a> {
     /// Returns the query of a URL.
     #[inline(always)]

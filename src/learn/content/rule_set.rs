@@ -34,6 +34,9 @@ pub(crate) struct ContentRuleSet {
     same_as: [Vec<AliasOf>; 2],
     /// Rules after which others, or the same one again, may apply.
     repeated: Vec<u16>,
+    /// Rules after which others may apply if there are rules for some paths or hosts only: also those that change paths to what
+    /// they leave alone afterwards.
+    moving: Vec<u16>,
     /// There are rules for some paths only.
     has_contexts: bool,
     count: u16,
@@ -71,6 +74,9 @@ impl ContentRuleSet {
         self.count = self.count.saturating_add(1);
         if rule.is_repeated() {
             self.repeated.push(number);
+        }
+        if rule.is_repeated() || rule.is_about_paths() {
+            self.moving.push(number);
         }
         self.has_contexts |= *context != PathContext::Any;
         self.path.add(scoped, number);
@@ -113,7 +119,8 @@ impl ContentRuleSet {
     }
 
     /// Writes the form of `url` that is the same for all URLs that the rules make equal, and adds to `removed` what each
-    /// rule removed. Applying the rules to the form again changes nothing, or what was left at its ends.
+    /// rule removed. Applying the rules to the form again changes nothing, or what they could not see before: what was left at its
+    /// ends, paths of other contexts, and parameters that semicolons separate.
     pub(crate) fn write(
         &self,
         url: &UrlParts<'_>,
@@ -124,14 +131,15 @@ impl ContentRuleSet {
         let _ = self.write_parts((url, self.path.changes(PathText::of_url(url))), buffers, removed, out);
     }
 
-    /// Does what [`Self::write`] does. `changes` says which rules about paths apply. Returns where the path is in `out`.
+    /// Does what [`Self::write`] does. `changes` says which rules about paths apply. Returns where the path is in `out`, and whether
+    /// the query has other parameters than before.
     fn write_parts(
         &self,
         (url, changes): (&UrlParts<'_>, PathChanges),
         buffers: &mut RuleBuffers,
         removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
-    ) -> Range<usize> {
+    ) -> (Range<usize>, bool) {
         out.clear();
         let (buffer, path_len) = (url.text.buffer(), url.path.len());
         let RuleBuffers { path: path_buffers, query: parts } = buffers;
@@ -148,8 +156,10 @@ impl ContentRuleSet {
             url.path
         };
         let written_path = path_at..out.len();
+        let mut has_new_parameters = false;
         if let Some(query) = QueryText::of(url) {
             let form = self.query.find_parts((query, plain_path), parts, removed);
+            has_new_parameters = form.has_new_parameters(query.query, parts);
             query.write(form, parts, out);
         }
         if let Some(fragment) = url.fragment {
@@ -161,7 +171,7 @@ impl ContentRuleSet {
                 }
             }
         }
-        written_path
+        (written_path, has_new_parameters)
     }
 
     fn write_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
@@ -190,9 +200,15 @@ impl ContentRuleSet {
         if !changes.any() && !self.may_change_besides_path(url) {
             return None;
         }
-        let mut repetition = Repetition { rules: &self.repeated, is_needed: false };
-        let path = self.write_parts((url, changes), buffers, &mut repetition, out);
-        Some(self.is_repeated(&repetition, &out[path]))
+        let mut repetition = self.repetition();
+        let (path, has_new_parameters) = self.write_parts((url, changes), buffers, &mut repetition, out);
+        Some(has_new_parameters || self.is_repeated(&repetition, &out[path]))
+    }
+
+    #[inline(always)]
+    fn repetition(&self) -> Repetition<'_> {
+        let rules = if self.depends_on_paths_or_hosts() { &self.moving } else { &self.repeated };
+        Repetition { rules, is_needed: false }
     }
 
     #[inline(always)]

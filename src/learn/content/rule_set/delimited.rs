@@ -56,35 +56,38 @@ impl ContentRuleSet {
     }
 
     /// Appends what [`Self::write`] writes for a URL, if rules change it. They must be about queries only, and the masks must
-    /// have all delimiters. Returns whether they change it.
+    /// have all delimiters. Returns whether they change it; `None` if the rules are to be applied to the result again.
     #[inline(always)]
     pub(crate) fn append_with_query(
         &self,
         url: DelimitedUrl<'_>,
         buffers: &mut RuleBuffers,
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Option<bool> {
         let DelimitedUrl { text, path_at, masks } = url;
         let (text, len) = (text.buffer(), text.text().len());
         let (path_len, fragment_at) = masks.ends_of_parts();
         let (at, end) = (path_at + path_len + 1, len.min(path_at + fragment_at));
         if at > end {
-            return false;
+            return Some(false);
         }
         let separators = masks.separators(path_len + 1, end - at);
         let query = QueryText { text, at, query: &text[at..end], separators };
-        // No rule about queries is repeated.
+        // No rule about queries is in the list.
         let mut repetition = Repetition { rules: &[], is_needed: false };
         let form = self.query.find_parts((query, &text[path_at..at - 1]), &mut buffers.query, &mut repetition);
         if form == QueryForm::Whole {
-            return false;
+            return Some(false);
+        }
+        if form.has_new_parameters(query.query, &buffers.query) {
+            return None;
         }
         append_range(out, text, 0, at - 1);
         query.write(form, &buffers.query, out);
         if end < len {
             append_range(out, text, end, len - end);
         }
-        true
+        Some(true)
     }
 
     /// Does what [`Self::append_with_query`] does for rules about paths only. `None` if the rules are to be applied to the
@@ -108,7 +111,7 @@ impl ContentRuleSet {
         }
         let from = out.len();
         append_range(out, text, 0, path_at);
-        let mut repetition = Repetition { rules: &self.repeated, is_needed: false };
+        let mut repetition = self.repetition();
         self.path.write((path, changes), &mut buffers.path, &mut repetition, out);
         if self.is_repeated(&repetition, &out[from + path_at..]) {
             return None;
