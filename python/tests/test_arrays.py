@@ -93,6 +93,7 @@ def test_each_value_of_a_dictionary_is_normalized_once():
     assert irikey.keys(urls).to_pylist()[0] == irikey.key("http://h")
     # A short piece of a long dictionary does not normalize all of it.
     assert irikey.uris(urls[:1]).to_pylist() == ["http://h/"]
+    assert irikey.uris(pa.chunked_array([urls, urls[:1]])).to_pylist() == found.to_pylist() + ["http://h/"]
 
 
 def test_bases_and_charsets_are_values_or_arrays():

@@ -123,6 +123,9 @@ def test_batch_functions_keep_the_kind_of_the_data():
     assert [value or None for value in function(frame)["uri"]] == expected and list(function(frame).index) == list(frame.index)
     assert function(polars.DataFrame({"url": URLS}))["uri"].to_list() == expected
     assert function({"url": URLS})["uri"].to_pylist() == expected
+    # Other columns may have values that Arrow has no type for.
+    frame["mixed"] = [object(), 1, "a", *[None] * (len(URLS) - 3)]
+    assert [value or None for value in function(frame)["uri"]] == expected and list(function(frame).columns) == ["url", "mixed", "uri", "key"]
     # No column is replaced.
     clashing = pa.table({"url": ["http://h"], "uri": ["mine"]})
     for data in (clashing, clashing.to_batches()[0], clashing.to_pandas(), polars.DataFrame(clashing)):

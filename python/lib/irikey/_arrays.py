@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, lit
-from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, loaded, output
+from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, input_columns, loaded, output
 
 if TYPE_CHECKING:
     import os
@@ -78,6 +78,9 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
         if others:
             return pa.chunked_array([pa.array(canonical.array(_combined(values), column, **others))])
         parts = [pa.array(canonical.array(chunk, column)) for chunk in values.iterchunks()]
+        if len({part.type for part in parts}) > 1:
+            # A chunk with fewer rows than its dictionary has values becomes plain.
+            parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
         return pa.chunked_array(parts, parts[0].type if parts else pa.array(canonical.array([], column)).type)
     result = canonical.array(_pieces(values), column, **others)
     if kind == "pandas":
@@ -250,7 +253,9 @@ def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
     import pyarrow as pa
 
     if kind == "pandas":
-        found = pa.table(canonical.canonicalize(pa.Table.from_pandas(data, preserve_index=False))).to_pandas()
+        # Other columns may have values that Arrow has no type for.
+        inputs = data.loc[:, [name in input_columns(canonical) for name in data.columns]]
+        found = pa.table(canonical.canonicalize(pa.Table.from_pandas(inputs, preserve_index=False))).to_pandas()
         return data.assign(**{name: found[name].to_numpy() for name in found.columns})
     found = pa.table(canonical.canonicalize(pa.table(data)))
     table = pa.table(data)
