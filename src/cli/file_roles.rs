@@ -103,7 +103,7 @@ impl FileRoles {
             self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), format!("{flag} {}", path.display())));
         let sources_with_ids = sources.0.iter().map(|source| match &source.origin {
             Origin::Stdin => (FileId::of_handle(&std::io::stdin()), "standard input".to_string()),
-            Origin::Remote(object) => (Some(FileId::Path(object.name().into())), source.name.clone()),
+            Origin::Remote(object) => (FileId::of_object(object.name().as_ref()), source.name.clone()),
             origin => (origin.file().and_then(FileId::of_file), source.name.clone()),
         });
         for (id, input) in inputs.chain(sources_with_ids).filter(|_| !written.is_empty()) {
@@ -165,7 +165,7 @@ impl FileRoles {
     /// output.
     fn check_directory(&self, sources: &Sources) -> Result<(), CommandError> {
         if let Some(url) = self.directory.as_deref().and_then(|path| RemoteUrl::parse(path.to_str()?)) {
-            return check_prefix(&url.name(), sources);
+            return check_prefix(&url, sources);
         }
         let Some(directory) = self.directory.as_deref().map(absolute) else { return Ok(()) };
         for input in &self.input_directories {
@@ -215,11 +215,14 @@ impl FileRoles {
 }
 
 /// No source is below the prefix `name` in which parts are written.
-fn check_prefix(name: &str, sources: &Sources) -> Result<(), CommandError> {
-    let prefix = format!("{}/", name.trim_end_matches('/'));
-    match sources.0.iter().find(|source| source.name.starts_with(&prefix)) {
+fn check_prefix(url: &RemoteUrl, sources: &Sources) -> Result<(), CommandError> {
+    let (directory, name) = (PathBuf::from(url.identity()), url.name());
+    let is_below =
+        |name: &str| RemoteUrl::parse(name).is_some_and(|url| Path::new(&url.identity()).starts_with(&directory));
+    match sources.0.iter().find(|source| is_below(&source.name)) {
         Some(source) => Err(CommandError::Usage(format!(
-            "-o {prefix}: this prefix contains the input {}; name another prefix",
+            "-o {}/: this prefix contains the input {}; name another prefix",
+            name.trim_end_matches('/'),
             source.name
         ))),
         None => Ok(()),
@@ -243,16 +246,25 @@ enum FileId {
 }
 
 impl FileId {
-    /// The regular file at `path`; `None` if there is no such file.
+    /// The object that a remote name stands for; `None` for the path of a local file.
+    fn of_object(path: &Path) -> Option<FileId> {
+        let url = path.to_str().and_then(RemoteUrl::parse)?;
+        Some(FileId::Path(url.identity().into()))
+    }
+
+    /// The object or the regular file at `path`; `None` if there is no such file.
     fn of_file(path: &Path) -> Option<FileId> {
+        if let Some(object) = FileId::of_object(path) {
+            return Some(object);
+        }
         let metadata = fs::metadata(path).ok()?;
         metadata.is_file().then(|| FileId::new(&metadata, path))
     }
 
     /// The regular file at `path`, or the one that will be created there; `None` for devices, pipes and directories.
     fn of_output(path: &Path) -> Option<FileId> {
-        if let Some(url) = path.to_str().and_then(RemoteUrl::parse) {
-            return Some(FileId::Path(url.name().into()));
+        if let Some(object) = FileId::of_object(path) {
+            return Some(object);
         }
         match fs::metadata(path) {
             Ok(metadata) => metadata.is_file().then(|| FileId::new(&metadata, path)),

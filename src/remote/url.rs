@@ -78,6 +78,14 @@ impl RemoteUrl {
         redact(&format!("{prefix}{slash}{key}"))
     }
 
+    /// A name that is the same for all spellings of the scheme, to compare objects by.
+    pub(crate) fn identity(&self) -> String {
+        match self.text.strip_prefix("s3a://") {
+            Some(rest) => redact(&format!("s3://{rest}")),
+            None => self.name(),
+        }
+    }
+
     /// The name without user, password, and secret parts of the query.
     pub(crate) fn name(&self) -> String {
         redact(&self.text)
@@ -181,6 +189,18 @@ mod tests {
         }
         for name in ["s3://b/p", "http://h/", "https://h/x?y", "s3://", "s3:///"] {
             assert!(!is_list(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn spellings_of_the_scheme_have_one_identity() {
+        let identity = |text: &str| RemoteUrl::parse(text).unwrap().identity();
+        for name in ["s3://b/k", "S3://b/k", "s3a://b/k", "S3A://KEY:SECRET@b/k"] {
+            assert_eq!(identity(name), "s3://b/k");
+        }
+        for name in ["s3://b/K", "gs://b/k", "az://b/k", "https://h/x?page=2", "http://h/x"] {
+            let (scheme, rest) = name.split_once(':').unwrap();
+            assert_eq!(identity(&format!("{}:{rest}", scheme.to_uppercase())), name);
         }
     }
 

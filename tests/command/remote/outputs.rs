@@ -43,6 +43,26 @@ fn objects_have_the_bytes_of_local_outputs() {
 }
 
 #[test]
+fn inputs_are_not_replaced_under_another_name() {
+    let objects = ["x.txt", "list", "p/y.txt"].map(|name| (format!("/b/{name}"), b"http://h/\n".to_vec()));
+    let server = Server::start(objects, |_, _| Fault::Answer);
+    for (input, output) in [
+        ("s3://b/x.txt", "s3://b/x.txt"),
+        ("s3://b/x.txt", "S3://b//x.txt"),
+        ("s3://b/x.txt", "s3a://b/x.txt"),
+        ("S3A://b/x.txt", "s3://b/x.txt"),
+        ("@s3://b/list", "s3a://b/list"),
+        ("s3://b/p/y.txt", "s3a://b/p/"),
+    ] {
+        let ran = irikey_at(&server, &["canon", "-q", input, "-o", output, "--output-format", "parquet"], &[]);
+        let message = stderr(&ran);
+        assert_eq!(ran.status.code(), Some(2), "{input} {output}: {message}");
+        assert!(message.contains("also an input") || message.contains("contains the input"), "{message}");
+    }
+    assert_eq!(server.paths().len(), 3);
+}
+
+#[test]
 fn failed_uploads_leave_nothing() {
     for (failing, part_size) in [("PUT", 1_000_000), ("PUT", 5000), ("POST", 5000)] {
         let server = empty_server(move |number, request| match request.method == failing && number > 1 {
