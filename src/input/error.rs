@@ -197,6 +197,13 @@ pub struct InputError {
     pub records: u64,
 }
 
+impl InputError {
+    /// The error of a source of which nothing was read.
+    pub(crate) fn new(source_number: u32, name: String, defect: Defect) -> InputError {
+        InputError { source_number, name, defect, offset: 0, packed: false, lost: 0, records: 0 }
+    }
+}
+
 /// Where a source ended; nothing if it could not be read at all.
 fn place_text(records: u64, offset: u64, packed: bool) -> String {
     let (plural, unit) = (if records == 1 { "" } else { "s" }, if packed { "compressed byte" } else { "byte" });

@@ -1,18 +1,17 @@
 //! The run that all jobs share: records become rows, and rows become parts in order. See [`canon`].
 
 use super::body::CutOptions;
-use super::cut::{Cutter, RowGroupInput, StoppedSource};
+use super::cut::{Cutter, RowGroupInput};
 use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::in_order::OrderedPool;
 use super::memory;
 use super::options::RunRequest;
 use super::row_reader::CutCounts;
-use super::summary::{self, Summary, Totals};
+use super::summary::{Summary, chosen_advice};
 use super::worker::Worker;
 use crate::batch::SourceRun;
 use crate::canon::Rows;
-use crate::input::InputError;
 use crate::ordered::StageTicket;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,11 +69,11 @@ where
     let RunRequest { sources, policy, progress, stage_count, has_slices, .. } = request;
     let options = request.options.clamped();
     progress.set_total(sources.total_len());
-    let names = sources.names();
+    let source_count = sources.0.len();
     let cut = CutOptions::new(&options, policy, has_slices);
     let more_units = cut.slices_per_group() - 1;
     let mut cutter = Cutter::new(sources, cut, progress);
-    let record_numbers = Mutex::new(RecordNumbers { by_source: vec![0; names.len()], all: 0 });
+    let record_numbers = Mutex::new(RecordNumbers { by_source: vec![0; source_count], all: 0 });
     let numbering_stage = stage_count;
     // While a row group is written, workers take the slices of the next one.
     let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
@@ -91,11 +90,11 @@ where
         if !worker.decode(input, remaining.as_ref(), || stages.is_stopped())? {
             return Ok(None);
         }
-        let number = || record_numbers.lock().assign(worker.runs_mut());
+        let number = || record_numbers.lock().assign(&mut worker.runs);
         let Some(first_row) = stages.pass(numbering_stage, number) else { return Ok(None) };
-        worker.note_faults(first_row);
-        let row_count = worker.rows().len() as u64;
-        let (rows, runs) = worker.results();
+        let (rows, runs) = (&mut worker.rows, &worker.runs);
+        worker.counts.add_fault_examples(rows, runs, first_row);
+        let row_count = rows.len() as u64;
         let ticket = Ticket { stages: *stages, first_row };
         let part = encode(RowGroup { rows, runs, ticket, ends_group }).map_err(RunError::Output)?;
         let Some(part) = part else { return Ok(None) };
@@ -112,38 +111,44 @@ where
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let (cut_counts, stopped, advice) = cutter.finish();
-    let totals = add_up(cut_counts, is_limit_reached(), workers);
-    let source_records = record_numbers.into_inner().by_source;
-    let errors = input_errors(stopped, &names, &source_records);
-    let advice = summary::chosen_advice(&totals.counts.tally, advice, &names);
-    let summary = pool.install(|| summary::summarize(totals, source_records, errors, appended))?;
-    Ok(Summary { advice, ..summary })
+    if is_limit_reached() {
+        // Headers that follow the last record of a limit are not counted.
+        cutter.counts.headers = 0;
+    }
+    summarize(cutter, workers, record_numbers.into_inner().by_source, appended)
 }
 
-/// Adds up what the cutter and the workers counted. Headers that follow the last record of a limit are not counted.
-fn add_up(counts: CutCounts, is_limit_reached: bool, workers: Vec<Worker<'_>>) -> Totals {
-    let CutCounts { headers, row_bytes, skipped, pages } = counts;
-    let headers = if is_limit_reached { 0 } else { headers };
-    let counts = Summary { headers, bytes: row_bytes, skipped, pages, ..Summary::default() };
-    let mut totals = Totals { counts, ..Totals::default() };
-    workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
-    totals
-}
-
-/// The errors of the sources that ended early. `names` and `source_records` are those of all sources.
-fn input_errors(stopped: Vec<StoppedSource>, names: &[String], source_records: &[u64]) -> Vec<InputError> {
-    let input_error = |stopped: StoppedSource| InputError {
-        source_number: stopped.source,
-        name: names[stopped.source as usize].clone(),
-        defect: stopped.defect,
-        offset: stopped.offset,
-        packed: stopped.packed,
-        lost: stopped.lost,
-        // The defect ended the source, so all of its records came before.
-        records: source_records[stopped.source as usize],
-    };
-    stopped.into_iter().map(input_error).collect()
+/// Checks that no record was lost, and adds up what the cutter and the workers counted. `appended` is the number of rows
+/// appended.
+///
+/// # Errors
+/// [`RunError::Unbalanced`].
+fn summarize<E>(
+    cutter: Cutter<'_>,
+    workers: Vec<Worker<'_>>,
+    source_records: Vec<u64>,
+    appended: u64,
+) -> Result<Summary, RunError<E>> {
+    let Cutter { counts: CutCounts { headers, row_bytes, skipped, pages }, errors: mut input_errors, advice, .. } =
+        cutter;
+    let mut counts = Summary { headers, bytes: row_bytes, skipped, pages, ..Summary::default() };
+    let mut distinct = DistinctKeys::default();
+    for worker in workers {
+        counts.add(worker.counts);
+        distinct.merge(&worker.distinct);
+    }
+    let (records, tally, numbered) = (counts.records, &counts.tally, source_records.iter().sum());
+    if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
+        return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
+    }
+    // The defect ended the source, so all of its records came before.
+    input_errors.iter_mut().for_each(|error| error.records = source_records[error.source_number as usize]);
+    let advice = chosen_advice(tally, advice);
+    let (distinct_keys, is_distinct_exact) = distinct.count();
+    // An estimate may exceed the number of rows a little.
+    let distinct_keys = distinct_keys.min(appended);
+    let (rows, memory) = (appended, memory::peaks());
+    Ok(Summary { rows, source_records, input_errors, advice, distinct_keys, is_distinct_exact, memory, ..counts })
 }
 
 /// How many records have their number.

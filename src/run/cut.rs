@@ -14,7 +14,7 @@ use super::open_source::{OpenError, OpenSource, SourceFile};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
 use super::summary::Progress;
-use crate::input::{Block, Defect, OpenOptions, Source, Sources};
+use crate::input::{Block, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::csv::CsvColumnsError;
 use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
@@ -73,18 +73,6 @@ pub(super) struct TextPiece {
     pub(super) format: TextFormat,
 }
 
-/// A source that ended with a defect.
-#[derive(Debug)]
-pub(super) struct StoppedSource {
-    pub(super) source: u32,
-    pub(super) defect: Defect,
-    pub(super) offset: u64,
-    /// `offset` counts compressed bytes.
-    pub(super) packed: bool,
-    /// Bytes of an unfinished record before the defect.
-    pub(super) lost: u64,
-}
-
 /// Cuts the sources of a run.
 pub(super) struct Cutter<'a> {
     sources: std::vec::IntoIter<Source>,
@@ -95,10 +83,11 @@ pub(super) struct Cutter<'a> {
     progress: &'a Progress,
     /// Bytes cut so far, over all sources.
     at: u64,
-    counts: CutCounts,
-    stopped: Vec<StoppedSource>,
-    /// What to try with sources, by their numbers.
-    advice: Vec<(u32, FormatAdvice)>,
+    pub(super) counts: CutCounts,
+    /// The sources that ended with a defect, without the number of their records.
+    pub(super) errors: Vec<InputError>,
+    /// What to try with sources, by their names.
+    pub(super) advice: Vec<(String, FormatAdvice)>,
 }
 
 /// Most sources that have advice.
@@ -114,14 +103,9 @@ impl<'a> Cutter<'a> {
             progress,
             at: 0,
             counts: CutCounts::default(),
-            stopped: Vec::new(),
+            errors: Vec::new(),
             advice: Vec::new(),
         }
-    }
-
-    /// The counts, the sources that ended with a defect, and advice on sources by their numbers.
-    pub(super) fn finish(self) -> (CutCounts, Vec<StoppedSource>, Vec<(u32, FormatAdvice)>) {
-        (self.counts, self.stopped, self.advice)
     }
 
     /// The next row group, or the next slice of a row group; `None` at the end.
@@ -173,7 +157,7 @@ impl<'a> Cutter<'a> {
         let body = match source.open(OpenOptions { mmap, threads }) {
             Ok(opened) => SourceBody::new(opened, &self.options),
             Err(defect) => {
-                self.stopped.push(StoppedSource { source: number, defect, offset: 0, packed: false, lost: 0 });
+                self.errors.push(InputError::new(number, name, defect));
                 return Ok(true);
             }
         };
@@ -182,7 +166,7 @@ impl<'a> Cutter<'a> {
         self.at += current.skipped_len;
         self.counts.headers += current.header_count;
         if self.advice.len() < MAX_ADVICE {
-            self.advice.extend(current.advice.map(|advice| (number, advice)));
+            self.advice.extend(current.advice.map(|advice| (current.name.clone(), advice)));
         }
         match begun {
             Ok(()) => self.current = Some(current),
@@ -270,7 +254,8 @@ impl<'a> Cutter<'a> {
             Some(at) => (at, false),
             None => (current.body.file_position().unwrap_or(current.offset), current.body.is_compressed()),
         };
-        self.stopped.push(StoppedSource { source: current.number, defect, offset, packed, lost });
+        let error = InputError::new(current.number, current.name.clone(), defect);
+        self.errors.push(InputError { offset, packed, lost, ..error });
     }
 }
 

@@ -36,11 +36,6 @@ impl OrderedPool {
         OrderedPool { window: self.window + count, ..self }
     }
 
-    /// Runs `work` on these threads, so that parallel iterators in it use them.
-    pub(super) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.threads.install(work)
-    }
-
     /// Calls `work` on all threads with the units that `next` returns, until that returns `None`, and `append` with the
     /// results, in the order of the units. `work` returns `None` if a stage did, because the run was stopped. At most two
     /// units per thread, and those of [`OrderedPool::with_more_units`], are between `next` and the end of `append`, which

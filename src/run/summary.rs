@@ -1,8 +1,6 @@
 //! Counts of a run: [`Progress`] while it works, [`Summary`] when it has ended.
 
-use super::distinct::DistinctKeys;
-use super::error::RunError;
-use super::memory::{self, MemoryPeaks};
+use super::memory::MemoryPeaks;
 use crate::batch::SourceRun;
 use crate::canon::{MAX_FAULT_EXAMPLES, Rows, Tally};
 use crate::input::InputError;
@@ -74,43 +72,7 @@ pub(crate) struct FaultExample {
     pub(crate) text: String,
 }
 
-/// The first records with each kind of fault. They do not depend on the order in which examples are added.
-#[derive(Debug, Default)]
-pub(super) struct FaultExamples(Vec<FaultExample>);
-
-impl FaultExamples {
-    /// Adds the examples of a row group whose first row is number `first_row` of the run.
-    pub(super) fn add_row_group(&mut self, rows: &Rows, runs: &[SourceRun], first_row: u64) {
-        if rows.fault_examples.is_empty() {
-            return;
-        }
-        for (row, text) in &rows.fault_examples {
-            let Ok(at) = rows.faults.binary_search_by_key(row, |(row, _)| *row) else { continue };
-            let mut skipped = 0;
-            let run = runs.iter().find(|run| {
-                let is_after = *row < skipped + run.rows;
-                skipped += if is_after { 0 } else { run.rows };
-                is_after
-            });
-            let Some(run) = run else { continue };
-            self.0.push(FaultExample {
-                row: first_row + u64::from(*row),
-                source: run.source as usize,
-                record: run.first_record + u64::from(row - skipped),
-                fault: rows.faults[at].1,
-                text: String::from_utf8_lossy(text).into_owned(),
-            });
-        }
-        keep_first(&mut self.0);
-    }
-
-    fn add(&mut self, other: FaultExamples) {
-        self.0.extend(other.0);
-        keep_first(&mut self.0);
-    }
-}
-
-/// Keeps the first examples of each kind of fault.
+/// Keeps the first examples of each kind of fault. They do not depend on the order in which examples are added.
 fn keep_first(examples: &mut Vec<FaultExample>) {
     examples.sort_unstable_by_key(|example| (example.fault.kind, example.row));
     let all = std::mem::take(examples);
@@ -158,7 +120,32 @@ impl Summary {
         self.records == 0 && !self.input_errors.is_empty()
     }
 
-    /// Adds the summary of the next sources of the same job. The keys that both have are not known, so that distinct keys are
+    /// Adds the examples of faults of a row group whose first row is number `first_row` of the run.
+    pub(super) fn add_fault_examples(&mut self, rows: &Rows, runs: &[SourceRun], first_row: u64) {
+        if rows.fault_examples.is_empty() {
+            return;
+        }
+        for (row, text) in &rows.fault_examples {
+            let Ok(at) = rows.faults.binary_search_by_key(row, |(row, _)| *row) else { continue };
+            let mut skipped = 0;
+            let run = runs.iter().find(|run| {
+                let is_after = *row < skipped + run.rows;
+                skipped += if is_after { 0 } else { run.rows };
+                is_after
+            });
+            let Some(run) = run else { continue };
+            self.fault_examples.push(FaultExample {
+                row: first_row + u64::from(*row),
+                source: run.source as usize,
+                record: run.first_record + u64::from(row - skipped),
+                fault: rows.faults[at].1,
+                text: String::from_utf8_lossy(text).into_owned(),
+            });
+        }
+        keep_first(&mut self.fault_examples);
+    }
+
+    /// Adds the summary of another worker, or of the next sources of the same job. The keys that both have are not known, so that distinct keys are
     /// not added.
     pub(crate) fn add(&mut self, mut other: Summary) {
         let (first_source, first_row) = (self.source_records.len(), self.rows);
@@ -184,52 +171,6 @@ impl Summary {
     }
 }
 
-/// Counts of one worker, or of all workers.
-#[derive(Debug, Default)]
-pub(super) struct Totals {
-    pub(super) counts: Summary,
-    pub(super) fault_examples: FaultExamples,
-    pub(super) distinct: DistinctKeys,
-}
-
-impl Totals {
-    pub(super) fn add(&mut self, other: Totals) {
-        self.counts.add(other.counts);
-        self.fault_examples.add(other.fault_examples);
-        self.distinct.merge(&other.distinct);
-    }
-}
-
-/// Checks that no record was lost, and makes the summary of a run. `appended` is the number of rows appended.
-///
-/// # Errors
-/// [`RunError::Unbalanced`].
-pub(super) fn summarize<E>(
-    totals: Totals,
-    source_records: Vec<u64>,
-    input_errors: Vec<InputError>,
-    appended: u64,
-) -> Result<Summary, RunError<E>> {
-    let Totals { counts, fault_examples, distinct } = totals;
-    let (records, tally) = (counts.records, &counts.tally);
-    let numbered: u64 = source_records.iter().sum();
-    if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
-        return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
-    }
-    let (distinct_keys, is_distinct_exact) = distinct.count();
-    Ok(Summary {
-        rows: appended,
-        fault_examples: fault_examples.0,
-        source_records,
-        input_errors,
-        // An estimate may exceed the number of rows a little.
-        distinct_keys: distinct_keys.min(appended),
-        is_distinct_exact,
-        memory: memory::peaks(),
-        ..counts
-    })
-}
-
 /// What to try with a source that was probably read in the wrong way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceAdvice {
@@ -238,8 +179,8 @@ pub(crate) struct SourceAdvice {
     pub(crate) text: String,
 }
 
-/// The advice that the rows of a run call for.
-pub(super) fn chosen_advice(tally: &Tally, advice: Vec<(u32, FormatAdvice)>, names: &[String]) -> Vec<SourceAdvice> {
+/// The advice on sources, by their names, that the rows of a run call for.
+pub(super) fn chosen_advice(tally: &Tally, advice: Vec<(String, FormatAdvice)>) -> Vec<SourceAdvice> {
     let flagged = |flag: Flags| tally.flags[flag.0.trailing_zeros() as usize];
     let odd = tally.faulty + flagged(Flags::EXCLUDED).max(flagged(Flags::CONTROL));
     let is_relative = tally.rows > 0 && tally.faults[FaultKind::Relative as usize] == tally.rows;
@@ -249,8 +190,5 @@ pub(super) fn chosen_advice(tally: &Tally, advice: Vec<(u32, FormatAdvice)>, nam
             is_relative.then(|| format!("all records are relative references; use --base-column {name}"))
         }
     };
-    let chosen = advice.into_iter().filter_map(|(number, advice)| {
-        Some(SourceAdvice { source: names[number as usize].clone(), text: text(advice)? })
-    });
-    chosen.collect()
+    advice.into_iter().filter_map(|(source, advice)| Some(SourceAdvice { source, text: text(advice)? })).collect()
 }

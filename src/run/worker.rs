@@ -4,7 +4,7 @@ use super::cut::{PieceRecords, RowGroupInput, TextPiece};
 use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::options::RunOptions;
-use super::summary::{Progress, Totals};
+use super::summary::{Progress, Summary};
 use crate::batch::SourceRun;
 use crate::canon::{Canonicalizer, Policy, Rows};
 use crate::encoding::{Charset, utf16_len};
@@ -27,9 +27,13 @@ pub(super) struct Worker<'a> {
     splitter: Option<(Splitter, PreprocessOptions)>,
     bitmaps: Bitmaps,
     canonicalizer: Canonicalizer,
-    rows: Rows,
-    runs: Vec<SourceRun>,
-    totals: Totals,
+    /// The rows of the row group.
+    pub(super) rows: Rows,
+    /// The sources of the rows, whose records are numbered later.
+    pub(super) runs: Vec<SourceRun>,
+    /// The counts of all row groups.
+    pub(super) counts: Summary,
+    pub(super) distinct: DistinctKeys,
     key_column_count: usize,
     /// Records until the limit of the run.
     remaining: u64,
@@ -56,7 +60,8 @@ impl<'a> Worker<'a> {
             canonicalizer: Canonicalizer::new(policy),
             rows: Rows::new(policy.more_keys.len()),
             runs: Vec::new(),
-            totals: Totals { distinct, ..Totals::default() },
+            counts: Summary::default(),
+            distinct,
             key_column_count: policy.more_keys.len(),
             remaining: u64::MAX,
             kept_fields: FieldBuffers::default(),
@@ -72,7 +77,7 @@ impl<'a> Worker<'a> {
     ) -> Result<bool, RunError<E>> {
         self.remaining = remaining.map_or(u64::MAX, |remaining| remaining.load(Ordering::Relaxed));
         for piece in input.pieces {
-            self.totals.counts.headers += if self.remaining > 0 { piece.header_count } else { 0 };
+            self.counts.headers += if self.remaining > 0 { piece.header_count } else { 0 };
             let record_count = match piece.records {
                 PieceRecords::Text(text) => self.decode_text(text, &is_stopped)?,
                 PieceRecords::Rows(rows) => Some(self.append_rows(&rows)?),
@@ -83,9 +88,9 @@ impl<'a> Worker<'a> {
         if let Some(remaining) = remaining {
             remaining.store(self.remaining, Ordering::Relaxed);
         }
-        self.totals.counts.tally.add(&self.rows.tally);
+        self.counts.tally.add(&self.rows.tally);
         if self.count_distinct {
-            self.totals.distinct.extend(&self.rows.key);
+            self.distinct.extend(&self.rows.key);
         }
         Ok(true)
     }
@@ -138,12 +143,12 @@ impl<'a> Worker<'a> {
             records = splitter.split(&records, preprocess).0;
         }
         let record_count = records.urls.len();
-        self.totals.counts.headers += records.headers.len() as u64;
+        self.counts.headers += records.headers.len() as u64;
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
         if is_utf16 {
             to_utf16_offsets(chunk, offset, &mut self.rows.offset[first_row..]);
         }
-        self.totals.counts.bytes += chunk.len() as u64;
+        self.counts.bytes += chunk.len() as u64;
         self.count_appended(record_count, first_row)
     }
 
@@ -162,31 +167,11 @@ impl<'a> Worker<'a> {
 
     /// Counts records that became the rows from `first_row` on.
     fn count_appended<E>(&mut self, record_count: usize, first_row: usize) -> Result<u32, RunError<E>> {
-        self.totals.counts.records += record_count as u64;
+        self.counts.records += record_count as u64;
         self.progress.add(record_count as u64, (self.rows.len() - first_row) as u64);
         self.rows.check_text_len().map_err(RunError::TooMuchText)?;
         // A row group has fewer than 2^32 bytes, and a record or a reference has at least one.
         Ok(record_count as u32)
-    }
-
-    /// The rows of the row group.
-    pub(super) fn rows(&self) -> &Rows {
-        &self.rows
-    }
-
-    /// The rows of the row group, and the sources from which they come.
-    pub(super) fn results(&mut self) -> (&mut Rows, &[SourceRun]) {
-        (&mut self.rows, &self.runs)
-    }
-
-    /// The sources of the rows, whose records are to be numbered.
-    pub(super) fn runs_mut(&mut self) -> &mut [SourceRun] {
-        &mut self.runs
-    }
-
-    /// Notes the first faults of the row group, whose first row is number `first_row` of the run.
-    pub(super) fn note_faults(&mut self, first_row: u64) {
-        self.totals.fault_examples.add_row_group(&self.rows, &self.runs, first_row);
     }
 
     /// Removes the rows and keeps their memory.
@@ -197,11 +182,6 @@ impl<'a> Worker<'a> {
             // `encode` took the vectors, and offsets have to begin with 0.
             self.rows = Rows::new(self.key_column_count);
         }
-    }
-
-    /// The counts of all row groups.
-    pub(super) fn into_totals(self) -> Totals {
-        self.totals
     }
 }
 

@@ -62,7 +62,7 @@ impl OpenedInputs {
             match open_keyed_file(source) {
                 Ok(Some(file)) => inputs.keyed.push(file),
                 Ok(None) => inputs.others.push(source.name.clone()),
-                Err(defect) => inputs.unread.push(unread_error(number, source, defect)),
+                Err(defect) => inputs.unread.push(InputError::new(number as u32, source.name.clone(), defect)),
             }
         }
         inputs
@@ -96,9 +96,4 @@ fn open_keyed_file(source: &Source) -> Result<Option<KeyedFile>, Defect> {
         Origin::Special => Err(Defect::Special),
         Origin::Stdin | Origin::Member(_) | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => Ok(None),
     }
-}
-
-fn unread_error(number: usize, source: &Source, defect: Defect) -> InputError {
-    let (source_number, name) = (number as u32, source.name.clone());
-    InputError { source_number, name, defect, offset: 0, packed: false, lost: 0, records: 0 }
 }
