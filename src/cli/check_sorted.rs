@@ -8,7 +8,7 @@ use super::error::CommandError;
 use super::terminal::{count_of, print_error, print_lines, visible};
 use crate::output::OutputFormat;
 use crate::process::exit;
-use crate::run::{CheckSortedError, check_sorted};
+use crate::run::{CheckSortedReason, check_sorted};
 use crate::sort::{OrderCheck, OrderError, SortBy};
 
 const EXAMPLES: &str = "\
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
                     return Ok(printed);
                 }
             }
-            Err(error @ CheckSortedError::Order { error: OrderError::OutOfOrder { .. }, .. }) => {
+            Err(error) if matches!(error.reason, CheckSortedReason::Order(OrderError::OutOfOrder { .. })) => {
                 print_error(&error.to_string());
                 let has_order = |format: OutputFormat| format.has_order() || format == OutputFormat::Text;
                 if !OutputFormat::of_path(path).is_none_or(has_order) {
@@ -74,13 +74,12 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
                     break;
                 }
             }
-            Err(
-                error @ (CheckSortedError::NoOrder(_)
-                | CheckSortedError::NoColumn { .. }
-                | CheckSortedError::NoColumns(_)
-                | CheckSortedError::NoFile(_)),
-            ) => return Err(CommandError::Usage(error.to_string())),
-            Err(error) => return Err(CommandError::Input(error.to_string())),
+            Err(error) => {
+                use CheckSortedReason::{NoColumn, NoColumns, NoFile, NoOrder};
+                let is_usage = matches!(error.reason, NoOrder | NoColumn { .. } | NoColumns | NoFile);
+                let kind = if is_usage { CommandError::Usage } else { CommandError::Input };
+                return Err(kind(error.to_string()));
+            }
         }
     }
     Ok(status)

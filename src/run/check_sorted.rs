@@ -6,7 +6,6 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::Schema;
-use arrow::error::ArrowError;
 use arrow::ipc::reader::FileReader;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -29,60 +28,48 @@ const BATCH_ROWS: usize = 8192;
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 const ARROW_MAGIC: &[u8] = b"ARROW1";
 
+/// A file that is not sorted, or cannot be checked.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct CheckSortedError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub reason: CheckSortedReason,
+}
+
 /// Why a file is not sorted, or cannot be checked.
 #[derive(Debug, thiserror::Error)]
-pub enum CheckSortedError {
+pub enum CheckSortedReason {
     /// A row is out of order, or columns cannot be compared.
-    #[error("{}: {error}", path.display())]
-    Order {
-        /// The file.
-        path: PathBuf,
-        /// The row, or the reason.
-        error: OrderError,
-    },
+    #[error(transparent)]
+    Order(#[from] OrderError),
     /// The file does not declare an order.
-    #[error("{}: the file does not declare what it is sorted by; name the columns with --by", .0.display())]
-    NoOrder(PathBuf),
+    #[error("the file does not declare what it is sorted by; name the columns with --by")]
+    NoOrder,
     /// The file has no column with a name of the order.
-    #[error("{}: there is no column `{column}`; the columns are {columns}", path.display())]
+    #[error("there is no column `{column}`; the columns are {columns}")]
     NoColumn {
-        /// The file.
-        path: PathBuf,
         /// The name.
         column: String,
         /// The names that exist, separated by commas.
         columns: String,
     },
     /// The order names columns, but the file has lines.
-    #[error("{}: this file has lines, not columns; --by is for Parquet and Arrow IPC files", .0.display())]
-    NoColumns(PathBuf),
+    #[error("this file has lines, not columns; --by is for Parquet and Arrow IPC files")]
+    NoColumns,
     /// A table comes from a pipe, but its footer at the end has to be read first.
-    #[error("{}: Parquet and Arrow IPC are checked in files only, not in pipes", .0.display())]
-    NoFile(PathBuf),
-    /// A line is too long.
-    #[error("{}: there is a line of more than {MAX_LINE_LEN} bytes after {rows} rows; check that this is text", path.display())]
-    LineTooLong {
-        /// The file.
-        path: PathBuf,
-        /// Rows before it.
-        rows: u64,
-    },
+    #[error("Parquet and Arrow IPC are checked in files only, not in pipes")]
+    NoFile,
+    /// A line after this many rows is too long.
+    #[error("there is a line of more than {MAX_LINE_LEN} bytes after {0} rows; check that this is text")]
+    LineTooLong(u64),
     /// An Arrow or Parquet file cannot be decoded.
-    #[error("{}: {error}", path.display())]
-    Decode {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        error: ParquetError,
-    },
+    #[error(transparent)]
+    Decode(#[from] ParquetError),
     /// The file cannot be read.
-    #[error("{}: {defect}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        defect: Defect,
-    },
+    #[error(transparent)]
+    Read(#[from] Defect),
 }
 
 /// Checks that the rows of a file are in order and come after the rows that `check` saw before. Returns their number. The path
@@ -91,15 +78,18 @@ pub enum CheckSortedError {
 /// # Errors
 /// A row is out of order, or the file cannot be read.
 pub fn check_sorted(path: &Path, check: &mut OrderCheck) -> Result<u64, CheckSortedError> {
-    let is_by_columns = check.has_columns();
-    check_file(SortedFile { path, check, is_by_columns })
+    let has_columns = check.has_columns();
+    check_file(path, check, has_columns)
 }
 
-fn check_file(mut file: SortedFile<'_>) -> Result<u64, CheckSortedError> {
-    file.check.start_file();
-    let before = file.check.rows();
-    file.check()?;
-    Ok(file.check.rows() - before)
+/// [`check_sorted`]. Lines are refused if the user named columns.
+fn check_file(path: &Path, check: &mut OrderCheck, is_by_columns: bool) -> Result<u64, CheckSortedError> {
+    check.start_file();
+    let before = check.rows();
+    match check_rows(path, check, is_by_columns) {
+        Ok(()) => Ok(check.rows() - before),
+        Err(reason) => Err(CheckSortedError { path: path.to_path_buf(), reason }),
+    }
 }
 
 /// A function that [`crate::output`] calls with a file that is written but has no name yet, to count its rows and to check
@@ -109,130 +99,85 @@ pub(crate) fn sorted_rows_counter(
 ) -> impl FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send + 'static {
     let mut check = OrderCheck::new(Some(by));
     // The columns of lines of CDXJ are their key and time.
-    move |path| Ok(check_file(SortedFile { path, check: &mut check, is_by_columns: false })?)
+    move |path| Ok(check_file(path, &mut check, false)?)
 }
 
-struct SortedFile<'a> {
-    path: &'a Path,
-    check: &'a mut OrderCheck,
-    /// Lines are refused, because the user named columns.
-    is_by_columns: bool,
-}
-
-impl SortedFile<'_> {
-    fn check(&mut self) -> Result<(), CheckSortedError> {
-        // What is read from a pipe cannot be read again.
-        if !self.path.is_file() {
-            return self.check_lines();
-        }
-        let file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
+fn check_rows(path: &Path, check: &mut OrderCheck, is_by_columns: bool) -> Result<(), CheckSortedReason> {
+    // What is read from a pipe cannot be read again.
+    if path.is_file() {
         let mut magic = Vec::new();
-        let read = file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut magic);
-        read.map_err(|error| self.read_error(Defect::Read(error)))?;
+        let file = File::open(path).map_err(Defect::Open)?;
+        file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut magic).map_err(Defect::Read)?;
+        // A panic of a decoder is an error of the file.
+        let panicked = |message| ParquetError::General(message).into();
         match &magic[..] {
-            magic if magic.starts_with(PARQUET_MAGIC) => self.check_table(Self::check_parquet),
-            ARROW_MAGIC => self.check_table(Self::check_arrow),
-            _ => self.check_lines(),
+            magic if magic.starts_with(PARQUET_MAGIC) => return catch_panic(|| check_parquet(path, check), panicked),
+            ARROW_MAGIC => return catch_panic(|| check_arrow(path, check), panicked),
+            _ => (),
         }
     }
+    if is_by_columns { Err(CheckSortedReason::NoColumns) } else { check_lines(path, check) }
+}
 
-    /// Runs a check that decodes a table. A panic of the decoder is an error of the file.
-    fn check_table(
-        &mut self,
-        check: impl FnOnce(&mut Self) -> Result<(), CheckSortedError>,
-    ) -> Result<(), CheckSortedError> {
-        let path = self.path;
-        let error =
-            |message| CheckSortedError::Decode { path: path.to_path_buf(), error: ParquetError::General(message) };
-        catch_panic(|| check(self), error)
+/// The order to check by, whose columns the schema has.
+fn order(check: &mut OrderCheck, declared: Option<SortBy>, schema: &Schema) -> Result<SortBy, CheckSortedReason> {
+    let by = check.order_or(declared).ok_or(CheckSortedReason::NoOrder)?;
+    let missing = by.names().find(|name| schema.column_with_name(name).is_none()).map(str::to_string);
+    let Some(column) = missing else { return Ok(by) };
+    let columns: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    Err(CheckSortedReason::NoColumn { column, columns: columns.join(", ") })
+}
+
+fn check_parquet(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
+    let file = File::open(path).map_err(Defect::Open)?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let by = order(check, declared_order(&builder), builder.schema())?;
+    let mask = ProjectionMask::columns(builder.parquet_schema(), by.names());
+    for batch in builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()? {
+        check.check_batch(&by, &batch.map_err(ParquetError::from)?)?;
     }
+    Ok(())
+}
 
-    fn read_error(&self, defect: Defect) -> CheckSortedError {
-        CheckSortedError::Read { path: self.path.to_path_buf(), defect }
+fn check_arrow(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
+    let file = File::open(path).map_err(Defect::Open)?;
+    let reader = FileReader::try_new_buffered(file, None).map_err(ParquetError::from)?;
+    let declared = reader.schema().metadata().get(SORT_METADATA_KEY).map(|order| parse_order(order));
+    let by = order(check, declared, &reader.schema())?;
+    for batch in reader {
+        check.check_batch(&by, &batch.map_err(ParquetError::from)?)?;
     }
+    Ok(())
+}
 
-    fn decode_error(&self, error: impl Into<ParquetError>) -> CheckSortedError {
-        CheckSortedError::Decode { path: self.path.to_path_buf(), error: error.into() }
-    }
-
-    fn order_error(&self, error: OrderError) -> CheckSortedError {
-        CheckSortedError::Order { path: self.path.to_path_buf(), error }
-    }
-
-    /// The order to check by, whose columns the schema has.
-    fn order(&mut self, declared: Option<SortBy>, schema: &Schema) -> Result<SortBy, CheckSortedError> {
-        let path = self.path.to_path_buf();
-        let Some(by) = self.check.order_or(declared) else { return Err(CheckSortedError::NoOrder(path)) };
-        let missing = by.names().find(|name| schema.column_with_name(name).is_none()).map(str::to_string);
-        let Some(column) = missing else { return Ok(by) };
-        let columns: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        Err(CheckSortedError::NoColumn { path, column, columns: columns.join(", ") })
-    }
-
-    fn check_parquet(&mut self) -> Result<(), CheckSortedError> {
-        let file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| self.decode_error(error))?;
-        let by = self.order(declared_order(&builder), builder.schema())?;
-        let mask = ProjectionMask::columns(builder.parquet_schema(), by.names());
-        let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
-        for batch in reader.map_err(|error| self.decode_error(error))? {
-            let batch = batch.map_err(|error| self.decode_error(error))?;
-            self.check.check_batch(&by, &batch).map_err(|error| self.order_error(error))?;
+fn check_lines(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
+    let origin = if path == Path::new("-") { Origin::Stdin } else { Origin::Path(path.to_path_buf()) };
+    // The file is opened without mapping, so it is a stream.
+    let Opened::Stream(mut stream) = open(origin, OpenOptions { mmap: false, threads: 1 })? else { return Ok(()) };
+    let (mut text, mut buffer) = (Vec::new(), vec![0; READ_LEN]);
+    let first_row = check.rows();
+    loop {
+        let count = stream.read(&mut buffer)?;
+        // The bytes before have no line end.
+        let (mut start, mut at) = (0, text.len());
+        text.extend_from_slice(&buffer[..count]);
+        if check.rows() == first_row && (text.starts_with(PARQUET_MAGIC) || text.starts_with(ARROW_MAGIC)) {
+            return Err(CheckSortedReason::NoFile);
         }
-        Ok(())
-    }
-
-    fn check_arrow(&mut self) -> Result<(), CheckSortedError> {
-        let file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
-        let reader = FileReader::try_new_buffered(file, None).map_err(|error| self.decode_error(error))?;
-        let declared = reader.schema().metadata().get(SORT_METADATA_KEY).map(|order| parse_order(order));
-        let by = self.order(declared, &reader.schema())?;
-        for batch in reader {
-            let batch = batch.map_err(|error: ArrowError| self.decode_error(error))?;
-            self.check.check_batch(&by, &batch).map_err(|error| self.order_error(error))?;
+        while let Some(len) = memchr::memchr(b'\n', &text[at..]) {
+            check.check_line(&text[start..at + len])?;
+            at += len + 1;
+            start = at;
         }
-        Ok(())
-    }
-
-    fn check_lines(&mut self) -> Result<(), CheckSortedError> {
-        if self.is_by_columns {
-            return Err(CheckSortedError::NoColumns(self.path.to_path_buf()));
+        text.drain(..start);
+        if text.len() > MAX_LINE_LEN {
+            return Err(CheckSortedReason::LineTooLong(check.rows() - first_row));
         }
-        let is_stdin = self.path == Path::new("-");
-        let origin = if is_stdin { Origin::Stdin } else { Origin::Path(self.path.to_path_buf()) };
-        let opened = open(origin, OpenOptions { mmap: false, threads: 1 }).map_err(|defect| self.read_error(defect))?;
-        // The file was opened without mapping, so it is a stream.
-        let Opened::Stream(mut stream) = opened else { return Ok(()) };
-        let (mut text, mut buffer) = (Vec::new(), vec![0; READ_LEN]);
-        let first_row = self.check.rows();
-        loop {
-            let count = stream.read(&mut buffer).map_err(|defect| self.read_error(defect))?;
-            // The bytes before have no line end.
-            let (mut start, mut at) = (0, text.len());
-            text.extend_from_slice(&buffer[..count]);
-            if self.check.rows() == first_row && (text.starts_with(PARQUET_MAGIC) || text.starts_with(ARROW_MAGIC)) {
-                return Err(CheckSortedError::NoFile(self.path.to_path_buf()));
-            }
-            while let Some(len) = memchr::memchr(b'\n', &text[at..]) {
-                self.check_line(&text[start..at + len])?;
-                at += len + 1;
-                start = at;
-            }
-            text.drain(..start);
-            if text.len() > MAX_LINE_LEN {
-                let rows = self.check.rows() - first_row;
-                return Err(CheckSortedError::LineTooLong { path: self.path.to_path_buf(), rows });
-            }
-            if count == 0 {
-                break;
-            }
+        if count == 0 {
+            break;
         }
-        if text.is_empty() { Ok(()) } else { self.check_line(&text) }
     }
-
-    fn check_line(&mut self, line: &[u8]) -> Result<(), CheckSortedError> {
-        self.check.check_line(line).map_err(|error| self.order_error(error))
-    }
+    if text.is_empty() { Ok(()) } else { Ok(check.check_line(&text)?) }
 }
 
 fn parse_order(order: &str) -> SortBy {
@@ -268,6 +213,6 @@ mod tests {
         };
         assert_eq!(check(MAX_LINE_LEN).unwrap(), 2);
         let error = check(MAX_LINE_LEN + 1).unwrap_err();
-        assert!(matches!(error, CheckSortedError::LineTooLong { rows: 1, .. }), "{error}");
+        assert!(matches!(error.reason, CheckSortedReason::LineTooLong(1)), "{error}");
     }
 }

@@ -64,7 +64,7 @@ pub(crate) use capture_sort::ObserveError;
 #[cfg(feature = "cli")]
 pub(crate) use captured_document::{CapturedDocument, SkipReason};
 pub(crate) use check_sorted::sorted_rows_counter;
-pub use check_sorted::{CheckSortedError, check_sorted};
+pub use check_sorted::{CheckSortedError, CheckSortedReason, check_sorted};
 pub(crate) use content_rules::LearnedContent;
 pub use count::{CountMethod, DistinctCounts, count};
 pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};

@@ -10,8 +10,8 @@ use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, OutputError, OutputFormat, OutputOptions};
 use irikey::record::fields::FieldSet;
 use irikey::run::{
-    CheckSortedError, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortSummary, SortedPart, Sorter, canon,
-    check_sorted, sort,
+    CheckSortedError, CheckSortedReason, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortSummary,
+    SortedPart, Sorter, canon, check_sorted, sort,
 };
 use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
 use std::path::{Path, PathBuf};
@@ -192,7 +192,7 @@ fn a_check_reports_the_first_row_out_of_order() {
         sorted_file(directory.path(), OutputFormat::Parquet, &options(1, 1 << 20, 1 << 20), &sort_options);
     let by = |name| Some(SortBy::parse([name]));
     let order_error = |by| match check_sorted(&target, &mut OrderCheck::new(by)) {
-        Err(CheckSortedError::Order { error, .. }) => error,
+        Err(CheckSortedError { reason: CheckSortedReason::Order(error), .. }) => error,
         checked => panic!("{checked:?}"),
     };
     let error = order_error(by("-url_surtkey"));
