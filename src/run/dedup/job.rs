@@ -223,7 +223,7 @@ impl<'a> DedupJob<'a> {
         rows.faults.iter().for_each(|(row, _)| states[*row as usize] = faulty);
         let competes = |row: &usize| states[*row] == RowState::Pending;
         let undated = self.candidates.count_undated(rows, (0..rows.len()).filter(competes));
-        self.counts.undated.fetch_add(undated, Ordering::Relaxed);
+        self.counts.totals.lock().undated += undated;
         match rows.faults.is_empty() {
             true => self.candidates.partition(rows, 0..rows.len(), keys),
             false => self.candidates.partition(rows, (0..rows.len()).filter(competes), keys),
@@ -266,7 +266,7 @@ impl<'a> DedupJob<'a> {
             memory::sample();
             return Ok(Some(DedupStep::Pending(encoded, RowGroupExtent { first_row, rows, surely_kept })));
         }
-        self.counts.written.fetch_add(selected.num_rows() as u64, Ordering::Relaxed);
+        self.counts.totals.lock().written += selected.num_rows() as u64;
         // Pending row groups follow all others, and are combined when they are decided.
         let combine = || self.row_groups.lock().add(selected, rows);
         let Some(full) = ticket.pass(ROW_GROUP_STAGE, combine) else { return Ok(None) };

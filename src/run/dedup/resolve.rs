@@ -3,11 +3,10 @@
 
 use super::super::{RunError, Summary, in_order::in_order, memory};
 use super::candidate_keys::EvidenceColumns;
-use super::job::{DedupJob, StoreCompaction, filter};
+use super::job::{DedupJob, filter};
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
 use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, DedupTotals, SURELY_KEPT};
-use super::survey::RunSurvey;
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{RunWriter, SeenError, SeenStore};
 use crate::dedup::{
@@ -27,52 +26,19 @@ pub(super) struct ReadRun {
     pub(super) summary: Summary,
 }
 
-/// Ends a run when all records have been read: resolves pending rows, and checks that no row was lost.
+/// Ends a run when all records have been read: decides about pending rows, collects new keys, appends the rows that are kept,
+/// and checks that no row was lost.
 pub(super) fn finish(
     job: DedupJob<'_>,
     spool: &RowSpool,
     ReadRun { names, threads, summary }: ReadRun,
     append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<DedupSummary, RunError<DedupError>> {
-    let spilled = spool.written_len() + job.spill.written_len();
-    let locator = &RecordLocator::new(names, &summary.source_records);
-    let pending = PendingRun { spool, locator, rows: summary.rows, threads };
-    let ResolvedRun { counts, new_keys, collisions, compaction, survey } = resolve(job, &pending, append)?;
-    memory::sample();
-    let deduped = counts.finish(summary)?;
-    let totals = DedupTotals { spilled, ..deduped.totals };
-    let findings = survey.map(|survey| survey.finish(&totals));
-    Ok(DedupSummary { totals, findings, new_keys, collisions, merged: compaction.finish(), ..deduped })
-}
-
-/// The pending rows of a run, and what is known when all records have been read.
-struct PendingRun<'a> {
-    spool: &'a RowSpool,
-    locator: &'a RecordLocator,
-    /// Rows of the run, pending or not.
-    rows: u64,
-    threads: usize,
-}
-
-/// The result of [`resolve`].
-struct ResolvedRun {
-    counts: DedupCounts,
-    new_keys: Option<RunWriter>,
-    collisions: Collisions,
-    compaction: StoreCompaction,
-    survey: Option<RunSurvey>,
-}
-
-/// Decides about pending rows, collects new keys, and appends the rows that are kept.
-fn resolve(
-    job: DedupJob<'_>,
-    pending: &PendingRun<'_>,
-    append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
-) -> Result<ResolvedRun, RunError<DedupError>> {
     let DedupJob { options, encoder, evidence, seen, keys, spill, counts, row_groups, compaction, mut survey, .. } =
         job;
-    let (spool, threads) = (pending.spool, pending.threads);
-    let rows = if spool.is_empty() { 0 } else { pending.rows };
+    let spilled = spool.written_len() + spill.written_len();
+    let locator = RecordLocator::new(names, &summary.source_records);
+    let rows = if spool.is_empty() { 0 } else { summary.rows };
     let decisions = Decisions::new(rows, options.has_evidence);
     // The key set is freed for the resolution, unless its keys are collected.
     let tables: Vec<_> = keys.filter(|_| options.gather_new).into_iter().flat_map(KeySet::into_tables).collect();
@@ -94,10 +60,15 @@ fn resolve(
     }
     drop((spill, seen, resolution.tables));
     let unfinished = row_groups.into_inner();
-    let writer =
-        PendingWriter { encoder, evidence: evidence.as_ref(), pending, decisions: &decisions, counts: &counts };
+    let evidence = evidence.as_ref();
+    let (locator, decisions) = (&locator, &decisions);
+    let writer = PendingWriter { encoder, evidence, spool, locator, threads, decisions, counts: &counts };
     writer.write(unfinished, append)?;
-    Ok(ResolvedRun { counts, new_keys, collisions, compaction, survey })
+    memory::sample();
+    let totals = DedupTotals { spilled, ..counts.finish(&summary).map_err(RunError::Output)? };
+    let findings = survey.map(|survey| survey.finish(&totals));
+    let summary = Summary { distinct_keys: totals.kept, is_distinct_exact: true, memory: memory::peaks(), ..summary };
+    Ok(DedupSummary { summary, totals, collisions, findings, new_keys, merged: compaction.finish() })
 }
 
 /// Resolves the pending rows of all partitions.
@@ -176,25 +147,20 @@ struct PendingUnit {
 
 /// The output of a [`PendingUnit`].
 struct UnitOutput {
-    /// Rows of the tables of duplicates.
-    tables: Vec<DedupOutput>,
-    rows: UnitRows,
+    /// Rows of the tables of duplicates, and a whole output row group.
+    output: Vec<DedupOutput>,
+    /// Kept rows of a part of an output row group.
+    batches: Vec<RecordBatch>,
     ends_group: bool,
-}
-
-/// Kept rows of a unit.
-enum UnitRows {
-    /// All rows of an output row group.
-    Encoded(DedupOutput),
-    /// Some rows of an output row group.
-    Batches(Vec<RecordBatch>),
 }
 
 /// Writes pending rows that are kept, and the tables of duplicates.
 struct PendingWriter<'a> {
     encoder: &'a Encoder,
     evidence: Option<&'a EvidenceColumns>,
-    pending: &'a PendingRun<'a>,
+    spool: &'a RowSpool,
+    locator: &'a RecordLocator,
+    threads: usize,
     decisions: &'a Decisions,
     counts: &'a DedupCounts,
 }
@@ -216,18 +182,15 @@ impl PendingWriter<'_> {
             self.unit(&units[i], first)
         };
         let mut group = Vec::new();
-        let append = |UnitOutput { tables, rows, ends_group }: UnitOutput| {
-            tables.into_iter().try_for_each(&mut append)?;
-            match rows {
-                UnitRows::Encoded(kept) => append(kept)?,
-                UnitRows::Batches(batches) => group.extend(batches),
-            }
+        let append = |UnitOutput { output, batches, ends_group }: UnitOutput| {
+            output.into_iter().try_for_each(&mut append)?;
+            group.extend(batches);
             if ends_group && !group.is_empty() {
                 append(self.encode(std::mem::take(&mut group))?)?;
             }
             Ok(())
         };
-        in_order(self.pending.threads, units.len(), work, append)
+        in_order(self.threads, units.len(), work, append)
     }
 
     /// The work in the order of the spool: an output row group at a time, or less if tables of duplicates are written. A
@@ -251,7 +214,7 @@ impl PendingWriter<'_> {
 
     /// Ranges of spool entries that form an output row group. The first one continues the unfinished row group.
     fn row_groups(&self, mut fill: RowGroupFill, has_unfinished: bool) -> Vec<Range<usize>> {
-        let spool = self.pending.spool;
+        let spool = self.spool;
         let (mut row_groups, mut first) = (Vec::new(), 0);
         for (i, extent) in spool.extents().enumerate() {
             let kept = extent.surely_kept + self.decisions.kept_count(extent.first_row, extent.rows);
@@ -268,9 +231,9 @@ impl PendingWriter<'_> {
 
     /// The kept rows of a unit, after `batches`, and the rows of the tables of duplicates.
     fn unit(&self, unit: &PendingUnit, mut batches: Vec<RecordBatch>) -> Result<UnitOutput, DedupError> {
-        let mut tables = Vec::new();
+        let mut output = Vec::new();
         for i in unit.entries.clone() {
-            let pending = self.pending.spool.read(i)?;
+            let pending = self.spool.read(i)?;
             let is_kept: Vec<bool> = pending.ordinals.iter().map(|&ordinal| self.is_kept(ordinal)).collect();
             self.counts.add_decided(&pending.ordinals, &is_kept);
             let kept = filter(&pending.batch, is_kept.into_iter())?;
@@ -279,15 +242,14 @@ impl PendingWriter<'_> {
                 None => kept,
             });
             if let Some(evidence) = self.evidence {
-                tables.extend(self.evidence_tables(evidence, &pending).map_err(SpillError::from)?);
+                output.extend(self.evidence_tables(evidence, &pending).map_err(SpillError::from)?);
             }
             memory::sample();
         }
-        let rows = match unit.begins_group && unit.ends_group {
-            true => UnitRows::Encoded(self.encode(batches)?),
-            false => UnitRows::Batches(batches),
-        };
-        Ok(UnitOutput { tables, rows, ends_group: unit.ends_group })
+        if unit.begins_group && unit.ends_group {
+            output.push(self.encode(std::mem::take(&mut batches))?);
+        }
+        Ok(UnitOutput { output, batches, ends_group: unit.ends_group })
     }
 
     /// Encodes an output row group.
@@ -310,7 +272,7 @@ impl PendingWriter<'_> {
         let competing = |&ordinal: &u64| (ordinal & SURELY_KEPT == 0).then_some(ordinal);
         let competing: Vec<_> = ordinals.iter().map(competing).collect();
         let rows = (batch, &competing[..]);
-        let duplicates = evidence::duplicates(rows, self.decisions, self.pending.locator, evidence.key_name)?;
+        let duplicates = evidence::duplicates(rows, self.decisions, self.locator, evidence.key_name)?;
         let groups = evidence::groups(rows, self.decisions)?;
         Ok([DedupOutput::Duplicates(duplicates), DedupOutput::Groups(groups)])
     }

@@ -1,12 +1,13 @@
 //! What became of rows: [`DedupCounts`] while the run works, [`DedupSummary`] at the end; and why a run fails.
 
-use super::super::{RunError, Summary, memory};
+use super::super::Summary;
 use crate::dedup::seen::{MergedRuns, RunWriter, SeenError};
 use crate::dedup::{Collisions, Findings};
 use crate::input::Defect;
 use crate::output::{OutputError, Part};
 use crate::spill::SpillError;
 use arrow::array::RecordBatch;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Numbers of rows by what became of them: `kept + duplicates + seen + faulty` is the number of records.
@@ -154,33 +155,30 @@ impl RowState {
     }
 }
 
-/// Numbers of rows by what became of them.
+/// Numbers of rows by what became of them, while the run works.
 #[derive(Default)]
 pub(super) struct DedupCounts {
-    kept: AtomicU64,
-    duplicates: AtomicU64,
-    seen: AtomicU64,
-    /// Pending rows whose key was seen by an earlier run. They are counted among the duplicates as well.
+    /// Pending rows whose key was seen by an earlier run are also counted among the duplicates.
+    pub(super) totals: Mutex<DedupTotals>,
     seen_pending: AtomicU64,
-    faulty: AtomicU64,
-    pub(super) undated: AtomicU64,
-    pub(super) written: AtomicU64,
 }
 
 impl DedupCounts {
     /// Counts the rows of a row group. Pending rows are counted when they are decided.
     pub(super) fn add(&self, states: &[RowState]) {
         let count = |state| states.iter().filter(|one| **one == state).count() as u64;
-        self.kept.fetch_add(count(RowState::Keep), Ordering::Relaxed);
-        self.duplicates.fetch_add(count(RowState::Duplicate), Ordering::Relaxed);
-        self.seen.fetch_add(count(RowState::Seen), Ordering::Relaxed);
+        let (kept, duplicates, seen) = (count(RowState::Keep), count(RowState::Duplicate), count(RowState::Seen));
         let faulty = count(RowState::KeepFaulty) + count(RowState::DropFaulty);
-        self.faulty.fetch_add(faulty, Ordering::Relaxed);
+        let mut totals = self.totals.lock();
+        totals.kept += kept;
+        totals.duplicates += duplicates;
+        totals.seen += seen;
+        totals.faulty += faulty;
     }
 
     /// Counts pending rows whose key was seen by an earlier run.
     pub(super) fn add_seen(&self, rows: u64) {
-        self.seen.fetch_add(rows, Ordering::Relaxed);
+        self.totals.lock().seen += rows;
         self.seen_pending.fetch_add(rows, Ordering::Relaxed);
     }
 
@@ -188,28 +186,22 @@ impl DedupCounts {
     pub(super) fn add_decided(&self, ordinals: &[u64], is_kept: &[bool]) {
         let decided = ordinals.iter().zip(is_kept).filter(|(ordinal, _)| **ordinal & SURELY_KEPT == 0);
         let (all, kept) = decided.fold((0, 0), |(all, kept), (_, is_kept)| (all + 1, kept + u64::from(*is_kept)));
-        self.kept.fetch_add(kept, Ordering::Relaxed);
-        self.duplicates.fetch_add(all - kept, Ordering::Relaxed);
-        self.written.fetch_add(is_kept.iter().filter(|kept| **kept).count() as u64, Ordering::Relaxed);
+        let written = is_kept.iter().filter(|kept| **kept).count() as u64;
+        let mut totals = self.totals.lock();
+        totals.kept += kept;
+        totals.duplicates += all - kept;
+        totals.written += written;
     }
 
-    /// Adds the totals to a summary, if they add up to the records that were read.
-    pub(super) fn finish(self, summary: Summary) -> Result<DedupSummary, RunError<DedupError>> {
-        let counts =
-            [self.kept, self.duplicates, self.seen_pending, self.seen, self.faulty, self.undated, self.written];
-        let [kept, dropped, seen_pending, seen, faulty, undated, written] = counts.map(AtomicU64::into_inner);
-        let (records, duplicates) = (summary.records, dropped.saturating_sub(seen_pending));
-        if kept + duplicates + seen + faulty != records || faulty != summary.tally.faulty {
-            return Err(RunError::Output(DedupError::Lost { records, kept, duplicates, seen, faulty }));
+    /// The totals, if they add up to the records that were read.
+    pub(super) fn finish(self, summary: &Summary) -> Result<DedupTotals, DedupError> {
+        let mut totals = self.totals.into_inner();
+        totals.duplicates = totals.duplicates.saturating_sub(self.seen_pending.into_inner());
+        let DedupTotals { kept, duplicates, seen, faulty, .. } = totals;
+        let records = summary.records;
+        match kept + duplicates + seen + faulty == records && faulty == summary.tally.faulty {
+            true => Ok(totals),
+            false => Err(DedupError::Lost { records, kept, duplicates, seen, faulty }),
         }
-        let summary = Summary { distinct_keys: kept, is_distinct_exact: true, memory: memory::peaks(), ..summary };
-        Ok(DedupSummary {
-            summary,
-            totals: DedupTotals { kept, duplicates, seen, faulty, written, undated, spilled: 0 },
-            collisions: Collisions::default(),
-            findings: None,
-            new_keys: None,
-            merged: Ok(None),
-        })
     }
 }
