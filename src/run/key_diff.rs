@@ -227,54 +227,40 @@ impl<'a> KeyDiffJob<'a> {
         for buffers in buffers.into_inner() {
             own.iter_mut().zip(buffers.rules).for_each(|(own, buffer)| own.push(buffer));
         }
-        let rules = rules.into_iter().zip(own).map(|(count, buffers)| count.finish(buffers, threads, rules_limit));
-        let rules = rules.collect::<Result<Vec<_>, _>>()?;
+        let rules = rules
+            .into_iter()
+            .zip(own)
+            .map(|(count, buffers)| Ok((count.side, count.finish(buffers, threads, rules_limit)?)))
+            .collect::<Result<Vec<_>, SpillError>>()?;
         let merged = pairs.finish(threads, pairs_limit, diff.examples)?;
         memory::sample();
-        let rules = rules.iter().flat_map(|counted| counted.merges(&merged)).collect();
+        let distinct = [0, 1].map(|side: usize| merged[side].distinct);
+        let merges =
+            |side: usize, rule: RuleMerges| RuleMerges { merges: rule.merges.saturating_sub(distinct[side]), ..rule };
+        let rules =
+            rules.into_iter().flat_map(|(side, rules)| rules.into_iter().map(move |rule| merges(side, rule))).collect();
         let [first, second] = merged.map(|merged| with_texts(merged, texts));
         let (merges, summary) = ([first?, second?], Summary { memory: memory::peaks(), ..summary });
         Ok(KeyDifference { summary, incomplete: incomplete.into_inner(), merges, rules, spilled })
     }
 }
 
-/// A recipe whose keys without each of its rules were counted.
-struct CountedRules {
-    recipe: usize,
-    side: usize,
-    /// As in [`RuleCount`].
-    rules: u64,
-    /// Distinct keys without each rule, by its index in [`RULES`].
-    counts: Vec<u64>,
-}
-
 impl RuleCount {
-    /// Counts what is left in `buffers`, those of all workers, and frees the memory of the keys.
+    /// Counts what is left in `buffers`, those of all workers, and frees the memory of the keys. Returns for each rule how many
+    /// distinct keys there are without it, instead of how many it merges.
     fn finish(
         self,
         mut buffers: Vec<KeyBuffer<u64>>,
         threads: usize,
         limit: usize,
-    ) -> Result<CountedRules, SpillError> {
-        let RuleCount { recipe, side, rules, counter } = self;
+    ) -> Result<Vec<RuleMerges>, SpillError> {
+        let RuleCount { recipe, rules, counter, .. } = self;
         counter.insert_rest(&mut buffers, threads)?;
         memory::sample();
         let counts = counter.finish(&buffers, threads, limit)?;
         memory::sample();
-        Ok(CountedRules { recipe, side, rules, counts })
-    }
-}
-
-impl CountedRules {
-    /// What each rule merges, given the keys of both sides.
-    fn merges(&self, merged: &[MergedKeys; 2]) -> Vec<RuleMerges> {
-        let distinct = merged[self.side].distinct;
-        let merges = |rule: usize| RuleMerges {
-            recipe: self.recipe,
-            rule: RULES[rule].name,
-            merges: self.counts[rule].saturating_sub(distinct),
-        };
-        (0..RULES.len()).filter(|rule| self.rules >> rule & 1 == 1).map(merges).collect()
+        let without = |rule: usize| RuleMerges { recipe, rule: RULES[rule].name, merges: counts[rule] };
+        Ok((0..RULES.len()).filter(|rule| rules >> rule & 1 == 1).map(without).collect())
     }
 }
 
