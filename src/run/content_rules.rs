@@ -10,10 +10,10 @@
 
 use super::RunError;
 use super::capture_sort::ObserveError;
-use super::held_out::{HeldOutCaptures, Validation, encode_held_out};
+use super::held_out::{Validation, encode_held_out, validate};
 use super::host_reader::{HostReader, HostUnit};
 use super::in_order::produced_in_order;
-use super::rule_collector::{ContentCounts, RuleCollector, RuleSpool};
+use super::rule_collector::{BatchSpool, ContentCounts, RuleCollector};
 use crate::batch::{BatchError, PartRow, applied_rule, part_row, rule_batch, vote_batch};
 use crate::learn::Equivalences;
 use crate::learn::content::{
@@ -44,10 +44,12 @@ pub(crate) struct LearnedContent {
     votes: GeneralRules,
     /// Bytes of temporary files.
     pub(crate) spilled: u64,
-    spool: RuleSpool,
+    /// The rules of sites and hosts.
+    spool: BatchSpool,
     /// Hosts whose aliases are refused.
     looping: BTreeSet<Vec<u8>>,
-    held_out: HeldOutCaptures,
+    /// Captures that were held out.
+    held_out: BatchSpool,
 }
 
 impl LearnedContent {
@@ -56,11 +58,15 @@ impl LearnedContent {
         let general = self.general.values().cloned();
         let general: Vec<ScopeRule> = general.map(|judged| ScopeRule::learned(EVERYWHERE.to_vec(), judged)).collect();
         let first = (!general.is_empty()).then(|| rule_batch(&general));
-        let spooled = self.spool.batches().map(|batch| {
+        let spooled = self.spooled().map(|batch| {
             let batch = self.with_loops_refused(batch?)?;
             filter_record_batch(&batch, &self.needed(&batch))
         });
         first.into_iter().chain(spooled).map(|batch: Result<RecordBatch, ArrowError>| Ok(batch?))
+    }
+
+    fn spooled(&self) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + '_ {
+        self.spool.batches().map(|batch| batch.map_err(|error| ArrowError::from_external_error(Box::new(error))))
     }
 
     /// Marks aliases that form a loop as refused.
@@ -86,12 +92,12 @@ impl LearnedContent {
     /// all rules of sites and hosts.
     pub(crate) fn part_batches(&self) -> impl Iterator<Item = Result<RecordBatch, BatchError>> + '_ {
         let votes = std::iter::once_with(|| vote_batch(self.votes.votes()));
-        votes.chain(self.spool.batches()).map(|batch| Ok(batch?))
+        votes.chain(self.spooled()).map(|batch| Ok(batch?))
     }
 
     /// Returns what was collected of sites, as what was learned.
-    pub(super) fn collected(collector: RuleCollector, held_out: HeldOutCaptures) -> LearnedContent {
-        let RuleCollector { general, spool, counts, highlights } = collector;
+    pub(super) fn collected(collector: RuleCollector, held_out: BatchSpool) -> LearnedContent {
+        let RuleCollector { general, spool, counts, highlights, .. } = collector;
         let for_all_hosts = general.finish();
         let rules_for_all_hosts = for_all_hosts.len() as u64;
         LearnedContent {
@@ -118,7 +124,7 @@ impl LearnedContent {
 
     /// Tries rules on the captures that were held out.
     pub(crate) fn validate(&self, rules: &Equivalences) -> Result<Validation, SpillError> {
-        self.held_out.validate(rules)
+        validate(&self.held_out, rules)
     }
 
     /// Refuses learned aliases of hosts that form a loop with other equivalences.
@@ -161,7 +167,7 @@ pub(super) fn learn_content(
     let mut sites = SiteCollector {
         hosts: Vec::new(),
         collector: RuleCollector::new(directory),
-        held_out: HeldOutCaptures::new(directory),
+        held_out: BatchSpool::new(directory),
         limits,
     };
     let next = || hosts.next_unit();
@@ -175,7 +181,7 @@ pub(super) fn learn_content(
         Ok((learned.collect::<Vec<_>>(), held_out))
     };
     let take = |(unit, held_out): (Vec<LearnedUnit>, Vec<u8>)| {
-        sites.held_out.add(&held_out)?;
+        sites.held_out.append(&held_out)?;
         unit.into_iter().try_for_each(|host| Ok(sites.add(host)?))
     };
     produced_in_order(threads, next, learn, take)?;
@@ -202,7 +208,7 @@ impl LearnedUnit {
 struct SiteCollector<'a> {
     hosts: Vec<LearnedHost>,
     collector: RuleCollector,
-    held_out: HeldOutCaptures,
+    held_out: BatchSpool,
     limits: &'a ContentLimits,
 }
 

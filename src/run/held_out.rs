@@ -1,18 +1,16 @@
-//! Captures on which rules about content are tried instead of being learned from them: [`HoldOut`], [`HeldOutCaptures`].
+//! Captures on which rules about content are tried instead of being learned from them: [`HoldOut`], [`validate`].
 //!
 //! A share of the sites is held out as a whole, unless there is only one site; only rules for all hosts apply to them. Of the
 //! other sites, the latest captures are held out; if all captures are of one day, a share of the URLs.
 
+use super::rule_collector::BatchSpool;
 use crate::learn::Equivalences;
 use crate::learn::content::{HostCaptures, RuleScores, ScopedRule, site_of};
-use crate::spill::{FileRange, ScratchFile, SpillError, decode_batch, encode_batch};
+use crate::spill::SpillError;
 use arrow::array::{ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, RecordBatch, UInt64Array};
-use arrow::buffer::Buffer;
 use arrow::datatypes::UInt64Type;
 use arrow::error::ArrowError;
-use arrow::ipc::CompressionType;
 use parking_lot::Mutex;
-use std::path::Path;
 use std::sync::Arc;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -117,13 +115,6 @@ impl HoldOut {
     }
 }
 
-/// Held out captures of hosts, on disk.
-#[derive(Debug)]
-pub(super) struct HeldOutCaptures {
-    file: ScratchFile,
-    ranges: Vec<FileRange>,
-}
-
 /// Held out captures of a host.
 #[derive(Debug)]
 pub(super) struct HeldOutHost<'a> {
@@ -133,7 +124,7 @@ pub(super) struct HeldOutHost<'a> {
     pub(super) is_site: bool,
 }
 
-/// Encodes held out captures for [`HeldOutCaptures::add`].
+/// Encodes held out captures for [`BatchSpool::append`].
 pub(super) fn encode_held_out<'a>(hosts: impl Iterator<Item = HeldOutHost<'a>>) -> Result<Vec<u8>, SpillError> {
     let (mut names, mut uris, mut contents, mut is_site) =
         (BinaryBuilder::new(), BinaryBuilder::new(), Vec::new(), BooleanBuilder::new());
@@ -158,9 +149,7 @@ pub(super) fn encode_held_out<'a>(hosts: impl Iterator<Item = HeldOutHost<'a>>) 
         ("content", Arc::new(UInt64Array::from(contents))),
         ("is_site", Arc::new(is_site.finish())),
     ];
-    let mut bytes = Vec::new();
-    encode_batch(&RecordBatch::try_from_iter(columns)?, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
-    Ok(bytes)
+    BatchSpool::encode(&RecordBatch::try_from_iter(columns)?)
 }
 
 /// Scores of rules on held out captures.
@@ -172,32 +161,13 @@ pub(crate) struct Validation {
     pub(crate) other_sites: RuleScores,
 }
 
-impl HeldOutCaptures {
-    pub(super) fn new(directory: &Path) -> HeldOutCaptures {
-        HeldOutCaptures { file: ScratchFile::new(directory), ranges: Vec::new() }
+/// Tries rules on all captures.
+pub(super) fn validate(held_out: &BatchSpool, rules: &Equivalences) -> Result<Validation, SpillError> {
+    let mut validation = Validation::default();
+    for batch in held_out.batches() {
+        add_scores(&batch?, rules, &mut validation)?;
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    /// Adds encoded captures.
-    pub(super) fn add(&mut self, encoded: &[u8]) -> Result<(), SpillError> {
-        if !encoded.is_empty() {
-            self.ranges.push(self.file.append(encoded)?);
-        }
-        Ok(())
-    }
-
-    /// Tries rules on all captures.
-    pub(super) fn validate(&self, rules: &Equivalences) -> Result<Validation, SpillError> {
-        let (mut validation, mut bytes) = (Validation::default(), Vec::new());
-        for range in &self.ranges {
-            self.file.read(*range, &mut bytes)?;
-            add_scores(&decode_batch(Buffer::from(bytes.as_slice()))?, rules, &mut validation)?;
-        }
-        Ok(validation)
-    }
+    Ok(validation)
 }
 
 fn add_scores(batch: &RecordBatch, rules: &Equivalences, validation: &mut Validation) -> Result<(), SpillError> {

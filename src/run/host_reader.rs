@@ -1,14 +1,14 @@
 //! Reads sorted captures and redirects, those of one host after the other: [`HostReader`]. Captures become [`HostUnit`]s, and
-//! redirects go to a [`RedirectObserver`].
+//! redirects go to a [`RedirectObserver`], which sorts in memory up to a limit and beyond it on disk: [`DiskStore`].
 
 use super::capture_record::CaptureRecord;
 use super::capture_sort::{HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, ObserveError, StoredUrl, authority_of};
 use super::held_out::{HeldOutHost, HoldOut};
-use super::record_store::DiskStore;
 use crate::learn::content::{DocumentEvidence, HostCaptures};
-use crate::learn::{RedirectCode, RedirectObserver};
-use crate::sort::{BytesMerger, BytesRuns};
+use crate::learn::{ReadRecords, RecordStore, RedirectCode, RedirectObserver, SortRecords};
+use crate::sort::{BytesMerger, BytesRuns, BytesSorter};
 use crate::spill::SpillError;
+use std::path::PathBuf;
 
 /// About the most URLs that a thread learns from at a time; a single host may have more.
 const UNIT_URLS: usize = 4096;
@@ -181,4 +181,41 @@ fn new_unit(host: &[u8], hold_out: Option<HoldOut>) -> HostUnit {
     let (captures, held_out) = (HostCaptures::default(), HostCaptures::default());
     let is_site_held_out = hold_out.is_some_and(|hold_out| hold_out.contains_site(&host));
     HostUnit { host, captures, held_out, documents: DocumentEvidence::default(), near_contents: 0, is_site_held_out }
+}
+
+/// Makes sorters that each take about `sorter_memory` bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct DiskStore {
+    pub(super) sorter_memory: usize,
+    pub(super) directory: PathBuf,
+}
+
+impl RecordStore for DiskStore {
+    type Error = SpillError;
+    type Sorter = BytesSorter;
+
+    fn sorter(&self) -> BytesSorter {
+        BytesSorter::new(self.sorter_memory, &self.directory)
+    }
+}
+
+impl SortRecords for BytesSorter {
+    type Error = SpillError;
+    type Reader = BytesMerger;
+
+    fn push(&mut self, record: &[u8]) -> Result<(), SpillError> {
+        BytesSorter::push(self, record)
+    }
+
+    fn sorted(self) -> Result<BytesMerger, SpillError> {
+        BytesSorter::sorted(self)
+    }
+}
+
+impl ReadRecords for BytesMerger {
+    type Error = SpillError;
+
+    fn next_record(&mut self) -> Result<Option<&[u8]>, SpillError> {
+        BytesMerger::next_record(self)
+    }
 }

@@ -49,7 +49,6 @@ mod open_source;
 mod options;
 #[cfg(feature = "cli")]
 mod parts_error;
-mod record_store;
 mod row_key;
 mod row_reader;
 mod rule_collector;
@@ -80,6 +79,7 @@ pub(crate) use equivalences::read_equivalences;
 pub(crate) use equivalences::read_evidence;
 pub use error::RunError;
 pub(crate) use held_out::Validation;
+pub(crate) use host_reader::DiskStore;
 pub(crate) use in_order::produced_in_order;
 pub use key_diff::{KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, compare_keys};
 #[cfg(feature = "cli")]
@@ -88,7 +88,6 @@ pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
 pub use options::{RunOptions, RunRequest};
 #[cfg(feature = "cli")]
 pub(crate) use parts_error::PartsError;
-pub(crate) use record_store::DiskStore;
 pub use row_key::RowKey;
 pub(crate) use rule_collector::ContentCounts;
 pub(crate) use sort::columns_to_sort;

@@ -5,7 +5,6 @@ use crate::learn::content::{GeneralRules, RuleHighlights, RuleRefusal, ScopeRule
 use crate::spill::{FileRange, ScratchFile, SpillError, decode_batch, encode_batch};
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
-use arrow::error::ArrowError;
 use arrow::ipc::CompressionType;
 use std::path::Path;
 
@@ -43,7 +42,9 @@ pub(crate) struct ContentCounts {
 #[derive(Debug)]
 pub(super) struct RuleCollector {
     pub(super) general: GeneralRules,
-    pub(super) spool: RuleSpool,
+    pub(super) spool: BatchSpool,
+    /// Rules that are not in the spool yet.
+    pending: Vec<ScopeRule>,
     pub(super) counts: ContentCounts,
     pub(super) highlights: RuleHighlights,
 }
@@ -52,7 +53,8 @@ impl RuleCollector {
     pub(super) fn new(directory: &Path) -> RuleCollector {
         RuleCollector {
             general: GeneralRules::default(),
-            spool: RuleSpool { file: ScratchFile::new(directory), ranges: Vec::new(), pending: Vec::new() },
+            spool: BatchSpool::new(directory),
+            pending: Vec::new(),
             counts: ContentCounts::default(),
             highlights: RuleHighlights::default(),
         }
@@ -69,40 +71,53 @@ impl RuleCollector {
             self.counts.refused_counter_examples += u64::from(refusal == Some(RuleRefusal::CounterExamples));
             self.counts.refused_support += u64::from(refusal == Some(RuleRefusal::Support));
         }
-        self.spool.add(rules)
+        self.pending.extend(rules);
+        if self.pending.len() >= SPILLED_ROWS { self.finish() } else { Ok(()) }
     }
 
     /// Writes the last rules.
     pub(super) fn finish(&mut self) -> Result<(), SpillError> {
-        if self.spool.pending.is_empty() { Ok(()) } else { self.spool.spill() }
+        match std::mem::take(&mut self.pending) {
+            rules if rules.is_empty() => Ok(()),
+            rules => self.spool.append(&BatchSpool::encode(&rule_batch(&rules)?)?),
+        }
     }
 }
 
-/// Rows of rules on disk.
+/// Batches on disk.
 #[derive(Debug)]
-pub(super) struct RuleSpool {
+pub(super) struct BatchSpool {
     file: ScratchFile,
     ranges: Vec<FileRange>,
-    pending: Vec<ScopeRule>,
 }
 
-impl RuleSpool {
-    fn add(&mut self, rules: Vec<ScopeRule>) -> Result<(), SpillError> {
-        self.pending.extend(rules);
-        if self.pending.len() >= SPILLED_ROWS { self.spill() } else { Ok(()) }
+impl BatchSpool {
+    pub(super) fn new(directory: &Path) -> BatchSpool {
+        BatchSpool { file: ScratchFile::new(directory), ranges: Vec::new() }
     }
 
-    fn spill(&mut self) -> Result<(), SpillError> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Returns the bytes of a batch for [`BatchSpool::append`].
+    pub(super) fn encode(batch: &RecordBatch) -> Result<Vec<u8>, SpillError> {
         let mut bytes = Vec::new();
-        encode_batch(&rule_batch(&std::mem::take(&mut self.pending))?, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
-        self.ranges.push(self.file.append(&bytes)?);
+        encode_batch(batch, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Adds an encoded batch; nothing if there are no bytes.
+    pub(super) fn append(&mut self, encoded: &[u8]) -> Result<(), SpillError> {
+        if !encoded.is_empty() {
+            self.ranges.push(self.file.append(encoded)?);
+        }
         Ok(())
     }
 
-    /// Returns the rows, in the order in which they were added.
-    pub(super) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + '_ {
-        let failed = |error| ArrowError::from_external_error(Box::new(error));
-        self.ranges.iter().map(move |range| self.read(*range).map_err(failed))
+    /// Returns the batches, in the order in which they were added.
+    pub(super) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, SpillError>> + '_ {
+        self.ranges.iter().map(|range| self.read(*range))
     }
 
     /// Returns the bytes of the temporary file.
