@@ -1,6 +1,5 @@
 //! `canon`: writes the canonical URI and the key of every record.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
@@ -15,13 +14,12 @@ use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
-use super::progress::Timeline;
 use super::report::Report;
 use super::resume;
 use crate::batch::ColumnId;
 use crate::output::Destination;
 use crate::record::archive::RecordTypes;
-use crate::run::{self, Progress, RunRequest, Sorter, WorkerNeed, columns_to_sort};
+use crate::run::{self, RunRequest, Sorter, Summary, WorkerNeed, columns_to_sort};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -142,21 +140,19 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
     let replaced = job.files.check(&sources)?;
     let names = sources.names();
     let (encoder, mut files) = OutputFiles::create(job, &names)?;
-    let progress = Arc::new(Progress::new());
-    let bar = job.progress_bar(sources.total_len(), &progress);
-    let timeline = job.timeline(&progress);
-    let summary = match &job.sort {
-        Some(sort) => {
-            let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;
-            run::sort(sources, &sorter, |sorted| files.append_sorted(sorted), &progress)?.summary
+    let (summary, timeline) = job.watch(sources.total_len(), |progress| -> Result<Summary, CommandError> {
+        match &job.sort {
+            Some(sort) => {
+                let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;
+                Ok(run::sort(sources, &sorter, |sorted| files.append_sorted(sorted), progress)?.summary)
+            }
+            None => {
+                let request = RunRequest::new(sources, &job.options, &job.policy, progress);
+                Ok(run::canon_encoded(request, &encoder, job.layout.part_rows, |part| files.append(part))?)
+            }
         }
-        None => {
-            let request = RunRequest::new(sources, &job.options, &job.policy, &progress);
-            run::canon_encoded(request, &encoder, job.layout.part_rows, |part| files.append(part))?
-        }
-    };
-    drop(bar);
-    let timeline = timeline.map_or_else(Vec::new, Timeline::finish);
+    });
+    let summary = summary?;
     let replaced = job.files.replaced_after(replaced, &summary);
     let WrittenFiles { whole, files } = files.finish(job, &summary)?;
     let report = job.report(names, summary, whole, started.elapsed());

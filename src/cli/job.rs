@@ -7,7 +7,7 @@ use super::args::input::InputArgs;
 use super::args::layout::FileLayout;
 use super::args::reporting::ReportingArgs;
 use super::file_roles::FileRoles;
-use super::progress::{TerminalBar, Timeline};
+use super::progress::{TerminalBar, Timeline, TimelineSample};
 use super::report::{Report, SourceError};
 use crate::canon::{Policy, RecipeColumn};
 use crate::output::{self, Destination, FinishedOutput, OutputOptions};
@@ -47,14 +47,15 @@ impl Job<'_> {
         }
     }
 
-    /// Samples throughput and memory, if a report is written.
-    pub(crate) fn timeline(&self, progress: &Arc<Progress>) -> Option<Timeline> {
-        self.reporting.report.as_ref().map(|_| Timeline::start(progress))
-    }
-
-    /// Shows a progress bar, unless the flags or the terminal forbid it.
-    pub(crate) fn progress_bar(&self, total: Option<u64>, progress: &Arc<Progress>) -> Option<TerminalBar> {
-        TerminalBar::start(self.reporting.progress(), total, progress)
+    /// Does `work` and shows a progress bar meanwhile. Also returns samples of throughput and memory, if a report is written.
+    /// `total`: length of the input in bytes, if it is known.
+    pub(crate) fn watch<R>(&self, total: Option<u64>, work: impl FnOnce(&Progress) -> R) -> (R, Vec<TimelineSample>) {
+        let progress = Arc::new(Progress::new());
+        let bar = TerminalBar::start(self.reporting.progress(), total, &progress);
+        let timeline = self.reporting.report.as_ref().map(|_| Timeline::start(&progress));
+        let result = work(&progress);
+        drop(bar);
+        (result, timeline.map_or_else(Vec::new, Timeline::finish))
     }
 
     /// The report of a run that wrote its output.

@@ -22,6 +22,7 @@ use super::error::CommandError;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
+use super::progress::TerminalBar;
 use super::report::{Report, SourceError};
 use crate::input::{Origin, Source, Sources};
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
@@ -201,7 +202,7 @@ impl ResumableJob<'_> {
         pending: Vec<PendingInput>,
         work: impl Fn(PendingInput, usize) -> Result<FinishedInput, CommandError> + Sync,
     ) -> Result<Summary, CommandError> {
-        let _bar = self.job.progress_bar(None, &self.progress);
+        let _bar = TerminalBar::start(self.job.reporting.progress(), None, &self.progress);
         let threads = self.job.options.threads;
         let (side_by_side, threads) = if pending.len() >= threads { (threads, 1) } else { (1, threads) };
         let mut total = Summary::default();

@@ -24,14 +24,17 @@ pub enum RowKey {
 }
 
 impl RowKey {
-    /// Returns the key of a key column, and adds its rung to `policy`, which has the recipe of the column.
+    /// Returns the key of a key column, and adds its rung to `policy` if it lacks it. The policy has the recipe of the column.
     #[cfg(feature = "cli")]
     pub(crate) fn of_column(key: ColumnId, policy: &mut Policy) -> RowKey {
         match key {
             ColumnId::KeyOf(rung) if rung == policy.rung => RowKey::Rung,
             ColumnId::KeyOf(rung) => {
-                policy.more_keys.push(rung);
-                RowKey::More(policy.more_keys.len() - 1)
+                let place = policy.more_keys.iter().position(|known| *known == rung);
+                RowKey::More(place.unwrap_or_else(|| {
+                    policy.more_keys.push(rung);
+                    policy.more_keys.len() - 1
+                }))
             }
             ColumnId::RecipeKey(name) => {
                 let place = policy.recipes.iter().position(|recipe| recipe.column == name);

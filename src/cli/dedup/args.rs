@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 
-use crate::batch::ColumnId;
+use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, Rung};
 use crate::cli::args::input::{InputArgs, WorkArgs};
 use crate::cli::args::output::OutputArgs;
@@ -140,7 +140,7 @@ impl DedupArgs {
         let mut policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
         self.check_times(&options.format)?;
         let dedup = DedupOptions {
-            key: self.key(&policy)?,
+            key: self.key(&mut policy)?,
             keep: self.keep,
             keep_faulty: self.keep_faulty,
             memory: budget.remaining(),
@@ -195,29 +195,26 @@ impl DedupArgs {
     }
 
     /// The key by which records are compared, among the keys of the policy.
-    fn key(&self, policy: &Policy) -> Result<RowKey, CommandError> {
+    fn key(&self, policy: &mut Policy) -> Result<RowKey, CommandError> {
         match self.key {
             None => Ok(RowKey::Rung),
-            Some(ColumnId::KeyOf(rung)) if rung == policy.rung => Ok(RowKey::Rung),
             Some(ColumnId::KeyOf(Rung::Simple)) if self.verify => Err(CommandError::usage(
                 "--verify compares the texts that are written, and those of --key simple are not; remove one of the flags",
             )),
-            Some(ColumnId::KeyOf(Rung::Simple)) => {
-                let place = policy.more_keys.iter().position(|key| *key == Rung::Simple);
-                place.map(RowKey::More).ok_or_else(|| CommandError::Internal("no key simple".to_string()))
-            }
             Some(ColumnId::KeyProtocol) if self.verify => Err(CommandError::usage(
                 "--verify compares texts, and --key protocol merges URLs with different texts; remove one of the flags",
             )),
-            Some(ColumnId::KeyProtocol) => Ok(RowKey::Protocol),
-            Some(ColumnId::RecipeKey(name)) => {
-                let place = policy.recipes.iter().position(|wanted| wanted.column == name);
-                place.map(RowKey::Recipe).ok_or_else(|| CommandError::Internal(format!("no key {name}")))
-            }
-            Some(_) => Err(CommandError::usage(
+            Some(ColumnId::KeyOf(rung)) if rung != policy.rung && rung != Rung::Simple => Err(CommandError::usage(
                 "--key names another rung than --rung, so that the URIs would not fit the keys; set --rung instead",
             )),
+            Some(key) => Ok(RowKey::of_column(key, policy)),
         }
+    }
+
+    /// The column of the key.
+    pub(super) fn key_column(&self, policy: &Policy) -> &'static str {
+        let key = self.key.filter(|key| *key != ColumnId::KeyOf(policy.rung));
+        key.and_then(|key| ColumnSet::of(&[key]).names().next()).unwrap_or("key")
     }
 
     /// A rule that compares times needs a format that can have them.

@@ -1,7 +1,6 @@
 //! Inputs of `dedup` that have keys already.
 
 use super::args::DedupArgs;
-use super::key_names::key_column;
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::cli::job::Job;
@@ -38,10 +37,10 @@ pub(super) fn keyed_files(
         job.output.columns = ColumnSet::named(names).map_err(|error| CommandError::Internal(error.to_string()))?;
     }
     inputs.check_columns(&job.output.columns)?;
-    let key = key_column(&job.policy, dedup.key);
+    let key = args.key_column(&job.policy);
     // A report for people has a survey only where there is something to survey.
     let dedup = DedupOptions { survey: args.survey, ..dedup.clone() };
-    let files = KeyedFiles::new(inputs.keyed, &key, &job.policy, &dedup);
+    let files = KeyedFiles::new(inputs.keyed, key, &job.policy, &dedup);
     let files = files.map_err(|error| CommandError::Usage(error.to_string()))?;
     Ok(Some(files.with_unread(inputs.unread)))
 }

@@ -1,28 +1,29 @@
 //! `dedup`: writes one row per key, and remembers keys in a store for later jobs.
 
 mod args;
-mod key_names;
 mod keyed_files;
-mod outputs;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arrow::datatypes::SchemaRef;
+
 pub(crate) use self::args::DedupArgs;
-use self::key_names::{describe_keys, key_name};
 use self::keyed_files::keyed_files;
-use self::outputs::DedupOutputs;
+use super::args::policy::PROTOCOL;
 use super::error::CommandError;
 use super::files::abandoned;
 use super::job::Job;
-use super::progress::Timeline;
 use super::report::{CollisionReport, DedupReport, Report};
 use super::terminal::print_error;
-use crate::dedup::evidence::RecordLocator;
+use crate::canon::{Policy, RecipeColumn};
+use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{FinishedJob, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
+use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, TableWriter};
 use crate::process::exit;
-use crate::run::{self, DedupOptions, DedupSummary, DedupTotals, Progress, RunRequest};
+use crate::run::{self, DedupOptions, DedupOutput, DedupSummary, DedupTotals, RowKey, RunRequest};
 
 pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
     match perform(args)? {
@@ -48,18 +49,15 @@ fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
     let names = sources.names();
     let files = keyed_files(&sources, &mut job, &dedup, args)?;
     let (encoder, mut outputs) = DedupOutputs::create(args, &job, &names)?;
-    let progress = Arc::new(Progress::new());
-    let bar = job.progress_bar(sources.total_len(), &progress);
-    let timeline = job.timeline(&progress);
-    let append = |given| outputs.append(given);
-    let request = RunRequest::new(sources, &job.options, &job.policy, &progress);
-    let result = match files {
-        Some(files) => run::dedup_keyed_files(request, files, &dedup, &encoder, append),
-        None => run::dedup(request, &dedup, &encoder, append),
-    };
-    drop(bar);
-    let timeline = timeline.map_or_else(Vec::new, Timeline::finish);
-    let mut deduped = result?;
+    let (deduped, timeline) = job.watch(sources.total_len(), |progress| {
+        let append = |given| outputs.append(given);
+        let request = RunRequest::new(sources, &job.options, &job.policy, progress);
+        match files {
+            Some(files) => run::dedup_keyed_files(request, files, &dedup, &encoder, append),
+            None => run::dedup(request, &dedup, &encoder, append),
+        }
+    });
+    let mut deduped = deduped?;
     let replaced = job.files.replaced_after(replaced, &deduped.summary);
     let is_nothing_read = deduped.summary.is_nothing_read();
     let finished = match is_nothing_read {
@@ -76,6 +74,21 @@ fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
     let mut report = job.report(names, deduped.summary, finished, started.elapsed());
     (report.summary.distinct_keys, report.summary.is_distinct_exact) = (counts.totals.kept, true);
     Ok(Some(Report { dedup: Some(counts), timeline, findings, replaced, ..report }))
+}
+
+/// The name of a key; empty if it is that of the rung.
+fn key_name(policy: &Policy, key: RowKey) -> String {
+    match key {
+        RowKey::Rung => String::new(),
+        RowKey::More(place) => policy.more_keys.get(place).map_or("", |rung| rung.name()).to_string(),
+        RowKey::Recipe(place) => policy.recipes.get(place).map(RecipeColumn::describe).unwrap_or_default(),
+        RowKey::Protocol => PROTOCOL.to_string(),
+    }
+}
+
+/// What the keys in a store depend on: the policy, and which of its keys they are.
+fn describe_keys(policy: &Policy, key: RowKey) -> Vec<(&'static str, String)> {
+    policy.describe().into_iter().chain([("dedup_key", key_name(policy, key))]).collect()
 }
 
 fn count_rows(job: &Job, dedup: &DedupOptions, deduped: &DedupSummary, names: &[String]) -> DedupReport {
@@ -135,4 +148,54 @@ fn add_to_store(
             "{error}; the output is complete, and running the job again gives the same output"
         ))
     })
+}
+
+/// The destinations of a dedup's rows.
+struct DedupOutputs {
+    kept: Output,
+    duplicates: Option<TableWriter>,
+    groups: Option<TableWriter>,
+}
+
+impl DedupOutputs {
+    /// Opens the outputs of a job over sources of these names.
+    fn create(args: &DedupArgs, job: &Job, names: &[String]) -> Result<(Encoder, DedupOutputs), CommandError> {
+        let (encoder, kept) = output::create(&job.destination, job.output_options(names))?;
+        let metadata = output::metadata(&job.policy, names.len());
+        let table = |path: &Option<PathBuf>, schema: SchemaRef| {
+            let destination = path.as_ref().map(|path| args.reporting.replace.file(path));
+            destination.map(|destination| TableWriter::create(&destination, schema, &metadata)).transpose()
+        };
+        let duplicates = table(&args.duplicates, evidence::duplicates_schema())?;
+        let groups = table(&args.groups, evidence::groups_schema())?;
+        Ok((encoder, DedupOutputs { kept, duplicates, groups }))
+    }
+
+    fn append(&mut self, given: DedupOutput) -> Result<(), OutputError> {
+        match given {
+            DedupOutput::Kept(part) => self.kept.append(part),
+            DedupOutput::Duplicates(rows) => self.duplicates.as_mut().map_or(Ok(()), |table| table.append(&rows)),
+            DedupOutput::Groups(rows) => self.groups.as_mut().map_or(Ok(()), |table| table.append(&rows)),
+        }
+    }
+
+    /// Completes all outputs, if the counts add up. The main output is the last one: when it has its name, the others have
+    /// theirs.
+    fn finish(self, deduped: &DedupSummary) -> Result<FinishedOutput, CommandError> {
+        let left_out = deduped.totals.duplicates + deduped.totals.seen;
+        let message = match &self.duplicates {
+            _ if self.kept.rows() != deduped.totals.written => {
+                format!("{} of {} rows were written", self.kept.rows(), deduped.totals.written)
+            }
+            Some(table) if table.rows() != left_out => {
+                format!("{} of {left_out} duplicates were written", table.rows())
+            }
+            _ => {
+                self.duplicates.into_iter().chain(self.groups).try_for_each(TableWriter::finish)?;
+                return Ok(self.kept.finish()?);
+            }
+        };
+        self.kept.abort()?;
+        Err(CommandError::Internal(message))
+    }
 }
