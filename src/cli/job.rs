@@ -9,7 +9,7 @@ use super::args::reporting::ReportingArgs;
 use super::file_roles::FileRoles;
 use super::progress::{TerminalBar, Timeline, TimelineSample};
 use super::report::{Report, SourceError};
-use crate::canon::{Policy, RecipeColumn};
+use crate::canon::Policy;
 use crate::output::{self, Destination, FinishedOutput, OutputOptions};
 use crate::remote::{redact_argument, transfer};
 use crate::run::{Progress, RunOptions, SortOptions, Summary};
@@ -70,14 +70,11 @@ impl Job<'_> {
             sources,
             errors: SourceError::of_run(&summary),
             summary,
-            has_spoofing_flags: self.policy.spoofing_flags,
-            has_equivalences: self.policy.equivalences.is_some(),
-            recipes: self.policy.recipes.iter().map(RecipeColumn::describe).collect(),
             command: command_line(),
             finished: now(),
             elapsed,
             threads: self.options.clamped().threads,
-            policy: self.policy.describe(),
+            policy: self.policy.clone(),
             output_format: self.output.format.name(),
             output: Some(output),
             transfer: transfer(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::{named_counts, survey};
-use crate::canon::RecipeTally;
+use crate::canon::{Policy, RecipeColumn, RecipeTally};
 use crate::cli::progress::TimelineSample;
 use crate::dedup::{Findings, KeepPolicy};
 use crate::input::InputError;
@@ -52,12 +52,6 @@ pub(crate) struct Report {
     pub(crate) sources: Vec<String>,
     /// Inputs that could not be read completely, also in earlier runs of a resumed job.
     pub(crate) errors: Vec<SourceError>,
-    /// Spoofing flags were counted.
-    pub(crate) has_spoofing_flags: bool,
-    /// The effect of equivalences was counted.
-    pub(crate) has_equivalences: bool,
-    /// Names and versions of the recipes, in the order of their counts.
-    pub(crate) recipes: Vec<String>,
     /// The command line, quoted for a shell.
     pub(crate) command: String,
     /// When the job had finished: date and time in UTC.
@@ -66,8 +60,8 @@ pub(crate) struct Report {
     pub(crate) elapsed: Duration,
     /// Worker threads.
     pub(crate) threads: usize,
-    /// What the rows depend on: [`crate::canon::Policy::describe`].
-    pub(crate) policy: Vec<(&'static str, String)>,
+    /// What the rows depend on.
+    pub(crate) policy: Policy,
     /// Name of the output format.
     pub(crate) output_format: &'static str,
     /// The output as a whole.
@@ -154,9 +148,8 @@ impl Report {
 
     /// What makes records duplicates, from the weakest: the rungs, and the key if it is not a rung's.
     pub(super) fn levels(&self) -> Vec<String> {
-        let rung = self.policy.iter().find(|(name, _)| *name == "rung").map_or("", |(_, rung)| rung.as_str());
         let key = self.dedup.as_ref().map_or("", |dedup| &dedup.key);
-        let levels = ["simple", "syntax", rung, key].into_iter().filter(|name| !name.is_empty());
+        let levels = ["simple", "syntax", self.policy.rung.name(), key].into_iter().filter(|name| !name.is_empty());
         levels.map(str::to_string).collect()
     }
 
@@ -197,7 +190,7 @@ impl Report {
                 "text": example.text,
             })).collect::<Vec<_>>(),
             "flags": counts(named_counts::of_flags(tally)),
-            "spoofing_flags": self.has_spoofing_flags.then(|| counts(named_counts::of_spoofing_flags(tally))),
+            "spoofing_flags": self.policy.spoofing_flags.then(|| counts(named_counts::of_spoofing_flags(tally))),
         }))
     }
 
@@ -206,7 +199,7 @@ impl Report {
         let (summary, tally) = (&self.summary, &self.summary.tally);
         object(json!({
             "recipes": self.recipes_to_json(),
-            "equivalences": self.has_equivalences.then(|| json!({
+            "equivalences": self.policy.equivalences.is_some().then(|| json!({
                 "by_class": tally.by_class,
                 "by_pattern": tally.by_pattern,
                 "by_rule": tally.by_rule,
@@ -239,7 +232,7 @@ impl Report {
     /// The policy, the files that were written, errors and advice.
     fn files_to_json(&self) -> Map<String, Value> {
         object(json!({
-            "policy": self.policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>(),
+            "policy": self.policy.describe().into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>(),
             "output": self.output.as_ref().map(|output| {
                 let mut json = file_to_json(output);
                 (json["format"], json["parts"]) = (json!(self.output_format), json!(output.parts));
@@ -256,14 +249,19 @@ impl Report {
     }
 
     fn recipes_to_json(&self) -> Vec<Value> {
-        let recipe = |(name, recipe): (_, &RecipeTally)| {
+        let recipe = |(name, recipe): (String, &RecipeTally)| {
             json!({
                 "recipe": name,
                 "keys": recipe.keys,
                 "fired": counts(named_counts::of_rules(recipe)),
             })
         };
-        self.recipes.iter().zip(&self.summary.tally.recipes).map(recipe).collect()
+        self.recipes().map(recipe).collect()
+    }
+
+    /// Names and versions of the recipes, with their counts.
+    pub(super) fn recipes(&self) -> impl Iterator<Item = (String, &RecipeTally)> {
+        self.policy.recipes.iter().map(RecipeColumn::describe).zip(&self.summary.tally.recipes)
     }
 }
 
@@ -304,7 +302,7 @@ mod tests {
         assert_eq!(json["changes"].as_object().unwrap().len(), Changes::ALL.len());
         assert_eq!(json["errors"][0]["source"], "a.txt");
         assert!(json["output"].is_null() && json["spoofing_flags"].is_null());
-        report.has_spoofing_flags = true;
+        report.policy.spoofing_flags = true;
         report.summary.tally.spoofing_flags[13] = 2;
         assert_eq!(report.to_json()["spoofing_flags"]["encoded-slash"], 2);
     }

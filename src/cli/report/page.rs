@@ -163,7 +163,7 @@ fn results(html: &mut String, report: &Report) {
 
 /// The effect of each rule of each recipe.
 fn rules_of_recipes(html: &mut String, report: &Report) {
-    for (name, recipe) in report.recipes.iter().zip(&report.summary.tally.recipes) {
+    for (name, recipe) in report.recipes() {
         let title = format!("Rules of {name}");
         let note = format!("Keys that a rule changed, of {} keys.", thousands(recipe.keys));
         counts(html, (&title, &note), named_counts::of_rules(recipe), recipe.keys);
@@ -297,8 +297,8 @@ fn files(html: &mut String, report: &Report) {
 }
 
 fn policy(html: &mut String, report: &Report) {
-    let policy = report.policy.iter().filter(|(_, value)| !value.is_empty());
-    let rows = policy.map(|(name, value)| vec![(*name).to_string(), value.clone()]);
+    let policy = report.policy.describe().into_iter().filter(|(_, value)| !value.is_empty());
+    let rows = policy.map(|(name, value)| vec![name.to_string(), value]);
     let table = Table::new("Settings that the keys and URIs depend on", &["=setting", "value"]).with_rows(rows);
     section(html, "Policy", "", &table.to_html());
 }
@@ -306,6 +306,7 @@ fn policy(html: &mut String, report: &Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canon::Policy;
     use crate::cli::report::contents::DedupReport;
     use crate::dedup::{Estimate, Findings, HostFindings, KeyFindings, RuleFindings, SizeClass};
     use crate::iri::{Component, Fault};
@@ -328,7 +329,7 @@ mod tests {
             command: text.to_string(),
             sources: vec![text.to_string()],
             errors: vec![SourceError { source: text.to_string(), message: text.to_string() }],
-            policy: vec![("base", text.to_string())],
+            policy: Policy { base: Some(text.into()), ..Policy::default() },
             dedup: Some(DedupReport {
                 totals: DedupTotals { kept: 1, ..DedupTotals::default() },
                 ..DedupReport::default()

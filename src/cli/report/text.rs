@@ -74,14 +74,14 @@ fn record_lines(report: &Report) -> Vec<SummaryLine> {
 /// What equivalences and recipes did to the keys.
 fn key_lines(report: &Report) -> Vec<SummaryLine> {
     let (tally, mut lines) = (&report.summary.tally, Vec::new());
-    if report.has_equivalences {
+    if report.policy.equivalences.is_some() {
         let represented = tally.by_class + tally.by_pattern + tally.by_rule;
         lines.push(SummaryLine::share(0, "keys of a representative", represented));
         lines.push(SummaryLine::share(2, "by class", tally.by_class));
         lines.push(SummaryLine::share(2, "by pattern", tally.by_pattern));
         lines.push(SummaryLine::share(2, "by content rule", tally.by_rule));
     }
-    for (name, recipe) in report.recipes.iter().zip(&tally.recipes) {
+    for (name, recipe) in report.recipes() {
         lines.push(SummaryLine::share(0, &format!("keys by {name}"), recipe.keys));
         lines.extend(shares(named_counts::of_rules(recipe)));
     }
