@@ -1,8 +1,6 @@
 //! `learn`: learns from observed redirects and contents which URLs are the same resource, and writes them as a table.
 
 mod args;
-mod page;
-mod redirects;
 mod report;
 mod rules;
 mod validation;
@@ -14,20 +12,24 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 pub(crate) use self::args::LearnArgs;
-use self::redirects::{WrittenPatterns, write_redirects};
 use self::report::LearnReport;
 use self::rules::{ExportedRule, HandRules};
 use super::error::CommandError;
 use super::files::abandoned;
 use super::progress::TerminalBar;
 use super::terminal::{print_error, thousands};
-use crate::batch::{BatchError, applied_rule, equivalences_metadata, equivalences_schema};
-use crate::learn::Equivalences;
+use crate::batch::{BatchError, EquivalenceRows, applied_rule, equivalences_metadata, equivalences_schema};
+use crate::learn::{Equivalences, LearnedRedirects, Pattern};
 use crate::output::{OutputError, TableWriter, metadata, write_file};
-use crate::run::{self, LearnedContent, ObserveResult, Progress, RunRequest, Validation, WorkerNeed, memory};
+use crate::run::{
+    self, DiskStore, LearnedContent, ObserveError, ObserveResult, Progress, RunRequest, Validation, WorkerNeed, memory,
+};
 
 /// Input bytes that are processed at a time.
 const ROW_GROUP_LEN: usize = 4 << 20;
+
+/// Most patterns that the report shows.
+const MAX_SHOWN: usize = 20;
 
 pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let started = Instant::now();
@@ -181,4 +183,59 @@ fn export(args: &LearnArgs, rules: &[ExportedRule]) -> Result<(), CommandError> 
         }
     }
     Ok(())
+}
+
+/// Patterns that are needed after they were written.
+#[derive(Debug, Default)]
+struct WrittenPatterns {
+    /// Those with the most support.
+    shown: Vec<Pattern>,
+    /// All of them, if rules about content have to be compared with them.
+    applied: Equivalences,
+}
+
+/// Writes members of classes and patterns of hosts. `is_compared` says that all patterns are needed afterwards.
+fn write_redirects(
+    redirects: &mut LearnedRedirects<DiskStore>,
+    sources: &[String],
+    table: &mut TableWriter,
+    is_compared: bool,
+) -> Result<WrittenPatterns, CommandError> {
+    let (mut rows, mut written) = (EquivalenceRows::default(), WrittenPatterns::default());
+    while let Some(member) = redirects.next_member().map_err(ObserveError::Spill)? {
+        rows.add_member(&member, sources).map_err(BatchError::from).map_err(OutputError::from)?;
+        append_full(&mut rows, table)?;
+    }
+    append(&mut rows, table)?;
+    while let Some(pattern) = redirects.next_pattern().map_err(ObserveError::Spill)? {
+        rows.add_pattern(&pattern);
+        append_full(&mut rows, table)?;
+        written.add(pattern, is_compared);
+    }
+    append(&mut rows, table)?;
+    Ok(written)
+}
+
+impl WrittenPatterns {
+    fn add(&mut self, pattern: Pattern, is_compared: bool) {
+        if is_compared {
+            // Patterns that contradict each other were refused before.
+            let added = self.applied.add_pattern(&pattern.host, pattern.rule);
+            debug_assert!(added.is_ok());
+        }
+        let at = self.shown.partition_point(|shown| shown.support >= pattern.support);
+        if at < MAX_SHOWN {
+            self.shown.insert(at, pattern);
+            self.shown.truncate(MAX_SHOWN);
+        }
+    }
+}
+
+fn append_full(rows: &mut EquivalenceRows, table: &mut TableWriter) -> Result<(), CommandError> {
+    if rows.is_full() { append(rows, table) } else { Ok(()) }
+}
+
+fn append(rows: &mut EquivalenceRows, table: &mut TableWriter) -> Result<(), CommandError> {
+    let batch: Option<RecordBatch> = rows.take_batch().map_err(BatchError::from).map_err(OutputError::from)?;
+    Ok(batch.map_or(Ok(()), |batch| table.append(&batch))?)
 }
