@@ -15,11 +15,11 @@ use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
 use super::report::{SourceError, Table, advice_to_text, conclude, document, replaced_to_text};
 use super::terminal::{format_counts, print_json, print_lines, thousands};
-use crate::batch::{ColumnId, ColumnSet};
-use crate::canon::{Policy, Rung};
+use crate::batch::ColumnId;
+use crate::canon::Rung;
 use crate::dedup::MAX_KINDS;
 use crate::process::exit;
-use crate::run::{self, CountMethod, DistinctCounts, Progress, RowKey, RunRequest, Summary, WorkerNeed};
+use crate::run::{self, CountMethod, DistinctCounts, Progress, RunRequest, Summary, WorkerNeed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,21 +81,6 @@ impl CountArgs {
         let is_first = |place: usize| !self.key[..place].contains(&self.key[place]);
         (0..self.key.len()).filter(|place| is_first(*place)).map(|place| self.key[place]).collect()
     }
-
-    /// The policy that makes these keys, and which of its keys they are.
-    fn key_policy(&self, keys: &[ColumnId]) -> Result<(Policy, Vec<RowKey>), CommandError> {
-        if keys.len() > MAX_KINDS {
-            return Err(CommandError::Usage(format!(
-                "--key names {} keys; at most {MAX_KINDS} are counted at once",
-                keys.len()
-            )));
-        }
-        let mut policy = self.policy.policy(&self.input)?;
-        policy.recipes = self.recipes.columns(&ColumnSet::of(keys).recipes())?;
-        policy.equivalences = self.equivalences.read(&policy, keys.contains(&ColumnId::KeyProtocol))?;
-        let keys = keys.iter().map(|key| RowKey::of_column(*key, &mut policy)).collect();
-        Ok((policy, keys))
-    }
 }
 
 pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
@@ -121,7 +106,11 @@ pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
 /// Counts by these keys. Returns the counts, and the files that will be replaced.
 fn perform(args: &CountArgs, keys: &[ColumnId]) -> Result<(DistinctCounts, Vec<PathBuf>), CommandError> {
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
-    let (policy, keys) = args.key_policy(keys)?;
+    if keys.len() > MAX_KINDS {
+        let count = keys.len();
+        return Err(CommandError::Usage(format!("--key names {count} keys; at most {MAX_KINDS} are counted at once")));
+    }
+    let (policy, keys) = args.policy.key_policy(&args.input, (&args.equivalences, &args.recipes), keys)?;
     let method = if args.approximate {
         CountMethod::Approximate
     } else {

@@ -17,12 +17,9 @@ use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
 use super::report::{SourceError, Table, advice_to_text, conclude, document, replaced_to_text};
 use super::terminal::{print_json, print_lines, thousands};
-use crate::batch::{ColumnId, ColumnSet};
-use crate::canon::Policy;
+use crate::batch::ColumnId;
 use crate::process::exit;
-use crate::run::{
-    self, KeyDiffOptions, KeyDifference, KeyMerges, Progress, RowKey, RuleMerges, RunRequest, WorkerNeed,
-};
+use crate::run::{self, KeyDiffOptions, KeyDifference, KeyMerges, Progress, RuleMerges, RunRequest, WorkerNeed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,15 +73,6 @@ impl DiffArgs {
             _ => Err(CommandError::usage("diff compares two different keys; name them with --key A,B")),
         }
     }
-
-    /// The policy that makes these keys, and which of its keys they are.
-    fn key_policy(&self, keys: &[ColumnId; 2]) -> Result<(Policy, [RowKey; 2]), CommandError> {
-        let mut policy = self.policy.policy(&self.input)?;
-        policy.recipes = self.recipes.columns(&ColumnSet::of(keys).recipes())?;
-        policy.equivalences = self.equivalences.read(&policy, keys.contains(&ColumnId::KeyProtocol))?;
-        let keys = keys.map(|key| RowKey::of_column(key, &mut policy));
-        Ok((policy, keys))
-    }
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
@@ -111,7 +99,7 @@ fn perform(
     keys: &[ColumnId; 2],
 ) -> Result<(KeyDifference, Vec<&'static str>, Vec<PathBuf>), CommandError> {
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
-    let (policy, keys) = args.key_policy(keys)?;
+    let (policy, keys) = args.policy.key_policy(&args.input, (&args.equivalences, &args.recipes), keys)?;
     let mut budget = args.spill.budget(&args.input);
     // Of short lines, the keys without single rules take three times as much as the rows.
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(4 * ROW_GROUP_LEN))?;
@@ -122,7 +110,7 @@ fn perform(
     let replaced = files.report(args.reporting.report.as_deref()).check(&sources)?;
     let progress = Arc::new(Progress::new());
     let _bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
-    let diff = KeyDiffOptions { keys, examples: args.examples, memory, directory };
+    let diff = KeyDiffOptions { keys: [keys[0], keys[1]], examples: args.examples, memory, directory };
     let difference = run::compare_keys(RunRequest::new(sources, &options, &policy, &progress), &diff)?;
     Ok((difference, policy.recipes.iter().map(|recipe| recipe.column).collect(), replaced))
 }

@@ -18,7 +18,7 @@ use crate::key::psl::SuffixList;
 use crate::key::{KeyAlgorithm, Recipe};
 use crate::learn::Equivalences;
 use crate::process::plain_error;
-use crate::run::read_equivalences;
+use crate::run::{RowKey, read_equivalences};
 
 const RUNGS: Choices<Rung> = Choices(&[
     (
@@ -146,6 +146,23 @@ impl PolicyArgs {
             has_record_query_charsets: input.has_query_charsets(),
             ..Policy::default()
         })
+    }
+
+    /// The policy that makes the keys of these columns, and which of its keys they are.
+    ///
+    /// # Errors
+    /// As [`PolicyArgs::policy`], [`RecipeArgs::columns`] and [`EquivalenceArgs::read`].
+    pub(crate) fn key_policy(
+        &self,
+        input: &InputArgs,
+        (equivalences, recipes): (&EquivalenceArgs, &RecipeArgs),
+        keys: &[ColumnId],
+    ) -> Result<(Policy, Vec<RowKey>), CommandError> {
+        let mut policy = self.policy(input)?;
+        policy.recipes = recipes.columns(&ColumnSet::of(keys).recipes())?;
+        policy.equivalences = equivalences.read(&policy, keys.contains(&ColumnId::KeyProtocol))?;
+        let keys = keys.iter().map(|key| RowKey::of_column(*key, &mut policy)).collect();
+        Ok((policy, keys))
     }
 
     fn check(&self, has_bases: bool) -> Result<(), CommandError> {
