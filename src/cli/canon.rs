@@ -4,12 +4,9 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::args::input::{InputArgs, WorkArgs};
-use super::args::layout::SortArgs;
-use super::args::output::OutputArgs;
-use super::args::policy::{KeyArgs, PolicyArgs, parse_key};
-use super::args::reporting::ReportingArgs;
-use super::args::spill::SpillArgs;
+use super::args::{
+    InputArgs, KeyArgs, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, SpillArgs, WorkArgs, parse_key,
+};
 use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::files::{OutputFiles, WrittenFiles};

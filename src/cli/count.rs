@@ -6,10 +6,10 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::args::input::{InputArgs, WorkArgs};
-use super::args::policy::{EquivalenceArgs, PolicyArgs, RecipeArgs, name_of_key, parse_key};
-use super::args::reporting::{ReportFormat, ReportingArgs};
-use super::args::spill::SpillArgs;
+use super::args::{
+    EquivalenceArgs, InputArgs, PolicyArgs, RecipeArgs, ReportFormat, ReportingArgs, SpillArgs, WorkArgs, name_of_key,
+    parse_key,
+};
 use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::progress::TerminalBar;

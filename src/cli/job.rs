@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::args::input::InputArgs;
-use super::args::layout::FileLayout;
-use super::args::reporting::ReportingArgs;
+use super::args::{FileLayout, InputArgs, ReportingArgs};
 use super::file_roles::FileRoles;
 use super::progress::{TerminalBar, Timeline, TimelineSample};
 use super::report::{Report, SourceError};

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
 
-use super::args::layout::Partitioning;
+use super::args::Partitioning;
 use super::error::CommandError;
 use super::file_stamp::{FileStamp, hash_file};
 use super::files::{MANIFEST, policy_to_json, write_atomically};

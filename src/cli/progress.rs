@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::args::reporting::ShowProgress;
+use super::args::ShowProgress;
 use super::terminal::thousands;
 use crate::run::{Progress, memory};
 

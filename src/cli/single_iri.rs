@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use clap::Args;
 use serde_json::json;
 
-use super::args::policy::parse_profile;
+use super::args::parse_profile;
 use super::error::CommandError;
 use super::terminal::print;
 use crate::canon::{Canonicalizer, Policy, Rows, Rung};

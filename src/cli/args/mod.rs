@@ -10,11 +10,22 @@
 //! ReportingArgs                  used as they are
 //! ```
 
-pub(crate) mod input;
-pub(crate) mod layout;
-pub(crate) mod output;
-pub(crate) mod policy;
-pub(crate) mod reporting;
-pub(crate) mod spill;
-pub(crate) mod store;
-pub(crate) mod values;
+mod input;
+mod layout;
+mod output;
+mod policy;
+mod reporting;
+mod spill;
+mod store;
+mod values;
+
+pub(crate) use self::input::{InputArgs, WorkArgs};
+pub(crate) use self::layout::{FileLayout, Partitioning, SortArgs};
+pub(crate) use self::output::{OutputArgs, ReplaceArgs, is_device_or_pipe};
+pub(crate) use self::policy::{
+    EquivalenceArgs, KeyArgs, PROTOCOL, PolicyArgs, RecipeArgs, name_of_key, parse_charset, parse_key, parse_profile,
+};
+pub(crate) use self::reporting::{ReportFormat, ReportingArgs, ShowProgress};
+pub(crate) use self::spill::SpillArgs;
+pub(crate) use self::store::StoreArgs;
+pub(crate) use self::values::{Choices, parse_size};

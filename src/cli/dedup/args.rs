@@ -8,12 +8,9 @@ use serde_json::json;
 
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, Rung};
-use crate::cli::args::input::{InputArgs, WorkArgs};
-use crate::cli::args::output::OutputArgs;
-use crate::cli::args::policy::{KeyArgs, PolicyArgs, parse_key};
-use crate::cli::args::reporting::ReportingArgs;
-use crate::cli::args::spill::SpillArgs;
-use crate::cli::args::values::Choices;
+use crate::cli::args::{
+    Choices, InputArgs, KeyArgs, OutputArgs, PolicyArgs, ReportingArgs, SpillArgs, WorkArgs, parse_key,
+};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::{FileRoles, absolute};
 use crate::cli::job::Job;

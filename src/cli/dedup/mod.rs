@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 
 pub(crate) use self::args::DedupArgs;
 use self::keyed_files::keyed_files;
-use super::args::policy::PROTOCOL;
+use super::args::PROTOCOL;
 use super::error::CommandError;
 use super::files::abandoned;
 use super::job::Job;

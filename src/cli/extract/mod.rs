@@ -10,10 +10,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::args::output::{ReplaceArgs, is_device_or_pipe};
-use crate::cli::args::policy::parse_charset;
-use crate::cli::args::store::StoreArgs;
-use crate::cli::args::values::{Choices, parse_size};
+use crate::cli::args::{Choices, ReplaceArgs, StoreArgs, is_device_or_pipe, parse_charset, parse_size};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::files::abandoned;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::args::LearnArgs;
 use super::validation;
 use crate::canon::Policy;
-use crate::cli::args::reporting::ReportFormat;
+use crate::cli::args::ReportFormat;
 use crate::cli::error::CommandError;
 use crate::cli::report::{
     Bar, SourceError, Table, advice_to_text, bar_chart, chart_and_table, conclude, counts, document, escape,

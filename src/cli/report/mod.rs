@@ -14,7 +14,7 @@ pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceErro
 pub(crate) use self::html::{Table, chart_and_table, escape, section, share};
 pub(crate) use self::page::document;
 pub(crate) use self::text::{advice_to_text, replaced_to_text};
-use super::args::reporting::{ReportFormat, ReportingArgs};
+use super::args::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_to_stderr};
 use crate::output::{OutputError, write_file};
