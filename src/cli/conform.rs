@@ -40,11 +40,11 @@ pub(crate) fn run(args: &ConformArgs) -> Result<u8, CommandError> {
     for file in &args.files {
         match fs::read(file) {
             Ok(text) => run_cases(&text, file, &mut score),
-            Err(error) => score.add_invalid(file, None, format!("cannot read: {}", plain_error(&error))),
+            Err(error) => score.errors.push(format!("{}: cannot read: {}", file.display(), plain_error(&error))),
         }
     }
     for error in &score.errors {
-        print_error(&error.text());
+        print_error(error);
     }
     Ok(match print_lines(&score.to_text(args.show)) {
         exit::SUCCESS if !score.errors.is_empty() => exit::INPUT,
@@ -63,9 +63,10 @@ fn run_cases(text: &[u8], file: &Path, score: &mut Score) {
             let (outcome, answer) = case.evaluate(|| answer_line(line))?;
             Ok((case, outcome, answer))
         };
+        let place = format!("{}:{}", file.display(), i + 1);
         match ConformCase::new(line).and_then(evaluate) {
-            Ok((case, outcome, answer)) => score.add(format!("{}:{}", file.display(), i + 1), case, outcome, answer),
-            Err(message) => score.add_invalid(file, Some(i + 1), message),
+            Ok((case, outcome, answer)) => score.add(&place, case, outcome, &answer),
+            Err(message) => score.errors.push(format!("{place}: {message}")),
         }
     }
 }
@@ -162,49 +163,27 @@ fn is_expected(expect: &Value, at: Option<&Value>, answer: &Value) -> bool {
     }
 }
 
-/// A case that failed.
-struct FailedCase {
-    place: String,
-    case: ConformCase,
-    answer: Value,
-}
-
-/// A file that cannot be read, or a line that is not a case.
-struct InvalidCase {
-    file: PathBuf,
-    line: Option<usize>,
-    message: String,
-}
-
-impl InvalidCase {
-    fn text(&self) -> String {
-        let (file, message) = (self.file.display(), &self.message);
-        match self.line {
-            Some(line) => format!("{file}:{line}: {message}"),
-            None => format!("{file}: {message}"),
-        }
-    }
-}
-
 /// The results of all cases.
 #[derive(Default)]
 struct Score {
     /// By profile and operation, in the order of [`OUTCOMES`].
     counts: BTreeMap<(String, String), [u64; 4]>,
-    failures: Vec<FailedCase>,
-    errors: Vec<InvalidCase>,
+    /// Cases that failed.
+    failures: Vec<String>,
+    /// Files that cannot be read, and lines that are not cases.
+    errors: Vec<String>,
 }
 
 impl Score {
-    fn add_invalid(&mut self, file: &Path, line: Option<usize>, message: String) {
-        self.errors.push(InvalidCase { file: file.to_path_buf(), line, message });
-    }
-
-    fn add(&mut self, place: String, case: ConformCase, outcome: Outcome, answer: Value) {
-        self.counts.entry((case.profile.clone(), case.op.clone())).or_default()[outcome as usize] += 1;
+    fn add(&mut self, place: &str, case: ConformCase, outcome: Outcome, answer: &Value) {
+        let ConformCase { id, op, profile, line, .. } = case;
         if matches!(outcome, Outcome::Failed) {
-            self.failures.push(FailedCase { place, case, answer });
+            let input = ["input", "input_hex", "input_utf16"].iter().find_map(|name| line.get(name));
+            let given = answer.get("output").or(answer.get("fault")).unwrap_or(&Value::Null);
+            let (input, expect) = (input.unwrap_or(&Value::Null), &line["expect"]);
+            self.failures.push(format!("{place}: {id}: {op} {input}: expected {expect}, answered {given}\n"));
         }
+        self.counts.entry((profile, op)).or_default()[outcome as usize] += 1;
     }
 
     fn count(&self, outcome: Outcome) -> u64 {
@@ -218,12 +197,7 @@ impl Score {
         for ((profile, op), counts @ [passed, failed, ..]) in &self.counts {
             let _ = writeln!(text, "{profile:12} {op:24} {passed:6} of {}{}", passed + failed, not_run(*counts));
         }
-        for FailedCase { place, case: ConformCase { id, op, line, .. }, answer } in self.failures.iter().take(show) {
-            let input = ["input", "input_hex", "input_utf16"].iter().find_map(|name| line.get(name));
-            let given = answer.get("output").or(answer.get("fault")).unwrap_or(&Value::Null);
-            let (input, expect) = (input.unwrap_or(&Value::Null), &line["expect"]);
-            let _ = writeln!(text, "{place}: {id}: {op} {input}: expected {expect}, answered {given}");
-        }
+        text.extend(self.failures.iter().take(show).map(String::as_str));
         let count = self.failures.len();
         if count > show {
             let _ = writeln!(text, "and {} more; --show {count} shows them", count - show);
@@ -278,7 +252,7 @@ not JSON
 "#;
         let score = score(lines);
         assert_eq!(OUTCOMES.map(|(outcome, _)| score.count(outcome)), [2, 1, 2, 1]);
-        let errors: Vec<_> = score.errors.iter().map(InvalidCase::text).collect();
+        let errors = &score.errors;
         assert_eq!(errors.len(), 3);
         assert!(errors[0].starts_with("x.jsonl:8: the case has no \"expect\""), "{errors:?}");
         assert!(errors[1].starts_with("x.jsonl:9: not JSON"), "{errors:?}");
