@@ -48,15 +48,7 @@ pub(crate) fn print(text: &str) -> u8 {
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    indicatif::HumanCount(number).to_string()
 }
 
 /// A number of things that have a plural in s.
