@@ -77,7 +77,7 @@ pub(crate) struct LearnArgs {
     /// domain must be inputs of one part. --merge makes one file of all parts, the same as if all captures had been learned
     /// from at once
     #[arg(long, conflicts_with_all = ["no_content", "rules", "export", "validate"], help_heading = "Learning")]
-    part: bool,
+    pub(super) part: bool,
     /// Take the rules about content from FILE, which was written with --part, or from the .parquet files of a directory, instead
     /// of learning them from the inputs. May be repeated. Redirects are learned from the inputs, if there are any
     #[arg(long, value_name = "FILE",
@@ -191,11 +191,6 @@ impl LearnArgs {
             content: (!self.no_content && self.merge.is_empty()).then_some(self.content_limits()),
             parts: self.parts()?,
         })
-    }
-
-    /// Only a part is written.
-    pub(super) fn writes_part(&self) -> bool {
-        self.part
     }
 
     /// Returns whether inputs of which nothing can be learned are accepted, because rules come from elsewhere or other parts may

@@ -109,7 +109,7 @@ fn write_table(
     mut table: TableWriter,
 ) -> Result<WrittenPatterns, CommandError> {
     let ObserveResult { redirects, sources, content, .. } = observed;
-    if args.writes_part() {
+    if args.part {
         for batch in content.iter().flat_map(LearnedContent::part_batches) {
             table.append(&batch.map_err(OutputError::from)?)?;
         }

@@ -23,14 +23,11 @@ pub(super) struct HandRules {
     struck: BTreeSet<(Vec<u8>, ScopedRule)>,
 }
 
-/// Columns of a table of rules by hand.
-#[derive(Clone, Copy, Debug, Default)]
-struct Columns {
-    host: Option<usize>,
-    pattern: Option<usize>,
-    context: Option<usize>,
-    how: Option<usize>,
-}
+/// Columns of a table of rules by hand, of which the last one is optional.
+const COLUMNS: [&str; 4] = ["host", "pattern", "how", "context"];
+
+/// The places of [`COLUMNS`].
+type Columns = [Option<usize>; 4];
 
 impl HandRules {
     /// Reads a CSV table with the columns `host`, `pattern`, `how` (`hand` or `strike`; other rows are ignored) and, if there is
@@ -41,7 +38,8 @@ impl HandRules {
         let text = std::fs::read(path)
             .map_err(|error| refused(String::new(), &format!("cannot read: {}", plain_error(&error))))?;
         let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(&text[..]);
-        let columns = reader.headers().ok().and_then(Columns::of);
+        let find = |header: &StringRecord| COLUMNS.map(|name| header.iter().position(|field| field == name));
+        let columns = reader.headers().ok().map(find).filter(|columns| columns[..3].iter().all(Option::is_some));
         let no_header = || refused(String::new(), "expected a header with the columns host, pattern and how");
         let (columns, mut rules) = (columns.ok_or_else(no_header)?, HandRules::default());
         for (i, row) in reader.records().enumerate() {
@@ -66,16 +64,13 @@ impl HandRules {
     }
 
     fn add(&mut self, row: &StringRecord, columns: Columns) -> Result<(), String> {
-        let field = |at: Option<usize>| at.and_then(|at| row.get(at)).unwrap_or_default();
-        let how = field(columns.how);
+        let [host, pattern, how, context] = columns.map(|at| at.and_then(|at| row.get(at)).unwrap_or_default());
         if !["hand", "strike"].contains(&how) {
             return Ok(());
         }
-        let (host, pattern) = (field(columns.host), field(columns.pattern));
         let rule = ContentRule::parse(pattern)
             .ok_or_else(|| format!("unknown rule {pattern:?}; irikey schema lists the rules about content"))?;
-        let context = PathContext::parse(field(columns.context))
-            .ok_or("the context is neither /NAME/, /NAME/NAME/ nor *.NAME")?;
+        let context = PathContext::parse(context).ok_or("the context is neither /NAME/, /NAME/NAME/ nor *.NAME")?;
         if host.is_empty() || host.contains(['/', ' ']) {
             return Err(format!("the host is {host:?}, expected a host, *.DOMAIN or *"));
         }
@@ -100,15 +95,6 @@ impl HandRules {
     /// Returns the rules that were added as rows of the table.
     pub(super) fn added_batch(&self) -> Result<RecordBatch, ArrowError> {
         rule_batch(&self.added)
-    }
-}
-
-impl Columns {
-    fn of(header: &StringRecord) -> Option<Columns> {
-        let find = |name: &str| header.iter().position(|field| field == name);
-        let columns =
-            Columns { host: find("host"), pattern: find("pattern"), context: find("context"), how: find("how") };
-        (columns.host.is_some() && columns.pattern.is_some() && columns.how.is_some()).then_some(columns)
     }
 }
 
