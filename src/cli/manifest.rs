@@ -107,10 +107,7 @@ impl Manifest {
     /// A file that is not a manifest of this version; parts that were made under another policy.
     pub(crate) fn open(directory: &Path, policy: Value) -> Result<Manifest, CommandError> {
         let path = directory.join(MANIFEST);
-        let text = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            text => Some(text.map_err(|error| CommandError::side_file(&path, "read", error))?),
-        };
+        let text = read_if_exists(&path)?;
         let log = ManifestLog::new(directory, &policy);
         let empty = |path, log, policy| Manifest { path, log, policy, inputs: Map::new(), merge: Value::Null };
         let Some(text) = text else { return Ok(empty(path, log, policy)) };
@@ -255,10 +252,7 @@ impl ManifestLog {
 
     /// The entries of the log, by input. What follows a torn line was not finished.
     fn read(&self) -> Result<Map<String, Value>, CommandError> {
-        let text = match fs::read(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
-            text => text.map_err(|error| CommandError::side_file(&self.path, "read", error))?,
-        };
+        let text = read_if_exists(&self.path)?.unwrap_or_default();
         let lines = text.split_inclusive(|byte| *byte == b'\n');
         Ok(lines.map_while(|line| self.parse(line)).collect())
     }
@@ -294,6 +288,13 @@ impl ManifestLog {
             }
             _ => Ok(()),
         }
+    }
+}
+
+fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(|error| CommandError::side_file(path, "read", error)),
     }
 }
 
