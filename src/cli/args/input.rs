@@ -8,7 +8,6 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Value, json};
 
-use super::store::StoreArgs;
 use super::values::parse_size_up_to;
 use crate::cli::error::CommandError;
 use crate::input::{Sources, list_name, list_prefixed};
@@ -16,7 +15,7 @@ use crate::record::access_log::LogFormat;
 use crate::record::archive::RecordTypes;
 use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
 use crate::record::{AUTO, FormatOptions, InputFormat};
-use crate::remote::RemoteUrl;
+use crate::remote::{RemoteUrl, StoreOption, set_options};
 use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 
 /// Flags of every command that reads records.
@@ -96,6 +95,30 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "1M",
           help_heading = "Work")]
     chunk_size: usize,
+}
+
+/// Flags of every command that reads or writes remote objects.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// Set an option of the stores that s3://, gs://, az:// and https:// inputs are in, such as endpoint=URL,
+    /// region=NAME, path_style=true, anonymous=true, connect_timeout=5s, read_timeout=30s or retry_timeout=180s. Repeat the
+    /// flag for more
+    // A text, because the parser of flags would repeat a wrong option with its value, which may be a secret.
+    #[arg(long = "store-option", value_name = "KEY=VALUE", help_heading = "Input")]
+    options: Vec<String>,
+}
+
+impl StoreArgs {
+    /// Sets the options of this process.
+    ///
+    /// # Errors
+    /// No store has such an option.
+    pub(crate) fn apply(&self) -> Result<(), CommandError> {
+        let parse = |text: &String| text.parse::<StoreOption>();
+        let options: Result<Vec<_>, String> = self.options.iter().map(parse).collect();
+        set_options(&options.map_err(|error| CommandError::Usage(format!("--store-option: {error}")))?);
+        Ok(())
+    }
 }
 
 impl InputArgs {

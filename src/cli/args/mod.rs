@@ -16,10 +16,9 @@ mod output;
 mod policy;
 mod reporting;
 mod spill;
-mod store;
 mod values;
 
-pub(crate) use self::input::{InputArgs, WorkArgs};
+pub(crate) use self::input::{InputArgs, StoreArgs, WorkArgs};
 pub(crate) use self::layout::{FileLayout, Partitioning, SortArgs};
 pub(crate) use self::output::{OutputArgs, ReplaceArgs, is_device_or_pipe};
 pub(crate) use self::policy::{
@@ -27,5 +26,4 @@ pub(crate) use self::policy::{
 };
 pub(crate) use self::reporting::{ReportFormat, ReportingArgs, ShowProgress};
 pub(crate) use self::spill::SpillArgs;
-pub(crate) use self::store::StoreArgs;
 pub(crate) use self::values::{Choices, parse_size};
