@@ -12,7 +12,7 @@
 //! concatenated sources. So rows and parts depend on the sources, the format and `row_group_len` only, and not on the
 //! number of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
 //! appending, which bounds memory. Workers take the row groups of Parquet slice by slice; then at most two slices per thread and
-//! one row group are between cutting and appending (`encoded`).
+//! one row group are between cutting and appending.
 
 mod archive;
 mod body;
@@ -32,7 +32,6 @@ mod distinct;
 mod document_evidence;
 #[cfg(feature = "cli")]
 mod documents;
-mod encoded;
 mod equivalences;
 mod error;
 mod held_out;
@@ -57,8 +56,8 @@ mod summary;
 mod worker;
 
 pub(crate) use budget::{Budget, BudgetError, WorkerNeed};
-pub(crate) use canonicalize::Ticket;
 pub use canonicalize::{RowGroup, canon};
+pub(crate) use canonicalize::{Ticket, canon_encoded};
 pub(crate) use capture_sort::ObserveError;
 #[cfg(feature = "cli")]
 pub(crate) use captured_document::{CapturedDocument, SkipReason};
@@ -73,7 +72,6 @@ pub(crate) use distinct::HyperLogLog;
 pub(crate) use document_evidence::{DocumentCounts, DocumentOptions};
 #[cfg(feature = "cli")]
 pub(crate) use documents::{ArchiveDocuments, SourceDocuments, open_documents};
-pub(crate) use encoded::canon_encoded;
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::read_evidence;
