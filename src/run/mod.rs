@@ -18,39 +18,27 @@ mod archive;
 mod body;
 mod budget;
 mod canonicalize;
-mod capture_record;
-mod capture_sort;
 #[cfg(feature = "cli")]
 mod captured_document;
 mod check_sorted;
-mod content_rules;
 mod count;
 mod cut;
 mod dedup;
 mod distinct;
 #[cfg(feature = "cli")]
-mod document_evidence;
-#[cfg(feature = "cli")]
 mod documents;
 mod equivalences;
 mod error;
-mod held_out;
-mod host_reader;
 mod in_order;
 mod json;
 mod key_diff;
 #[cfg(feature = "cli")]
 mod learn;
-#[cfg(feature = "cli")]
-mod learned_parts;
 pub(crate) mod memory;
 mod open_source;
 mod options;
-#[cfg(feature = "cli")]
-mod parts_error;
 mod row_key;
 mod row_reader;
-mod rule_collector;
 mod sort;
 mod summary;
 mod worker;
@@ -58,36 +46,30 @@ mod worker;
 pub(crate) use budget::{Budget, BudgetError, WorkerNeed};
 pub use canonicalize::{RowGroup, canon};
 pub(crate) use canonicalize::{Ticket, canon_encoded};
-pub(crate) use capture_sort::ObserveError;
 #[cfg(feature = "cli")]
 pub(crate) use captured_document::{CapturedDocument, SkipReason};
 pub(crate) use check_sorted::sorted_rows_counter;
 pub use check_sorted::{CheckSortedError, CheckSortedReason, check_sorted};
-pub(crate) use content_rules::LearnedContent;
 pub use count::{CountMethod, DistinctCounts, count};
 pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};
 pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
 pub(crate) use distinct::HyperLogLog;
-#[cfg(feature = "cli")]
-pub(crate) use document_evidence::{DocumentCounts, DocumentOptions};
 #[cfg(feature = "cli")]
 pub(crate) use documents::{ArchiveDocuments, SourceDocuments, open_documents};
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::read_evidence;
 pub use error::RunError;
-pub(crate) use held_out::Validation;
-pub(crate) use host_reader::DiskStore;
 pub(crate) use in_order::produced_in_order;
 pub use key_diff::{KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, compare_keys};
 #[cfg(feature = "cli")]
-pub(crate) use learn::{ObserveOptions, ObserveResult, observe};
+pub(crate) use learn::{
+    ContentCounts, DiskStore, DocumentCounts, DocumentOptions, LearnedContent, ObserveError, ObserveOptions,
+    ObserveResult, PartsError, Validation, observe,
+};
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
 pub use options::{RunOptions, RunRequest};
-#[cfg(feature = "cli")]
-pub(crate) use parts_error::PartsError;
 pub use row_key::RowKey;
-pub(crate) use rule_collector::ContentCounts;
 pub(crate) use sort::columns_to_sort;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};
 pub(crate) use summary::FaultExample;

@@ -6,11 +6,11 @@
 //!
 //! Archives are read a second time for it. Sources that are not archives have no documents.
 
-use super::RunError;
+use super::super::RunError;
+use super::super::captured_document::CapturedDocument;
+use super::super::documents::{ArchiveDocuments, SourceDocuments, open_documents};
+use super::super::in_order::produced_in_order;
 use super::capture_sort::{ObserveError, write_canonical, write_text_hash};
-use super::captured_document::CapturedDocument;
-use super::documents::{ArchiveDocuments, SourceDocuments, open_documents};
-use super::in_order::produced_in_order;
 use crate::canon::{Policy, UriMaker};
 use crate::extract::{DocumentContext, HeaderField, extract_each, for_each_header_link, similarity_hash};
 use crate::input::Source;

@@ -1,6 +1,6 @@
 //! Why what was learned of parts of the captures cannot be merged: [`PartsError`].
 
-use super::equivalences::EquivalencesError;
+use super::super::equivalences::EquivalencesError;
 use crate::spill::SpillError;
 use std::path::PathBuf;
 

@@ -3,10 +3,9 @@
 //! A record is stored as bytes that compare in this order: the labels of its host reversed, so that the hosts of a site follow
 //! each other; its scheme and the rest of its URL; and a [`CaptureRecord`].
 
-use super::RowGroup;
+use super::super::RowGroup;
 use super::capture_record::{CAPTURE, CaptureRecord, OTHER, REDIRECT};
 use super::held_out::{DAYS, DayCounts, SiteCount};
-#[cfg(feature = "cli")]
 use super::parts_error::PartsError;
 use crate::canon::Rows;
 use crate::learn::content::UrlParts;
@@ -45,7 +44,6 @@ pub(crate) enum ObserveError {
     #[error(transparent)]
     Spill(#[from] SpillError),
     /// What was learned of parts of the captures cannot be merged.
-    #[cfg(feature = "cli")]
     #[error(transparent)]
     Parts(#[from] PartsError),
 }
@@ -162,7 +160,6 @@ fn add_redirect(from: &[u8], to: &[u8], code: RedirectCode, place: RecordPlace, 
 }
 
 /// Adds the hash of the text of a document. Returns false if its digest is not evidence.
-#[cfg(feature = "cli")]
 pub(super) fn write_text_hash(uri: &[u8], digest: &[u8], hash: u64, records: &mut BytesBuffer) -> bool {
     let (digest, url) = (digest.strip_prefix(b"sha1:").unwrap_or(digest), UrlParts::of(uri));
     let Some((content, url)) = hash_of_evidence(digest).zip(url) else { return false };
@@ -174,7 +171,6 @@ pub(super) fn write_text_hash(uri: &[u8], digest: &[u8], hash: u64, records: &mu
 }
 
 /// Adds the URL that a document names as the canonical one.
-#[cfg(feature = "cli")]
 pub(super) fn write_canonical(uri: &[u8], canonical: &[u8], records: &mut BytesBuffer) {
     if let Some(url) = UrlParts::of(uri) {
         records.push_with(|record| {

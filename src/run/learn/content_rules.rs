@@ -8,11 +8,11 @@
 //!
 //! Memory does not depend on the number of captures, hosts or rules.
 
-use super::RunError;
+use super::super::RunError;
+use super::super::in_order::produced_in_order;
 use super::capture_sort::ObserveError;
 use super::held_out::{Validation, encode_held_out, validate};
 use super::host_reader::{HostReader, HostUnit};
-use super::in_order::produced_in_order;
 use super::rule_collector::{BatchSpool, ContentCounts, RuleCollector};
 use crate::batch::{BatchError, PartRow, applied_rule, part_row, rule_batch, vote_batch};
 use crate::learn::Equivalences;

@@ -3,12 +3,29 @@
 //! Memory for data: half is for sorted captures and redirects until they are merged, and then for what is held for each URL
 //! of a redirect; the other half is for the sorters of what is learned from redirects.
 
-use super::capture_sort::{CaptureSort, ObserveError, SortedCaptures};
-use super::content_rules::{LearnedContent, learn_content};
-use super::document_evidence::{DocumentCounts, DocumentOptions, read_documents};
-use super::held_out::HoldOut;
-use super::host_reader::{DiskStore, HostReader, UrlLimit};
-use super::learned_parts::merge_parts;
+mod capture_record;
+mod capture_sort;
+mod content_rules;
+mod document_evidence;
+mod held_out;
+mod host_reader;
+mod learned_parts;
+mod parts_error;
+mod rule_collector;
+
+pub(crate) use self::capture_sort::ObserveError;
+use self::capture_sort::{CaptureSort, SortedCaptures};
+pub(crate) use self::content_rules::LearnedContent;
+use self::content_rules::learn_content;
+use self::document_evidence::read_documents;
+pub(crate) use self::document_evidence::{DocumentCounts, DocumentOptions};
+use self::held_out::HoldOut;
+pub(crate) use self::held_out::Validation;
+pub(crate) use self::host_reader::DiskStore;
+use self::host_reader::{HostReader, UrlLimit};
+use self::learned_parts::merge_parts;
+pub(crate) use self::parts_error::PartsError;
+pub(crate) use self::rule_collector::ContentCounts;
 use super::{RunError, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rung};
 use crate::learn::content::ContentLimits;

@@ -8,8 +8,8 @@
 //! All captures of a registered domain belong to one part. Then the result is the same as if all captures were learned from
 //! at once.
 
+use super::super::equivalences::EquivalencesError;
 use super::content_rules::LearnedContent;
-use super::equivalences::EquivalencesError;
 use super::parts_error::PartsError;
 use super::rule_collector::{BatchSpool, RuleCollector};
 use crate::batch::{EquivalencesTableError, PartRow, check_part, part_row};
