@@ -40,9 +40,8 @@ pub(super) fn keyed_files(
     let key = args.key_column(&job.policy);
     // A report for people has a survey only where there is something to survey.
     let dedup = DedupOptions { survey: args.survey, ..dedup.clone() };
-    let files = KeyedFiles::new(inputs.keyed, key, &job.policy, &dedup);
-    let files = files.map_err(|error| CommandError::Usage(error.to_string()))?;
-    Ok(Some(files.with_unread(inputs.unread)))
+    let files = KeyedFiles::new((inputs.keyed, inputs.unread), key, &job.policy, &dedup);
+    files.map(Some).map_err(|error| CommandError::Usage(error.to_string()))
 }
 
 /// The inputs of a job, by whether they have keys.

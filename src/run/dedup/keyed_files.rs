@@ -31,12 +31,12 @@ pub(crate) struct KeyedFiles {
 }
 
 impl KeyedFiles {
-    /// Files whose keys are in column `key`.
+    /// Files whose keys are in column `key`, among sources that cannot be read, which are reported.
     ///
     /// # Errors
     /// A file has no such column, or its keys were made with another policy and do not compare with others.
     pub(crate) fn new(
-        files: Vec<KeyedFile>,
+        (files, unread): (Vec<KeyedFile>, Vec<InputError>),
         key: &str,
         policy: &Policy,
         options: &DedupOptions,
@@ -66,12 +66,7 @@ impl KeyedFiles {
                 return Err(error(KeyedFileDefect::NoColumn(name.to_string())));
             }
         }
-        Ok(KeyedFiles { files, unread: Vec::new(), key: key.to_string() })
-    }
-
-    /// The same files among sources that cannot be read, which are reported.
-    pub(crate) fn with_unread(self, unread: Vec<InputError>) -> KeyedFiles {
-        KeyedFiles { unread, ..self }
+        Ok(KeyedFiles { files, unread, key: key.to_string() })
     }
 
     /// A value of each source, in order: that of a file, or `unread`.
