@@ -1,9 +1,8 @@
 //! The body of a source that is being cut: its text, mapped or read as far as needed, or the reader of its rows.
 
 use super::archive::{ArchiveBytes, ArchiveReader};
-use super::json::JsonReader;
 use super::options::{RunOptions, SLICE_LEN};
-use super::row_reader::{ReadEnd, RowReader, StreamBytes};
+use super::row_reader::{JsonReader, ReadEnd, RowReader, StreamBytes};
 use crate::canon::{MAX_TEXT_LEN, Policy};
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::MappedFile;

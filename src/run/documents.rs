@@ -1,12 +1,19 @@
-//! Reads sources as documents: a file is one document, an archive holds many ([`SourceDocuments`]).
+//! Reads sources as documents: a file is one document, an archive holds many ([`SourceDocuments`]). Of the captures of an archive,
+//! [`CapturedDocument`] says which are read, how, and why others are not.
 
 use super::archive::{ArchiveBytes, ArchiveReader};
 use super::row_reader::{ReadEnd, StreamBytes};
-use crate::extract::Markup;
+use crate::encoding::Charset;
+use crate::extract::{HeaderField, Markup};
 use crate::input::detect::{ContentType, content_type};
-use crate::input::{Defect, OpenOptions, Opened, Source, Stream};
-use crate::record::archive::{ArchiveDamage, ArchiveParser, ArchivedDocument};
+use crate::input::{BodyDefect, Defect, OpenOptions, Opened, Source, Stream, decode_body, unpack_gzip_file};
+use crate::record::archive::{
+    ArchiveDamage, ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN,
+};
 use crate::record::{ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat};
+use data_encoding::BASE32;
+use sha1::{Digest, Sha1};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Bytes from which an archive is recognized.
@@ -130,5 +137,231 @@ impl ArchiveDocuments {
         let is_damaged = damage != ArchiveDamage::default();
         let defect = self.defect.or_else(|| is_damaged.then_some(Defect::ArchiveDamaged(damage)));
         ArchiveSummary { other_records: self.reader.skipped_count(), defect }
+    }
+}
+
+/// Why a capture is not read as a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SkipReason {
+    /// The content was captured before.
+    Revisit,
+    /// The status is not 2xx.
+    Status,
+    /// The media type is not one of a document.
+    MediaType,
+    /// The archive ends within it, which is a defect of the archive.
+    Truncated,
+}
+
+impl SkipReason {
+    /// The name in the summary.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            SkipReason::Revisit => "revisit",
+            SkipReason::Status => "status",
+            SkipReason::MediaType => "media type",
+            SkipReason::Truncated => "cut short",
+        }
+    }
+}
+
+/// A capture whose links can be read.
+pub(crate) struct CapturedDocument<'a> {
+    document: &'a ArchivedDocument,
+    http: Option<HttpDocument>,
+}
+
+/// The content of a capture, ready to be parsed.
+pub(crate) struct CaptureBody<'a> {
+    pub(crate) bytes: Cow<'a, [u8]>,
+    /// `None` if it is to be recognized by its content.
+    pub(crate) markup: Option<Markup>,
+    /// The charset that the transport declares.
+    pub(crate) charset: Option<Charset>,
+    /// Why the content is not whole.
+    pub(crate) defect: Option<BodyDefect>,
+}
+
+impl<'a> CapturedDocument<'a> {
+    pub(crate) fn new(document: &'a ArchivedDocument) -> CapturedDocument<'a> {
+        let is_response = document.kind != DocumentKind::Resource;
+        let http = if is_response { HttpDocument::parse(&document.content) } else { None };
+        CapturedDocument { document, http }
+    }
+
+    pub(crate) fn status(&self) -> Option<i32> {
+        self.http.as_ref()?.status
+    }
+
+    /// The digest of the payload: the one that the record states, otherwise its SHA-1, as in the rows of records.
+    pub(crate) fn digest(&self) -> Cow<'a, [u8]> {
+        let ArchivedDocument { digest, content, .. } = self.document;
+        if !digest.is_empty() {
+            return Cow::Borrowed(digest);
+        }
+        let body_at = self.http.as_ref().map_or(0, |http| http.body_at);
+        Cow::Owned(BASE32.encode(&Sha1::digest(&content[body_at..])).into_bytes())
+    }
+
+    /// The header fields that hold links.
+    pub(crate) fn header_fields(&self) -> Vec<(HeaderField, &[u8])> {
+        let Some(http) = &self.http else { return Vec::new() };
+        let location = http.location.as_slice();
+        [
+            (HeaderField::Location, if http.is_redirect() { location } else { &[] }),
+            (HeaderField::Refresh, &http.refresh),
+            (HeaderField::Link, &http.links),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+    }
+
+    /// The content with at most `max_len` bytes, or why it is not read.
+    pub(crate) fn body(&self, max_len: usize) -> Result<CaptureBody<'a>, SkipReason> {
+        if self.document.kind == DocumentKind::Revisit {
+            return Err(SkipReason::Revisit);
+        }
+        if self.document.state == ContentState::Truncated {
+            return Err(SkipReason::Truncated);
+        }
+        if self.status().is_some_and(|status| !(200..300).contains(&status)) {
+            return Err(SkipReason::Status);
+        }
+        let (mime, charset) = match &self.http {
+            Some(http) => (&http.mime, &http.charset),
+            None => (&self.document.mime, &self.document.charset),
+        };
+        let mime = mime.to_ascii_lowercase();
+        let markup = markup_of(&mime, &self.document.url).ok_or(SkipReason::MediaType)?;
+        let (bytes, defect) = self.decoded(max_len);
+        let is_unread = defect.is_some();
+        if markup == KnownMarkup::ByContent && !is_unread && !is_document(&bytes) {
+            return Err(SkipReason::MediaType);
+        }
+        let charset = std::str::from_utf8(charset).ok().and_then(Charset::named);
+        let markup = if let KnownMarkup::Known(markup) = markup { Some(markup) } else { None };
+        Ok(CaptureBody { bytes, markup, charset, defect })
+    }
+
+    /// The content without codings, and unpacked if it is a gzip file.
+    fn decoded(&self, max_len: usize) -> (Cow<'a, [u8]>, Option<BodyDefect>) {
+        let unread = match self.document.state {
+            ContentState::TooLong => Some(BodyDefect::TooLong(max_len)),
+            ContentState::LongHead => Some(BodyDefect::LongHead(MAX_HEAD_LEN)),
+            ContentState::Whole | ContentState::Truncated => None,
+        };
+        if unread.is_some() {
+            return (Cow::Borrowed(&[]), unread);
+        }
+        let content = self.document.content.as_slice();
+        let decoded = match &self.http {
+            Some(http) => {
+                decode_body(&content[http.body_at..], &http.transfer_encoding, &http.content_encoding, max_len)
+            }
+            None => decode_body(content, b"", b"", max_len),
+        };
+        match unpack_gzip_file(&decoded.bytes, max_len).filter(|_| decoded.defect.is_none()) {
+            Some(unpacked) => (unpacked.bytes, unpacked.defect),
+            None => (decoded.bytes, decoded.defect),
+        }
+    }
+}
+
+/// What a media type says of the markup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KnownMarkup {
+    Known(Markup),
+    /// The content decides whether this is a document.
+    ByContent,
+}
+
+/// The markup of a media type without parameters, in lower case; `None` if it is not one of a document.
+fn markup_of(mime: &[u8], url: &[u8]) -> Option<KnownMarkup> {
+    let path = url.split(|byte| matches!(byte, b'?' | b'#')).next().unwrap_or_default();
+    let is_xml = mime.ends_with(b"+xml") || matches!(mime, b"text/xml" | b"application/xml");
+    match mime {
+        b"text/html" => Some(KnownMarkup::Known(Markup::Html)),
+        _ if is_xml => Some(KnownMarkup::Known(Markup::Xml)),
+        b"application/feed+json" => Some(KnownMarkup::Known(Markup::JsonFeed)),
+        b"application/json" => Some(KnownMarkup::ByContent),
+        b"text/plain" if path.ends_with(b"/robots.txt") => Some(KnownMarkup::Known(Markup::Robots)),
+        b"text/plain" if memchr::memmem::find(path, b"sitemap").is_some() => Some(KnownMarkup::ByContent),
+        b"" | b"application/octet-stream" | b"binary/octet-stream" => Some(KnownMarkup::ByContent),
+        b"application/gzip" | b"application/x-gzip" => Some(KnownMarkup::ByContent),
+        b"unknown/unknown" | b"no-type" => Some(KnownMarkup::ByContent),
+        _ => None,
+    }
+}
+
+/// Whether a content without a media type is a document (MIME Sniffing Standard section 7.1, shortened).
+fn is_document(bytes: &[u8]) -> bool {
+    const STARTS: [&[u8]; 17] = [
+        b"<!doctype html",
+        b"<html",
+        b"<head",
+        b"<script",
+        b"<iframe",
+        b"<h1",
+        b"<div",
+        b"<table",
+        b"<a",
+        b"<style",
+        b"<title",
+        b"<body",
+        b"<br",
+        b"<p",
+        b"<!--",
+        b"<?xml",
+        b"<meta",
+    ];
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let begins_with = |start: &[u8]| text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+    STARTS.iter().any(|start| begins_with(start)) || !matches!(Markup::of_content(text), Markup::Html)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(kind: DocumentKind, url: &str, content: &[u8]) -> ArchivedDocument {
+        let (url, content) = (url.as_bytes().to_vec(), content.to_vec());
+        ArchivedDocument { kind, url, content, ..ArchivedDocument::default() }
+    }
+
+    fn outcome(document: &ArchivedDocument) -> Result<(String, Option<Markup>), SkipReason> {
+        let body = CapturedDocument::new(document).body(1 << 20)?;
+        Ok((String::from_utf8_lossy(&body.bytes).into_owned(), body.markup))
+    }
+
+    #[test]
+    fn captures_are_documents_by_kind_status_and_media_type() {
+        let page = |head: &str, body: &str| format!("HTTP/1.1 {head}\r\n\r\n{body}").into_bytes();
+        type Expected = Result<Option<Markup>, SkipReason>;
+        let cases: [(&str, Vec<u8>, Expected); 12] = [
+            ("http://a/", page("200 OK\r\nContent-Type: Text/HTML; x", "b"), Ok(Some(Markup::Html))),
+            ("http://a/", page("206\r\nContent-Type: application/rss+xml", "b"), Ok(Some(Markup::Xml))),
+            ("http://a/", page("200 OK\r\nContent-Type: application/xhtml+xml", "b"), Ok(Some(Markup::Xml))),
+            ("http://a/", page("200 OK\r\nContent-Type: image/png", "<html>"), Err(SkipReason::MediaType)),
+            ("http://a/", page("404 No\r\nContent-Type: text/html", "b"), Err(SkipReason::Status)),
+            ("http://a/", page("301 No\r\nLocation: /x", "b"), Err(SkipReason::Status)),
+            ("http://a/robots.txt?x", page("200\r\nContent-Type: text/plain", "b"), Ok(Some(Markup::Robots))),
+            ("http://a/sitemap.txt", page("200\r\nContent-Type: text/plain", "http://b/\n"), Ok(None)),
+            ("http://a/readme.txt", page("200\r\nContent-Type: text/plain", "http://b/\n"), Err(SkipReason::MediaType)),
+            ("http://a/", page("200 OK", " <!DOCTYPE HTML>"), Ok(None)),
+            ("http://a/", page("200 OK", "GIF89a"), Err(SkipReason::MediaType)),
+            ("http://a/", b"<html>".to_vec(), Ok(None)),
+        ];
+        for (url, content, expected) in cases {
+            let found = outcome(&document(DocumentKind::Response, url, &content)).map(|(_, markup)| markup);
+            assert_eq!(found, expected, "{url} {}", String::from_utf8_lossy(&content));
+        }
+        let revisit = document(DocumentKind::Revisit, "http://a/", &page("200 OK\r\nContent-Type: text/html", ""));
+        assert_eq!(outcome(&revisit), Err(SkipReason::Revisit));
+        let resource = ArchivedDocument {
+            mime: b"text/html".to_vec(),
+            ..document(DocumentKind::Resource, "", b"HTTP/1.1 200\n\n")
+        };
+        assert_eq!(outcome(&resource), Ok(("HTTP/1.1 200\n\n".to_string(), Some(Markup::Html))));
     }
 }

@@ -18,8 +18,6 @@ mod archive;
 mod body;
 mod budget;
 mod canonicalize;
-#[cfg(feature = "cli")]
-mod captured_document;
 mod check_sorted;
 mod count;
 mod cut;
@@ -30,7 +28,6 @@ mod documents;
 mod equivalences;
 mod error;
 mod in_order;
-mod json;
 mod key_diff;
 #[cfg(feature = "cli")]
 mod learn;
@@ -46,8 +43,6 @@ mod worker;
 pub(crate) use budget::{Budget, BudgetError, WorkerNeed};
 pub use canonicalize::{RowGroup, canon};
 pub(crate) use canonicalize::{Ticket, canon_encoded};
-#[cfg(feature = "cli")]
-pub(crate) use captured_document::{CapturedDocument, SkipReason};
 pub(crate) use check_sorted::sorted_rows_counter;
 pub use check_sorted::{CheckSortedError, CheckSortedReason, check_sorted};
 pub use count::{CountMethod, DistinctCounts, count};
@@ -55,7 +50,7 @@ pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals
 pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
 pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
-pub(crate) use documents::{ArchiveDocuments, SourceDocuments, open_documents};
+pub(crate) use documents::{ArchiveDocuments, CapturedDocument, SkipReason, SourceDocuments, open_documents};
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::read_evidence;

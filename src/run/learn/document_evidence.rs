@@ -7,8 +7,7 @@
 //! Archives are read a second time for it. Sources that are not archives have no documents.
 
 use super::super::RunError;
-use super::super::captured_document::CapturedDocument;
-use super::super::documents::{ArchiveDocuments, SourceDocuments, open_documents};
+use super::super::documents::{ArchiveDocuments, CapturedDocument, SourceDocuments, open_documents};
 use super::super::in_order::produced_in_order;
 use super::capture_sort::{ObserveError, write_canonical, write_text_hash};
 use crate::canon::{Policy, UriMaker};
