@@ -7,7 +7,7 @@ use super::host_rules::{HostRuleIndex, domains_of};
 use super::rewrite::RewriteRule;
 use super::text_map::TextMap;
 use crate::key::{KeyAlgorithm, KeyBytes};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// A contradiction between equivalences.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +40,7 @@ pub struct Equivalences {
     pub(super) representatives: TextMap<KeyBytes, KeyBytes>,
     pub(super) by_host: HostRuleIndex,
     /// Rules about content by the host that they are for, or `*.` and a domain, or `*`.
-    rules: HashMap<Vec<u8>, Vec<ScopedRule>>,
+    rules: HashMap<Vec<u8>, BTreeSet<ScopedRule>>,
     /// Sum of the hashes of all entries, which does not depend on their order.
     digest: u128,
 }
@@ -82,11 +82,7 @@ impl Equivalences {
     pub(crate) fn add_rule(&mut self, scope: &[u8], rule: ScopedRule) {
         let text = format!(" {} {}", rule.context, rule.rule);
         self.mix(&[scope, text.as_bytes()].concat());
-        let rules = self.rules.entry(scope.to_vec()).or_default();
-        if !rules.contains(&rule) {
-            rules.push(rule);
-            rules.sort_unstable();
-        }
+        self.rules.entry(scope.to_vec()).or_default().insert(rule);
     }
 
     /// Prepares the rules about content to be applied.
