@@ -11,7 +11,7 @@ use irikey::batch::{BatchBuilder, BatchError};
 use irikey::input::{ListError, Source, Sources, list};
 use irikey::record::archive::RecordTypes;
 use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary};
+use irikey::run::{self, MAX_THREADS, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -72,6 +72,9 @@ pub fn read(
     let outputs = configuration.outputs(true)?;
     let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
     check_operands(configuration)?;
+    if options.threads > MAX_THREADS {
+        return Err(PyValueError::new_err(format!("threads must be at most {MAX_THREADS}")));
+    }
     let unknown = || PyValueError::new_err(format!("unknown format {:?}; see irikey canon --help", options.format));
     let format = InputFormat::named(&options.format, &FormatOptions::default()).ok_or_else(unknown)?;
     let (sources, _file) = open(source, options.name)?;

@@ -178,6 +178,8 @@ def test_arguments_without_an_effect_on_files_are_refused(tmp_path):
             irikey.read(b"x\n", **options)
     assert pa.table(irikey.read(b"x\n", base=irikey.lit("http://b/")).table)["uri"].to_pylist() == ["http://b/x"]
     assert pa.table(irikey.read(b"x\n", base=("page", irikey.lit("http://b/"))).table)["uri"].to_pylist() == ["http://b/x"]
+    with pytest.raises(ValueError, match="threads must be at most 512"):
+        irikey.read(b"http://a/\n", threads=513)
     with pytest.raises(ValueError, match="record_types: unknown type \"responses\"; expected one of all, warcinfo, response"):
         irikey.read(b"x\n", record_types=["responses"])
     assert irikey.read(b"x\n", record_types=["Response", "all"], columns=[]).table.num_rows == 1

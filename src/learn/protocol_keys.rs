@@ -284,13 +284,11 @@ mod tests {
 
     #[test]
     fn a_host_may_have_many_rules() {
-        let (mut all, start) = (with(&[], &[]).unwrap(), std::time::Instant::now());
+        let mut all = with(&[], &[]).unwrap();
         for name in 0..40_000 {
             all.add_rule(b"a.b", ContentRule::parse(&format!("ignore-parameter p{name}")).unwrap().into());
         }
         all.check().unwrap();
-        // Without optimization, a search and a sort for each rule take more than a minute.
-        assert!(start.elapsed().as_secs() < 20);
         let (uri, want) = ("http://a.b/?p39999=1&q", "http://a.b/?q");
         assert_eq!(all.key(uri.as_bytes(), key(uri)).0, key(want));
     }

@@ -63,7 +63,7 @@ pub(crate) use learn::{
     ObserveResult, PartsError, Validation, observe,
 };
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
-pub use options::{RunOptions, RunRequest};
+pub use options::{MAX_THREADS, RunOptions, RunRequest};
 pub use row_key::RowKey;
 pub(crate) use sort::columns_to_sort;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};

@@ -600,6 +600,7 @@ fn contradictory_flags_are_rejected() {
         (&["--key", "rules"], "--rules"),
         (&["--key", "simple", "--verify"], "--verify"),
         (&["--key-bits", "8"], "--verify"),
+        (&["-j", "513"], "512"),
     ];
     for (flags, advice) in rejected {
         let ran = irikey(&[&["dedup"], flags].concat(), b"http://a/\n", Stdio::null());

@@ -16,7 +16,7 @@ use crate::record::archive::RecordTypes;
 use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
 use crate::record::{AUTO, FormatOptions, InputFormat};
 use crate::remote::{RemoteUrl, StoreOption, set_options};
-use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
+use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, MAX_THREADS, RunOptions};
 
 /// Flags of every command that reads records.
 #[derive(Debug, Args)]
@@ -88,8 +88,9 @@ pub(crate) struct InputArgs {
 /// Flags of every command that works with several threads. The output does not depend on them.
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
-    /// Worker threads [default: one per core]
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Work")]
+    /// Worker threads, at most 512 [default: one per core]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_THREADS as i64),
+          help_heading = "Work")]
     threads: Option<u16>,
     /// Bytes of text that a worker normalizes at a time; the output does not depend on it. At most 128M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "1M",
