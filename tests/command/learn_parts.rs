@@ -137,3 +137,31 @@ fn files_that_are_not_matching_parts_are_refused() {
     let canon = ["canon", &text("in.cdxj"), "--key", "protocol", "--equivalences", &part];
     refused(&canon, "merge all parts with irikey learn --merge");
 }
+
+#[test]
+fn hosts_whose_names_stand_for_many_hosts_have_no_rules() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |name: &str| directory.path().join(name).display().to_string();
+    let learn = |arguments: &[&str]| printed(&[&["learn", "-q"], arguments].concat(), b"");
+    let captures = |host: &str| -> String {
+        let pages = (0..12).flat_map(|page| (0..2).map(move |word| (page, word)));
+        let line = |(page, word)| {
+            let url = format!("http://{host}/view?id={page}&q=w{word}x{page}");
+            format!("k)/ 20260101000000 {{\"url\": \"{url}\", \"status\": \"200\", \"digest\": \"{host}-{page}\"}}\n")
+        };
+        pages.map(line).collect()
+    };
+    let odd: String = ["*", "*:80", "*:8080", "*.example", "*.co.uk", ""].map(captures).concat();
+    fs::write(text("odd.cdxj"), odd + &captures("shop.example")).unwrap();
+    learn(&[&text("odd.cdxj"), "-o", &text("all.parquet")]);
+    let rules = "rule  shop.example ignore-parameter q\n";
+    assert_eq!(lines(&batches(&directory.path().join("all.parquet"))), rules);
+    learn(&[&text("odd.cdxj"), "--part", "-o", &text("part.parquet")]);
+    learn(&["--merge", &text("part.parquet"), "-o", &text("merged.parquet")]);
+    assert_eq!(lines(&batches(&directory.path().join("merged.parquet"))), rules);
+    // The rules of no such host reach others.
+    let hosts = ["other.example", "x.co.uk", "h.test:8080", "shop.example", ""];
+    let urls: String = hosts.map(|host| format!("http://{host}/view?id=9&q=1\nhttp://{host}/view?id=9&q=2\n")).concat();
+    let kept = printed(&["dedup", "-q", "--key", "protocol", "--equivalences", &text("all.parquet")], urls.as_bytes());
+    assert_eq!(kept.lines().count(), 9, "{kept}");
+}

@@ -22,6 +22,12 @@ const MAX_COUNTED: usize = 1 << 18;
 /// The scope of rules for all hosts.
 pub(crate) const EVERYWHERE: &[u8] = b"*";
 
+/// Returns whether a rule can be about the host of an authority alone. It cannot be if the authority is empty, or begins with
+/// `*`: a scope of this text is all hosts, or those of a domain.
+pub(crate) fn can_be_scope(authority: &[u8]) -> bool {
+    !authority.is_empty() && !authority.starts_with(EVERYWHERE)
+}
+
 /// Returns the registered domain of a host, with a port if there is one; the last two labels under an unknown suffix.
 pub(crate) fn site_of(host: &[u8]) -> &[u8] {
     let parts = HostParts::of(host);

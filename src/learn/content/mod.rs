@@ -54,7 +54,7 @@ pub(crate) use captures::HostCaptures;
 #[cfg(feature = "cli")]
 pub(crate) use export::regexes_of;
 #[cfg(feature = "pipeline")]
-pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, Votes, site_of};
+pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, Votes, can_be_scope, site_of};
 #[cfg(feature = "pipeline")]
 pub(crate) use highlights::{HostReduction, KindTotals, RuleHighlights};
 #[cfg(feature = "pipeline")]

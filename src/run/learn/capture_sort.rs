@@ -8,7 +8,7 @@ use super::capture_record::{CAPTURE, CaptureRecord, OTHER, REDIRECT};
 use super::held_out::{DAYS, DayCounts, SiteCount};
 use super::parts_error::PartsError;
 use crate::canon::Rows;
-use crate::learn::content::UrlParts;
+use crate::learn::content::{UrlParts, can_be_scope};
 use crate::learn::{RecordPlace, RedirectCode, TargetSource};
 use crate::sort::{BytesBuffer, BytesRun};
 use crate::spill::SpillError;
@@ -107,7 +107,8 @@ impl CaptureSort<'_> {
 
     fn add_capture(&self, rows: &Rows, row: usize, records: &mut BytesBuffer, days: &mut EvidenceDays) {
         let Some(url) = UrlParts::of(rows.uri.get(row)) else { return };
-        let content = if self.has_contents { content_of(rows, row) } else { None };
+        let has_content = self.has_contents && can_be_scope(url.authority());
+        let content = if has_content { content_of(rows, row) } else { None };
         let answer = answer_of(rows, row) | if content.is_some() { HAS_CONTENT } else { 0 };
         if answer == 0 {
             return;
