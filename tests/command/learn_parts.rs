@@ -165,3 +165,36 @@ fn hosts_whose_names_stand_for_many_hosts_have_no_rules() {
     let kept = printed(&["dedup", "-q", "--key", "protocol", "--equivalences", &text("all.parquet")], urls.as_bytes());
     assert_eq!(kept.lines().count(), 9, "{kept}");
 }
+
+#[test]
+fn rules_for_domains_do_not_reach_sites_of_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |name: &str| directory.path().join(name).display().to_string();
+    let captures = |host: String| -> String {
+        let pages = (0..12).flat_map(|page| (0..2).map(move |word| (page, word)));
+        let line = |(page, word)| {
+            let url = format!("http://{host}/view?id={page}&q=w{word}x{page}");
+            format!("k)/ 20260101000000 {{\"url\": \"{url}\", \"status\": \"200\", \"digest\": \"{host}-{page}\"}}\n")
+        };
+        pages.map(line).collect()
+    };
+    // Three hosts that agree make a rule for their site only.
+    let sites = ["*.0.0.1:8080", "u@*.0.0.1", "*.co.uk:8080", "*.github.io:8080", "*.test.", "*.shop.test:8080"];
+    let hosts =
+        |site: &str, names: &[&str]| -> Vec<String> { names.iter().map(|name| site.replace('*', name)).collect() };
+    let learned: String = sites.iter().flat_map(|site| hosts(site, &["10", "11", "12"])).map(captures).collect();
+    fs::write(text("in.cdxj"), learned).unwrap();
+    printed(&["learn", "-q", &text("in.cdxj"), "-o", &text("rules.parquet")], b"");
+    let rules = lines(&batches(&directory.path().join("rules.parquet")));
+    assert_eq!(rules.matches("*.").count(), 1, "{rules}");
+    assert!(rules.contains("rule  *.shop.test:8080 ignore-parameter q"), "{rules}");
+    let kept = |host: &str| {
+        let urls = [1, 2].map(|word| format!("http://{host}/view?id=9&q={word}\n")).concat();
+        let flags = ["dedup", "-q", "--key", "protocol", "--equivalences", &text("rules.parquet")];
+        printed(&flags, urls.as_bytes()).lines().count()
+    };
+    for (site, count) in sites.iter().zip([2, 2, 2, 2, 2, 1]) {
+        assert_eq!(kept(&hosts(site, &["99"])[0]), count, "{site}");
+        assert_eq!(kept(&hosts(site, &["11"])[0]), 1, "{site}");
+    }
+}

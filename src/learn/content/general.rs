@@ -28,18 +28,23 @@ pub(crate) fn can_be_scope(authority: &[u8]) -> bool {
     !authority.is_empty() && !authority.starts_with(EVERYWHERE)
 }
 
-/// Returns the registered domain of a host, with a port if there is one; the last two labels under an unknown suffix.
-pub(crate) fn site_of(host: &[u8]) -> &[u8] {
-    let parts = HostParts::of(host);
-    if let Some(domain) = parts.private_domain {
-        return domain;
+/// Returns the registered domain of an authority, with its final dot and port if there are any; the last two labels under an
+/// unknown suffix. An address, or a public suffix, is its own site.
+pub(crate) fn site_of(authority: &[u8]) -> &[u8] {
+    let digits = authority.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    // Userinfo stays: it is before the host, as the labels of a subdomain are.
+    let name = authority[..authority.len() - digits].strip_suffix(b":").unwrap_or(authority);
+    let host = memchr::memrchr(b'@', name).map_or(name, |at| &name[at + 1..]);
+    if HostParts::of(host).last_parts[0].is_none() {
+        return authority;
     }
-    let is_name = parts.last_parts[0].is_some() && parts.private_suffix.is_none();
-    let mut dots = memchr::memrchr_iter(b'.', host);
-    match (is_name, dots.nth(1)) {
-        (true, Some(at)) => &host[at + 1..],
-        _ => host,
-    }
+    let parts = HostParts::of(name);
+    let start = match (parts.private_domain, parts.private_suffix) {
+        (Some(domain), _) => parts.name.len() - domain.len(),
+        (None, Some(_)) => 0,
+        (None, None) => memchr::memrchr_iter(b'.', parts.name).nth(1).map_or(0, |at| at + 1),
+    };
+    &authority[start..]
 }
 
 /// What was learned of a host, with what is needed to compare it with the other hosts of its site.
@@ -240,6 +245,22 @@ mod tests {
             ("x.y.unknown-tld", "y.unknown-tld"),
             ("localhost", "localhost"),
             ("192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1:8080", "192.0.2.1:8080"),
+            ("u@192.0.2.1.:8080", "u@192.0.2.1.:8080"),
+            ("[::1]:8080", "[::1]:8080"),
+            ("www.example.com:8080", "example.com:8080"),
+            ("a.example.co.uk:8080", "example.co.uk:8080"),
+            ("example.co.uk:8080", "example.co.uk:8080"),
+            ("a.github.io:8080", "a.github.io:8080"),
+            ("co.uk:8080", "co.uk:8080"),
+            ("x.y.unknown-tld:8080", "y.unknown-tld:8080"),
+            ("localhost:8080", "localhost:8080"),
+            ("a.example.co.uk.", "example.co.uk."),
+            ("x.y.unknown-tld.:8080", "y.unknown-tld.:8080"),
+            ("y.unknown-tld.", "y.unknown-tld."),
+            ("u@www.example.com", "example.com"),
+            ("8080", "8080"),
+            ("", ""),
         ];
         for (host, site) in cases {
             assert_eq!(String::from_utf8_lossy(site_of(host.as_bytes())), site);
