@@ -18,13 +18,13 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Most bytes of a stored capture that has no content worth comparing.
 const MAX_TINY_LEN: i64 = 128;
 
-/// Digests of empty content: MD5, SHA-1 and SHA-256, as hexadecimal and as Base32 texts.
+/// Digests of empty content: MD5, SHA-1 and SHA-256, as hexadecimal and as Base32 texts without padding.
 const EMPTY_DIGESTS: [&str; 5] = [
     "d41d8cd98f00b204e9800998ecf8427e",
     "da39a3ee5e6b4b0d3255bfef95601890afd80709",
     "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    "4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ====",
+    "4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ",
 ];
 
 /// Why observations could not be collected.
@@ -234,7 +234,9 @@ fn content_of(rows: &Rows, row: usize) -> Option<u64> {
 /// Returns the hash of a digest, unless it is one of an empty content.
 fn hash_of_evidence(digest: &[u8]) -> Option<u64> {
     let name_len = memchr::memchr(b':', digest).map_or(0, |at| at + 1);
-    let is_empty = digest.len() < 8 || EMPTY_DIGESTS.iter().any(|empty| empty.as_bytes() == &digest[name_len..]);
+    let text = &digest[name_len..];
+    let text = text.split(|&byte| byte == b'=').next().unwrap_or_default();
+    let is_empty = digest.len() < 8 || EMPTY_DIGESTS.iter().any(|empty| empty.as_bytes().eq_ignore_ascii_case(text));
     (!is_empty).then(|| hash_of_digest(digest))
 }
 
@@ -329,6 +331,20 @@ mod tests {
         ];
         assert!(texts.iter().all(|text| hash_of_digest(text) == hash_of_digest(texts[0])));
         assert_ne!(hash_of_digest(b"07aff60a7a4d819b7af379ae150e581d5530fc9x"), hash_of_digest(texts[0]));
+    }
+
+    #[test]
+    fn digests_of_empty_content_are_no_evidence() {
+        let empty: [&[u8]; 6] = [
+            b"3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
+            b"sha1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj",
+            b"DA39A3EE5E6B4B0D3255BFEF95601890AFD80709",
+            b"md5:D41D8CD98F00B204E9800998ECF8427E",
+            b"sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ====",
+            b"sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ",
+        ];
+        assert!(empty.iter().all(|digest| hash_of_evidence(digest).is_none()));
+        assert!(hash_of_evidence(b"A6X7MCT2JWAZW6XTPGXBKDSYDVKTB7ET").is_some());
     }
 
     #[test]
