@@ -74,6 +74,13 @@ impl HandRules {
         if host.is_empty() || host.contains(['/', ' ']) {
             return Err(format!("the host is {host:?}, expected a host, *.DOMAIN or *"));
         }
+        // Letters after a `%` may be hexadecimal digits.
+        let has_upper_case = host.bytes().any(|byte| byte.is_ascii_uppercase()) && !host.contains('%');
+        if has_upper_case || !host.is_ascii() {
+            return Err(format!(
+                "the host is {host:?}, which no canonical URI has; write it in lower case and with xn-- labels, as irikey explain does"
+            ));
+        }
         let rule = ScopedRule { rule, context };
         match how {
             "hand" => self.added.push(ScopeRule::by_hand(host.as_bytes(), rule)),
@@ -277,6 +284,8 @@ mod tests {
             ("pattern\n", "expected a header"),
             ("host,pattern,how\na,ignore-x,hand\n", "row 2: unknown rule \"ignore-x\""),
             ("host,pattern,how\nhttp://a/,ignore-query,hand\n", "expected a host"),
+            ("host,pattern,how\n*.Example,ignore-query,hand\n", "lower case"),
+            ("host,pattern,how\nb\u{fc}cher.example,ignore-query,strike\n", "xn-- labels"),
             ("host,pattern,how,context\na,ignore-query,hand,x\n", "neither"),
         ];
         for (text, advice) in cases {
