@@ -11,7 +11,6 @@ use crate::record::RecordBuffer;
 /// Makes canonical URIs and keeps its buffers between them.
 pub(crate) struct UriMaker {
     canonicalizer: Canonicalizer,
-    url: Vec<u8>,
     record: RecordBuffer,
     bitmaps: Bitmaps,
     rows: Rows,
@@ -35,7 +34,6 @@ impl UriMaker {
     pub(crate) fn new(policy: &Policy) -> UriMaker {
         UriMaker {
             canonicalizer: Canonicalizer::new(policy),
-            url: Vec::new(),
             record: RecordBuffer::default(),
             bitmaps: Bitmaps::default(),
             rows: Rows::new(0),
@@ -46,15 +44,26 @@ impl UriMaker {
     pub(crate) fn make(&mut self, url: &[u8], base: &[u8]) -> MadeUri<'_> {
         self.record.clear();
         self.rows.clear();
-        // A record is a line.
-        self.url.clear();
-        self.url.extend(url.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
-        self.record.push_url(&self.url);
+        self.record.push_url(url);
         self.record.push_base(base);
         let records = self.record.records();
         self.bitmaps.classify(records.text, &CLASSIFIER);
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
         let fault = self.rows.faults.first().map(|(_, fault)| fault.kind.name());
         MadeUri { uri: self.rows.uri.get(0), key: self.rows.key[0], fault }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_feeds_are_percent_encoded_as_in_tables() {
+        let mut uris = UriMaker::default();
+        let mut made = |url: &[u8]| String::from_utf8(uris.make(url, b"http://h/").uri.to_vec()).unwrap();
+        assert_eq!(made(b"a\nb"), "http://h/a%0Ab");
+        assert_eq!(made(b"a b"), "http://h/a%20b");
+        assert_eq!(made(b"\n"), "http://h/%0A");
     }
 }
