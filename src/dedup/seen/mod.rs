@@ -77,7 +77,7 @@ impl SeenStore {
                 {
                     retries += 1;
                 }
-                result => return result,
+                result => return result.map_err(SeenError::missing_as_damaged),
             }
         }
     }
@@ -99,7 +99,7 @@ impl SeenStore {
         let lock = lock(directory)?;
         // Loaded after locking, because another process may have changed the store before.
         let mut store = match directory.join(MANIFEST).exists() {
-            true => SeenStore::load(directory)?,
+            true => SeenStore::load(directory).map_err(SeenError::missing_as_damaged)?,
             false => SeenStore {
                 directory: directory.to_path_buf(),
                 policy: policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect(),
@@ -411,6 +411,19 @@ mod tests {
         assert!(matches!(SeenStore::open_to_add(&file, &policy("")), Err(SeenError::NotAStore(_))));
         let error = SeenError::io(&file, "read")(io::Error::from_raw_os_error(28)).to_string();
         assert!(error.ends_with("cannot read: no space left on device; the store has not changed"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_file_is_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        add(&mut store, (0..10).map(key));
+        let run = directory.path().join(&store.info().runs[0].name);
+        drop(store);
+        fs::remove_file(&run).unwrap();
+        for opened in [SeenStore::open(directory.path()), SeenStore::open_to_add(directory.path(), &policy("scheme"))] {
+            assert!(matches!(opened, Err(SeenError::Damaged { path, .. }) if path == run));
+        }
     }
 
     /// Flips one bit of each byte of each file of a store. Everything that a reader returns is as before, or an error.

@@ -76,6 +76,16 @@ impl SeenError {
         SeenError::Damaged { path: path.to_path_buf(), reason: reason.into() }
     }
 
+    /// A file that the manifest names is damage if it is missing, and nobody has just removed it.
+    pub(super) fn missing_as_damaged(self) -> SeenError {
+        match self {
+            SeenError::Io { path, error, .. } if error.kind() == io::ErrorKind::NotFound => {
+                SeenError::damaged(&path, "the file is missing")
+            }
+            error => error,
+        }
+    }
+
     /// Makes the argument of `map_err`.
     pub(super) fn io(path: &Path, operation: &'static str) -> impl FnOnce(io::Error) -> SeenError {
         let path = path.to_path_buf();
