@@ -4,29 +4,39 @@
 use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
-use super::classifier::{Classifier, MaskBlock, RawMasks, push_blocks};
+use super::classifier::{Classifier, MaskBlock, push_blocks};
 use super::scalar;
 use super::url_masks::{self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
 /// Appends the masks of `text` to `blocks`.
 #[target_feature(enable = "avx2")]
 pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
-    let attention = Avx2Set::new(&classifier.attention_tables);
-    let go = Avx2Set::new(&classifier.go_tables);
+    let (calm, go) = (Avx2Set::new(&classifier.calm_tables), Avx2Set::new(&classifier.go_tables));
     let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
     let newline = splat(b'\n');
-    let [first_a, second_a] = [splat(classifier.attention_pair[0]), splat(classifier.attention_pair[1])];
-    let [first_s, second_s] = [splat(classifier.stop_pair[0]), splat(classifier.stop_pair[1])];
-    push_blocks(text, classifier, blocks, |bytes| {
-        // SAFETY: the loads read bytes 0 to 31 and 32 to 63 of the array `bytes`, which is 64 bytes long.
-        let (low, high) =
-            unsafe { (_mm256_loadu_si256(bytes.as_ptr().cast()), _mm256_loadu_si256(bytes.as_ptr().add(32).cast())) };
-        RawMasks {
-            newline: equal(low, high, newline),
-            attention: !to_mask(attention.misses(low), attention.misses(high)),
-            attention_pair: [equal(low, high, first_a), equal(low, high, second_a)],
-            stop: to_mask(go.misses(low), go.misses(high)),
-            stop_pair: [equal(low, high, first_s), equal(low, high, second_s)],
+    let (attention_pair, stop_pair) = (classifier.attention_pair.map(splat), classifier.stop_pair.map(splat));
+    push_blocks(text, blocks, |bytes, before| {
+        let half = |at: usize| {
+            // SAFETY: `at` is 0 or 32, so the loads read bytes 0 to 31 or 32 to 63 of arrays that are 64 bytes long.
+            let (bytes, before) = unsafe {
+                let load = |bytes: &[u8; 64]| _mm256_loadu_si256(bytes.as_ptr().add(at).cast());
+                (load(bytes), load(before))
+            };
+            let is_pair = |[first, second]: [__m256i; 2]| {
+                _mm256_and_si256(_mm256_cmpeq_epi8(before, first), _mm256_cmpeq_epi8(bytes, second))
+            };
+            let mask = |bytes| u64::from(_mm256_movemask_epi8(bytes) as u32);
+            MaskBlock {
+                newline: mask(_mm256_cmpeq_epi8(bytes, newline)),
+                attention: mask(_mm256_or_si256(calm.misses(bytes), is_pair(attention_pair))),
+                stop: mask(_mm256_or_si256(go.misses(bytes), is_pair(stop_pair))),
+            }
+        };
+        let (low, high) = (half(0), half(32));
+        MaskBlock {
+            newline: low.newline | high.newline << 32,
+            attention: low.attention | high.attention << 32,
+            stop: low.stop | high.stop << 32,
         }
     });
 }

@@ -4,24 +4,25 @@
 use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
-use super::classifier::{Classifier, MaskBlock, RawMasks, low_bits, push_blocks};
+use super::classifier::{Classifier, MaskBlock, low_bits, push_blocks};
 use super::url_masks::{self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
 /// Appends the masks of `text` to `blocks`.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
-    let attention = Avx512Set::new(&classifier.attention_tables);
-    let go = Avx512Set::new(&classifier.go_tables);
-    push_blocks(text, classifier, blocks, |bytes| {
-        // SAFETY: the load reads 64 bytes, the length of the array `bytes`.
-        let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
-        let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
-        RawMasks {
-            newline: equal(b'\n'),
-            attention: attention.mask_of(bytes),
-            attention_pair: [equal(classifier.attention_pair[0]), equal(classifier.attention_pair[1])],
-            stop: !go.mask_of(bytes),
-            stop_pair: [equal(classifier.stop_pair[0]), equal(classifier.stop_pair[1])],
+    let (calm, go) = (Avx512Set::new(&classifier.calm_tables), Avx512Set::new(&classifier.go_tables));
+    push_blocks(text, blocks, |bytes, before| {
+        // SAFETY: the loads read 64 bytes, the length of the arrays.
+        let (bytes, before) =
+            unsafe { (_mm512_loadu_si512(bytes.as_ptr().cast()), _mm512_loadu_si512(before.as_ptr().cast())) };
+        let splat = |byte: u8| _mm512_set1_epi8(byte as i8);
+        let pairs = |[first, second]: [u8; 2]| {
+            _mm512_mask_cmpeq_epi8_mask(_mm512_cmpeq_epi8_mask(before, splat(first)), bytes, splat(second))
+        };
+        MaskBlock {
+            newline: _mm512_cmpeq_epi8_mask(bytes, splat(b'\n')),
+            attention: !calm.mask_of(bytes) | pairs(classifier.attention_pair),
+            stop: !go.mask_of(bytes) | pairs(classifier.stop_pair),
         }
     });
 }

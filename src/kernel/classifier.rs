@@ -24,10 +24,10 @@ pub(super) struct MaskBlock {
 pub struct Classifier {
     attention: ByteSet,
     stop: ByteSet,
-    /// Nibble tables of `attention`.
+    /// Nibble tables of the complement of `attention`. Bytes outside ASCII are in neither of the complements.
     #[cfg(target_arch = "x86_64")]
-    pub(super) attention_tables: NibbleTables,
-    /// Nibble tables of the complement of `stop`, which is the smaller set.
+    pub(super) calm_tables: NibbleTables,
+    /// Nibble tables of the complement of `stop`.
     #[cfg(target_arch = "x86_64")]
     pub(super) go_tables: NibbleTables,
     /// The classes of each byte, one bit per class.
@@ -41,7 +41,8 @@ impl Classifier {
     ///
     /// # Panics
     /// At compile time, if the bytes of `attention` or of the complement of `stop` have more than eight different sets of low
-    /// nibbles per high nibble; or if NUL is not in both sets.
+    /// nibbles per high nibble; if NUL is not in both sets; or if it begins a pair
+    /// whose second byte is not in the set.
     pub(crate) const fn new(
         attention: ByteSet,
         attention_pair: [u8; 2],
@@ -49,12 +50,20 @@ impl Classifier {
         stop_pair: [u8; 2],
     ) -> Classifier {
         assert!(attention.contains(0) && stop.contains(0), "the padding of the last block must be in both classes");
+        assert!(
+            attention_pair[0] != 0 || attention.contains(attention_pair[1]),
+            "the padding before the text must not complete a pair"
+        );
+        assert!(
+            stop_pair[0] != 0 || stop.contains(stop_pair[1]),
+            "the padding before the text must not complete a pair"
+        );
         Classifier {
             classes: classes(&attention, attention_pair, &stop, stop_pair),
             attention,
             stop,
             #[cfg(target_arch = "x86_64")]
-            attention_tables: attention.nibbles(),
+            calm_tables: attention.not().nibbles(),
             #[cfg(target_arch = "x86_64")]
             go_tables: stop.not().nibbles(),
             attention_pair,
@@ -73,52 +82,34 @@ impl Classifier {
     }
 }
 
-/// What a kernel computes for 64 bytes, before the bytes of pairs are combined.
-pub(super) struct RawMasks {
-    pub(super) newline: u64,
-    /// Bytes in the attention set.
-    pub(super) attention: u64,
-    /// Bytes that equal the first and the second byte of the attention pair.
-    pub(super) attention_pair: [u64; 2],
-    /// Bytes in the stop set.
-    pub(super) stop: u64,
-    /// Bytes that equal the first and the second byte of the stop pair.
-    pub(super) stop_pair: [u64; 2],
-}
-
-/// Appends the masks of `text` to `blocks`: `raw_masks` computes those of 64 bytes, this function combines pairs, also
-/// across blocks, and the scalar definition handles the last, shorter block.
+/// Appends the masks of `text` to `blocks`. `masks` computes those of 64 bytes; its second argument are the bytes before each of
+/// them. What is missing before and after the text is NUL.
 ///
-/// It is always inlined, so that `raw_masks` is compiled for the caller's instruction set.
+/// It is always inlined, so that `masks` is compiled for the caller's instruction set.
 #[inline(always)]
-pub(super) fn push_blocks(
-    text: &[u8],
-    classifier: &Classifier,
-    blocks: &mut Vec<MaskBlock>,
-    raw_masks: impl Fn(&[u8; 64]) -> RawMasks,
-) {
-    let (whole, tail) = text.as_chunks::<64>();
-    let (mut attention_before, mut stop_before) = (0, 0);
-    let pairs = |[firsts, seconds]: [u64; 2], before: u64| seconds & (firsts << 1 | before);
-    blocks.extend(whole.iter().map(|bytes| {
-        let raw = raw_masks(bytes);
-        let block = MaskBlock {
-            newline: raw.newline,
-            attention: raw.attention | pairs(raw.attention_pair, attention_before),
-            stop: raw.stop | pairs(raw.stop_pair, stop_before),
-        };
-        attention_before = raw.attention_pair[0] >> 63;
-        stop_before = raw.stop_pair[0] >> 63;
-        block
-    }));
+pub(super) fn push_blocks(text: &[u8], blocks: &mut Vec<MaskBlock>, masks: impl Fn(&[u8; 64], &[u8; 64]) -> MaskBlock) {
+    let padded = |before: u8, bytes: &[u8]| {
+        let mut padded = [0; 65];
+        padded[0] = before;
+        padded[1..=bytes.len()].copy_from_slice(bytes);
+        let ([before @ .., _], [_, bytes @ ..]) = (&padded, &padded);
+        masks(bytes, before)
+    };
+    let (first, rest) = text.split_at(text.len().min(64));
+    if !first.is_empty() {
+        blocks.push(padded(0, first));
+    }
+    let (whole, tail) = rest.as_chunks::<64>();
+    let (before, _) = text.get(63..).unwrap_or_default().as_chunks::<64>();
+    blocks.extend(whole.iter().zip(before).map(|(bytes, before)| masks(bytes, before)));
     if !tail.is_empty() {
-        let before = whole.last().map_or(0, |bytes| bytes[63]);
-        blocks.push(mask_block(tail, before, classifier));
+        blocks.push(padded(text[text.len() - tail.len() - 1], tail));
     }
 }
 
 /// The definition of all classification kernels: returns the masks of up to 64 bytes that follow the byte `before`. Bits past
 /// the end of `bytes` are set in `attention` and `stop`.
+#[cfg(test)]
 fn mask_block(bytes: &[u8], before: u8, classifier: &Classifier) -> MaskBlock {
     let mut block = MaskBlock::default();
     if bytes.len() < 64 {
@@ -151,15 +142,14 @@ pub(super) fn mask_blocks(text: &[u8], classifier: &Classifier) -> Vec<MaskBlock
 
 /// The kernel for every processor: a table gives the classes of each byte, one bit per mask.
 pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
-    push_blocks(text, classifier, blocks, |bytes| {
+    push_blocks(text, blocks, |bytes, before| {
         let classes = bytes.map(|byte| classifier.classes[usize::from(byte)]);
         let mask = |bit| bits_of(&classes, bit);
-        RawMasks {
+        let pairs = |bit, first: u8| mask(bit + 1) & (mask(bit) << 1 | u64::from(before[0] == first));
+        MaskBlock {
             newline: mask(NEWLINE),
-            attention: mask(ATTENTION),
-            attention_pair: [mask(ATTENTION_PAIR), mask(ATTENTION_PAIR + 1)],
-            stop: mask(STOP),
-            stop_pair: [mask(STOP_PAIR), mask(STOP_PAIR + 1)],
+            attention: mask(ATTENTION) | pairs(ATTENTION_PAIR, classifier.attention_pair[0]),
+            stop: mask(STOP) | pairs(STOP_PAIR, classifier.stop_pair[0]),
         }
     });
 }
