@@ -1,6 +1,7 @@
 //! Turns each record into a row: copies it if it is canonical, otherwise resolves, checks and normalizes it; then computes
 //! the keys.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::carry::{Carrier, ChunkRecords};
@@ -13,7 +14,7 @@ use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Component, Fault, FaultKind, Flags, MarkedReference, Normalizer,
     ParseMode, ReferenceHead, spoofing_flags,
 };
-use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, run_with_simd};
+use crate::kernel::{Appender, Bitmaps, COPY_LEN, SimdTask, Span, append, run_with_simd};
 use crate::key::KeyBytes;
 use crate::learn::{KeyResolver, UrlColumn};
 use crate::record::{RecordOffsets, Records};
@@ -72,36 +73,33 @@ impl SimdTask for AppendTexts<'_> {
     fn run(self) {
         let AppendTexts { canonicalizer, records, bitmaps, rows } = self;
         let policy = &canonicalizer.policy;
-        let keep_fragment = !policy.drop_fragment;
         let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
         let common = RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset };
         // The two fast paths do not check the length of columns. Normalization alone makes a text less than 8 times as long.
         let max_fast_len = canonicalizer.max_text_len.saturating_sub(8 * records.text.len());
         let mut can_copy = !has_labels && rows.text_len() <= max_fast_len && canonicalizer.can_copy();
         let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes();
-        // Usually a whole chunk is shorter, so that no length is compared.
         let max_url_len = policy.max_url_len.0;
-        let may_be_too_long = records.text.len() > max_url_len;
         let mut faults = records.faults.iter().peekable();
-        for (i, span) in records.urls.iter().enumerate() {
+        let mut i = 0;
+        while i < records.urls.len() {
+            let mut head = None;
+            if can_copy {
+                let next_fault = faults.peek().map_or(records.urls.len(), |(row, _)| *row as usize);
+                let count;
+                (count, head) = rows.copy_canonical(records, i..next_fault, bitmaps, &canonicalizer.policy);
+                i += count;
+                if i == records.urls.len() {
+                    break;
+                }
+            }
+            let span = &records.urls[i];
             let line = span.of(records.text);
+            let reference = MarkedReference { text: records.text, bitmaps, span: *span };
             if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
                 canonicalizer.push_fault(line, *fault, rows);
-                continue;
-            }
-            if may_be_too_long && line.len() > max_url_len {
+            } else if line.len() > max_url_len {
                 canonicalizer.push_fault(line, Fault::new(FaultKind::TooLong, Component::Reference, 0), rows);
-                continue;
-            }
-            let reference = MarkedReference { text: records.text, bitmaps, span: *span };
-            let head = if can_copy { CanonicalHead::of(&reference) } else { None };
-            if let Some(head) = head
-                && head.is_canonical(&reference, keep_fragment)
-            {
-                append_range(&mut rows.uri.values, records.text, span.at as usize, span.len as usize);
-                rows.uri.end();
-                rows.input.end();
-                rows.tally.unchanged += 1;
             } else if can_normalize && let Some(start) = ReferenceHead::of(&reference, head) {
                 canonicalizer.push_http(reference, start, rows);
             } else {
@@ -116,7 +114,49 @@ impl SimdTask for AppendTexts<'_> {
                     (can_copy, can_normalize) = (false, false);
                 }
             }
+            i += 1;
         }
+    }
+}
+
+impl Rows {
+    /// Appends the rows of the leading records of `range` that are canonical and not too long. Returns their number, and the
+    /// head of the record that follows them, if that is canonical.
+    ///
+    /// This loop does nothing else, so that its variables stay in registers.
+    #[inline(always)]
+    fn copy_canonical(
+        &mut self,
+        records: &Records<'_>,
+        range: Range<usize>,
+        bitmaps: &Bitmaps,
+        policy: &Policy,
+    ) -> (usize, Option<CanonicalHead>) {
+        let (text, urls) = (records.text, &records.urls[range]);
+        let (max_url_len, keep_fragment) = (policy.max_url_len.0, !policy.drop_fragment);
+        let mut ends = Appender::new(&mut self.uri.offsets, urls.len());
+        let text_len = urls.first().map_or(0, |first| text.len() - first.at as usize);
+        let mut values = Appender::new(&mut self.uri.values, text_len + COPY_LEN);
+        let (mut count, mut next_head) = (0, None);
+        for span in urls {
+            let reference = MarkedReference { text, bitmaps, span: *span };
+            let head = CanonicalHead::of(&reference);
+            let len = span.len as usize;
+            let is_canonical = head.is_some_and(|head| head.is_canonical(&reference, keep_fragment));
+            // There is always room if the records follow each other in the text.
+            if !is_canonical || len > max_url_len || len.max(COPY_LEN) > values.room() {
+                next_head = head;
+                break;
+            }
+            values.append_range(text, span.at as usize, len);
+            ends.push(values.len() as i32);
+            count += 1;
+        }
+        values.finish();
+        ends.finish();
+        self.input.offsets.resize(self.input.offsets.len() + count, self.input.values.len() as i32);
+        self.tally.unchanged += count as u64;
+        (count, next_head)
     }
 }
 

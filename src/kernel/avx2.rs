@@ -4,18 +4,18 @@
 use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
-use super::classifier::{Classifier, MaskBlock, push_blocks};
+use super::classifier::{Classifier, MaskBlock, MaskWords, write_masks};
 use super::scalar;
 use super::url_masks::{self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
-/// Appends the masks of `text` to `blocks`.
+/// Writes the masks of `text` to `words`.
 #[target_feature(enable = "avx2")]
-pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
+pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_>) {
     let (calm, go) = (Avx2Set::new(&classifier.calm_tables), Avx2Set::new(&classifier.go_tables));
     let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
     let newline = splat(b'\n');
     let (attention_pair, stop_pair) = (classifier.attention_pair.map(splat), classifier.stop_pair.map(splat));
-    push_blocks(text, blocks, |bytes, before| {
+    write_masks(text, words, |bytes, before| {
         let half = |at: usize| {
             // SAFETY: `at` is 0 or 32, so the loads read bytes 0 to 31 or 32 to 63 of arrays that are 64 bytes long.
             let (bytes, before) = unsafe {

@@ -4,14 +4,14 @@
 use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
-use super::classifier::{Classifier, MaskBlock, low_bits, push_blocks};
+use super::classifier::{Classifier, MaskBlock, MaskWords, low_bits, write_masks};
 use super::url_masks::{self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
-/// Appends the masks of `text` to `blocks`.
+/// Writes the masks of `text` to `words`.
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
+pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_>) {
     let (calm, go) = (Avx512Set::new(&classifier.calm_tables), Avx512Set::new(&classifier.go_tables));
-    push_blocks(text, blocks, |bytes, before| {
+    write_masks(text, words, |bytes, before| {
         // SAFETY: the loads read 64 bytes, the length of the arrays.
         let (bytes, before) =
             unsafe { (_mm512_loadu_si512(bytes.as_ptr().cast()), _mm512_loadu_si512(before.as_ptr().cast())) };

@@ -82,12 +82,31 @@ impl Classifier {
     }
 }
 
-/// Appends the masks of `text` to `blocks`. `masks` computes those of 64 bytes; its second argument are the bytes before each of
+/// 64 bits of a bitmap. Bit `i % 8` of byte `i / 8` belongs to byte `i` of 64 bytes of the text.
+pub(super) type Word = [u8; 8];
+
+/// The bitmaps that a kernel writes: one word of each for 64 bytes of the text.
+pub(super) struct MaskWords<'a> {
+    pub(super) newline: &'a mut [Word],
+    pub(super) attention: &'a mut [Word],
+    pub(super) stop: &'a mut [Word],
+}
+
+impl MaskWords<'_> {
+    #[inline(always)]
+    fn set(&mut self, at: usize, block: MaskBlock) {
+        self.newline[at] = block.newline.to_le_bytes();
+        self.attention[at] = block.attention.to_le_bytes();
+        self.stop[at] = block.stop.to_le_bytes();
+    }
+}
+
+/// Writes the masks of `text` to `words`. `masks` computes those of 64 bytes; its second argument are the bytes before each of
 /// them. What is missing before and after the text is NUL.
 ///
 /// It is always inlined, so that `masks` is compiled for the caller's instruction set.
 #[inline(always)]
-pub(super) fn push_blocks(text: &[u8], blocks: &mut Vec<MaskBlock>, masks: impl Fn(&[u8; 64], &[u8; 64]) -> MaskBlock) {
+pub(super) fn write_masks(text: &[u8], mut words: MaskWords<'_>, masks: impl Fn(&[u8; 64], &[u8; 64]) -> MaskBlock) {
     let padded = |before: u8, bytes: &[u8]| {
         let mut padded = [0; 65];
         padded[0] = before;
@@ -95,15 +114,22 @@ pub(super) fn push_blocks(text: &[u8], blocks: &mut Vec<MaskBlock>, masks: impl 
         let ([before @ .., _], [_, bytes @ ..]) = (&padded, &padded);
         masks(bytes, before)
     };
-    let (first, rest) = text.split_at(text.len().min(64));
-    if !first.is_empty() {
-        blocks.push(padded(0, first));
+    let Some(last) = text.len().checked_sub(1) else { return };
+    words.set(0, padded(0, &text[..text.len().min(64)]));
+    // Whole blocks, and the same blocks one byte earlier.
+    let whole = text.get(64..).unwrap_or_default().as_chunks::<64>().0;
+    let before = text.get(63..).unwrap_or_default().as_chunks::<64>().0;
+    let MaskWords { newline, attention, stop } = &mut words;
+    let written = newline[1..].iter_mut().zip(&mut attention[1..]).zip(&mut stop[1..]);
+    for ((bytes, before), ((newline, attention), stop)) in whole.iter().zip(before).zip(written) {
+        let block = masks(bytes, before);
+        *newline = block.newline.to_le_bytes();
+        *attention = block.attention.to_le_bytes();
+        *stop = block.stop.to_le_bytes();
     }
-    let (whole, tail) = rest.as_chunks::<64>();
-    let (before, _) = text.get(63..).unwrap_or_default().as_chunks::<64>();
-    blocks.extend(whole.iter().zip(before).map(|(bytes, before)| masks(bytes, before)));
-    if !tail.is_empty() {
-        blocks.push(padded(text[text.len() - tail.len() - 1], tail));
+    let tail_at = last / 64 * 64;
+    if tail_at > 0 && last % 64 != 63 {
+        words.set(last / 64, padded(text[tail_at - 1], &text[tail_at..]));
     }
 }
 
@@ -141,8 +167,8 @@ pub(super) fn mask_blocks(text: &[u8], classifier: &Classifier) -> Vec<MaskBlock
 }
 
 /// The kernel for every processor: a table gives the classes of each byte, one bit per mask.
-pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
-    push_blocks(text, blocks, |bytes, before| {
+pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, words: MaskWords<'_>) {
+    write_masks(text, words, |bytes, before| {
         let classes = bytes.map(|byte| classifier.classes[usize::from(byte)]);
         let mask = |bit| bits_of(&classes, bit);
         let pairs = |bit, first: u8| mask(bit + 1) & (mask(bit) << 1 | u64::from(before[0] == first));

@@ -16,26 +16,19 @@ pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends bytes `at..at + len` of `text` to `out`. Up to 128 bytes are copied without a branch on their length: the
-/// function copies 128 bytes and keeps `len` of them.
+/// Bytes that [`append_range`] copies at once.
+pub(crate) const COPY_LEN: usize = 128;
+
+/// Appends bytes `at..at + len` of `text` to `out`. Up to [`COPY_LEN`] bytes are copied without a branch on their length: the
+/// function copies so many, and keeps `len` of them.
 ///
 /// # Panics
 /// If the range is not within `text`.
 #[inline(always)]
 pub(crate) fn append_range(out: &mut Vec<u8>, text: &[u8], at: usize, len: usize) {
-    const STEP: usize = 128;
-    match text.get(at..).and_then(<[u8]>::first_chunk::<STEP>) {
-        Some(bytes) if len <= STEP => {
-            out.reserve(STEP);
-            // SAFETY: `reserve` made the `STEP` bytes behind the vector's length writable, and the write initializes all
-            // of them. The guard checked that `len` is not larger. Source and destination are in different allocations.
-            unsafe {
-                out.as_mut_ptr().add(out.len()).cast::<[u8; STEP]>().write_unaligned(*bytes);
-                out.set_len(out.len() + len);
-            }
-        }
-        _ => append(out, &text[at..at + len]),
-    }
+    let mut appender = Appender::new(out, len.max(COPY_LEN));
+    appender.append_range(text, at, len);
+    appender.finish();
 }
 
 /// Appends the first `len` bytes of `text` and an `LF` to `out`, like [`append_range`].
@@ -44,16 +37,15 @@ pub(crate) fn append_range(out: &mut Vec<u8>, text: &[u8], at: usize, len: usize
 /// If `text` is shorter.
 #[inline(always)]
 pub(crate) fn append_line(out: &mut Vec<u8>, text: &[u8], len: usize) {
-    const STEP: usize = 128;
-    match text.first_chunk::<STEP>() {
-        Some(bytes) if len <= STEP => {
-            out.reserve(STEP + 1);
-            // SAFETY: `reserve` made the `STEP + 1` bytes behind the vector's length writable. The first write initializes
-            // `STEP` of them and the second one the byte at `len`, which is at most `STEP`, as the guard checked. Source and
+    match text.first_chunk::<COPY_LEN>() {
+        Some(bytes) if len <= COPY_LEN => {
+            out.reserve(COPY_LEN + 1);
+            // SAFETY: `reserve` made the `COPY_LEN + 1` bytes behind the vector's length writable. The first write initializes
+            // `COPY_LEN` of them and the second one the byte at `len`, which is at most `COPY_LEN`, as the guard checked. Source and
             // destination are in different allocations.
             unsafe {
                 let target = out.as_mut_ptr().add(out.len());
-                target.cast::<[u8; STEP]>().write_unaligned(*bytes);
+                target.cast::<[u8; COPY_LEN]>().write_unaligned(*bytes);
                 target.add(len).write(b'\n');
                 out.set_len(out.len() + len + 1);
             }
@@ -91,29 +83,98 @@ pub(crate) fn append_range_in_case(out: &mut Vec<u8>, text: &[u8], range: Range<
     }
 }
 
-/// Appends several short texts to a vector. The length of the vector is only written at the end, so that one text does not
-/// wait for the length that the text before it wrote to memory.
-pub(crate) struct Appender<'a> {
-    out: &'a mut Vec<u8>,
+/// Appends several short texts, or other groups of few items, to a vector. The length of the vector is only written at the
+/// end, so that one text does not wait for the length that the text before it wrote to memory.
+pub(crate) struct Appender<'a, T = u8> {
+    out: &'a mut Vec<T>,
     len: usize,
 }
 
-impl<'a> Appender<'a> {
-    /// Returns an appender to `out` with room for `room` bytes, which include the bytes that each call writes.
+impl<'a, T: Copy> Appender<'a, T> {
+    /// Returns an appender to `out` with room for `room` items, which include those that each call writes.
     #[inline(always)]
-    pub(crate) fn new(out: &'a mut Vec<u8>, room: usize) -> Appender<'a> {
+    pub(crate) fn new(out: &'a mut Vec<T>, room: usize) -> Appender<'a, T> {
         out.reserve(room);
         let len = out.len();
         Appender { out, len }
     }
 
-    /// Appends `byte`.
+    /// Returns how many more items there is room for.
+    #[inline(always)]
+    pub(crate) fn room(&self) -> usize {
+        self.out.capacity() - self.len
+    }
+
+    /// Makes room for `room` more items.
+    #[inline(always)]
+    pub(crate) fn reserve(&mut self, room: usize) {
+        if self.room() < room {
+            // SAFETY: `append` initialized all items up to `len`, which is within the capacity.
+            unsafe { self.out.set_len(self.len) };
+            self.out.reserve(room);
+        }
+    }
+
+    /// Appends `item`.
     ///
     /// # Panics
     /// If there is no room.
     #[inline(always)]
-    pub(crate) fn push(&mut self, byte: u8) {
-        self.write([byte], 1);
+    pub(crate) fn push(&mut self, item: T) {
+        self.append([item], 1);
+    }
+
+    /// Appends the first `len` of `items`, and overwrites the room behind them with the others.
+    ///
+    /// # Panics
+    /// If there is no room for all items, or `len` is larger than their number.
+    #[inline(always)]
+    pub(crate) fn append<const N: usize>(&mut self, items: [T; N], len: usize) {
+        assert!(len <= N && N <= self.room(), "no room");
+        // SAFETY: `len` never exceeds the capacity, and the assertion checked that the `N` items behind it are within the
+        // capacity. The write initializes all of them.
+        unsafe { self.out.as_mut_ptr().add(self.len).cast::<[T; N]>().write_unaligned(items) };
+        self.len += len;
+    }
+
+    /// Returns the length that the vector will have.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the length of the vector before the first text. Without [`Appender::finish`], it keeps this length.
+    pub(crate) fn start(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Completes the appended texts, and returns the vector.
+    #[inline(always)]
+    pub(crate) fn finish(self) -> &'a mut Vec<T> {
+        // SAFETY: `append` initialized all items up to `len`, which it checked to be within the capacity.
+        unsafe { self.out.set_len(self.len) };
+        self.out
+    }
+}
+
+impl Appender<'_> {
+    /// Appends bytes `at..at + len` of `text`. Up to [`COPY_LEN`] bytes are copied without a branch on their length.
+    ///
+    /// # Panics
+    /// If there is no room for `len` or [`COPY_LEN`] bytes, or the range is not within `text`.
+    #[inline(always)]
+    pub(crate) fn append_range(&mut self, text: &[u8], at: usize, len: usize) {
+        match text.get(at..).and_then(<[u8]>::first_chunk::<COPY_LEN>) {
+            Some(bytes) if len <= COPY_LEN => self.append(*bytes, len),
+            _ => {
+                let bytes = &text[at..at + len];
+                assert!(len <= self.room(), "no room");
+                // SAFETY: the assertion checked that there is room for `len` bytes behind the length. Source and destination are in different
+                // allocations. `copy_short` reads and initializes exactly `len` bytes.
+                unsafe { copy_short(bytes.as_ptr(), self.out.as_mut_ptr().add(self.len), len) };
+                self.len += len;
+            }
+        }
     }
 
     /// Appends `bytes[range]` with ASCII letters in lower case. Up to `N` bytes are copied without a branch on their length.
@@ -128,7 +189,7 @@ impl<'a> Appender<'a> {
                 // A loop is compiled for the caller's instruction set; `map` may become a call.
                 let mut near = *near;
                 near.iter_mut().for_each(|byte| *byte = byte.to_ascii_lowercase());
-                self.write(near, len);
+                self.append(near, len);
             }
             _ => bytes[range].iter().for_each(|byte| self.push(byte.to_ascii_lowercase())),
         }
@@ -141,30 +202,7 @@ impl<'a> Appender<'a> {
     #[inline(always)]
     pub(crate) fn push_escape_in_lower_case(&mut self, byte: u8) {
         const DIGITS: [u8; 16] = *b"0123456789abcdef";
-        self.write([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)], 0], 3);
-    }
-
-    /// Appends the first `len` of `bytes`, and overwrites the room behind them with the others.
-    #[inline(always)]
-    fn write<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
-        assert!(len <= N && N <= self.out.capacity() - self.len, "no room");
-        // SAFETY: `len` never exceeds the capacity, and the assertion checked that the `N` bytes behind it are within the
-        // capacity. The write initializes all of them.
-        unsafe { self.out.as_mut_ptr().add(self.len).cast::<[u8; N]>().write_unaligned(bytes) };
-        self.len += len;
-    }
-
-    /// Returns the length of the vector before the first text. Without [`Appender::finish`], it keeps this length.
-    pub(crate) fn start(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Completes the appended texts, and returns the vector.
-    #[inline(always)]
-    pub(crate) fn finish(self) -> &'a mut Vec<u8> {
-        // SAFETY: `write` initialized all bytes up to `len`, which it checked to be within the capacity.
-        unsafe { self.out.set_len(self.len) };
-        self.out
+        self.append([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)], 0], 3);
     }
 }
 

@@ -40,7 +40,7 @@ pub use bitmaps::Bitmaps;
 pub(crate) use byte_set::ByteSet;
 pub use classifier::Classifier;
 pub(crate) use copy::{
-    Appender, AsciiCase, append, append_line, append_range, append_range_in_case, append_some, prefetch,
+    Appender, AsciiCase, COPY_LEN, append, append_line, append_range, append_range_in_case, append_some, prefetch,
 };
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use masking::{mask_delimiters, mask_urls};
@@ -199,7 +199,6 @@ mod tests {
 
     /// Compares the searches of `bitmaps` with a scan of every byte.
     fn check_searches(text: &[u8], bitmaps: &Bitmaps) {
-        let is_attention: Vec<_> = (0..text.len()).map(|at| bitmaps.next_attention(at) == at).collect();
         let newlines: Vec<_> = (0..text.len() as u32).filter(|&at| text[at as usize] == b'\n').collect();
         let mut actual = Vec::new();
         bitmaps.push_newlines(&mut actual);
@@ -208,11 +207,9 @@ mod tests {
             assert_eq!(bitmaps.next_attention_near(from), bitmaps.next_attention(from));
             let stop = (from..text.len()).find(|&at| bitmaps.next_stop(at) == at).unwrap_or(text.len());
             assert_eq!(bitmaps.next_stop(from).min(text.len()), stop);
-            for len in
-                [0, 1, 40, 63, 64, 65, 100, 127, 128, 129, 190].into_iter().filter(|len| from + len <= text.len())
-            {
-                assert_eq!(bitmaps.has_attention(from, from + len), is_attention[from..from + len].contains(&true));
-            }
+            let stops = (from..text.len()).take(64).filter(|&at| bitmaps.next_stop(at) == at);
+            let past_end = u64::MAX.checked_shl((text.len() - from) as u32).unwrap_or(0);
+            assert_eq!(bitmaps.stops(from), stops.fold(past_end, |mask, at| mask | 1 << (at - from)));
         }
     }
 

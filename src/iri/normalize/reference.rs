@@ -96,13 +96,10 @@ impl CanonicalHead {
     #[inline(always)]
     pub(crate) fn is_canonical(self, reference: &MarkedReference<'_>, keep_fragment: bool) -> bool {
         let line = reference.line();
-        // No byte of a canonical host needs attention.
-        let (from, to) = (reference.at() + self.host_at, reference.at() + line.len());
-        if !reference.bitmaps.has_attention(from, to) {
-            return true;
-        }
-        let first = reference.next_attention_near(self.host_end);
-        matches!(line.get(first), None | Some(b'%' | b'#')) && are_marks_canonical(reference, first, keep_fragment)
+        // No byte of a canonical host needs attention. A search from its start on can begin before its end is known.
+        let first = reference.next_attention_near(self.host_at);
+        first >= line.len()
+            || (matches!(line[first], b'%' | b'#') && are_marks_canonical(reference, first, keep_fragment))
     }
 }
 
