@@ -22,7 +22,9 @@ pub(super) struct MaskBlock {
 /// is in the set, or if it is the second byte of the pair and follows the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
+    #[cfg(test)]
     attention: ByteSet,
+    #[cfg(test)]
     stop: ByteSet,
     /// Nibble tables of the complement of `attention`. Bytes outside ASCII are in neither of the complements.
     #[cfg(target_arch = "x86_64")]
@@ -60,7 +62,9 @@ impl Classifier {
         );
         Classifier {
             classes: classes(&attention, attention_pair, &stop, stop_pair),
+            #[cfg(test)]
             attention,
+            #[cfg(test)]
             stop,
             #[cfg(target_arch = "x86_64")]
             calm_tables: attention.not().nibbles(),
@@ -72,11 +76,13 @@ impl Classifier {
     }
 
     /// Returns the set of bytes that are always in the attention class.
+    #[cfg(test)]
     pub(crate) const fn attention(&self) -> &ByteSet {
         &self.attention
     }
 
     /// Returns the set of bytes that are always in the stop class.
+    #[cfg(test)]
     pub(crate) const fn stop(&self) -> &ByteSet {
         &self.stop
     }

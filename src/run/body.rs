@@ -1,9 +1,9 @@
 //! The body of a source that is being cut: its text, mapped or read as far as needed, or the reader of its rows.
 
 use super::archive::{ArchiveBytes, ArchiveReader};
-use super::options::{RunOptions, SLICE_LEN};
+use super::options::{RunOptions, RunRequest, SLICE_LEN};
 use super::row_reader::{JsonReader, ReadEnd, RowReader, StreamBytes};
-use crate::canon::{MAX_TEXT_LEN, Policy};
+use crate::canon::MAX_TEXT_LEN;
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::MappedFile;
 use crate::input::{Block, BlockPool, Buffer, Defect, MemberEnd, Opened, Stream};
@@ -33,22 +33,23 @@ pub(super) struct CutOptions<'a> {
     pub(super) row_group_len: usize,
     /// Bytes of text per slice of a row group.
     pub(super) slice_len: usize,
+    /// Short lines are only looked for in samples.
+    pub(super) samples_lines: bool,
     /// Bytes to read after a target, which usually contain the end of a record.
     slack: usize,
 }
 
 impl<'a> CutOptions<'a> {
-    pub(super) fn new(run: &'a RunOptions, policy: &Policy, has_slices: bool) -> CutOptions<'a> {
+    /// The options of a request; `run` are its options within their limits.
+    pub(super) fn new(run: &'a RunOptions, request: &RunRequest<'_>) -> CutOptions<'a> {
+        let policy = request.policy;
         let row_group_len = row_group_len(run.row_group_len, policy.base.as_ref().map_or(0, Vec::len));
-        let slice_len = if has_slices { row_group_len.min(SLICE_LEN) } else { row_group_len };
+        let slice_len = if request.has_slices { row_group_len.min(SLICE_LEN) } else { row_group_len };
+        let samples_lines = slice_len < row_group_len || request.has_free_groups;
         let slack = (slice_len / 32).clamp(4 << 10, 128 << 10);
         let pool = BlockPool::new(run.threads * 3, slice_len * 2 + slack);
-        CutOptions { run, charset: policy.charset, carry: policy.carry, pool, row_group_len, slice_len, slack }
-    }
-
-    /// Workers take slices of row groups.
-    pub(super) fn has_slices(&self) -> bool {
-        self.slice_len < self.row_group_len
+        let (charset, carry) = (policy.charset, policy.carry);
+        CutOptions { run, charset, carry, pool, row_group_len, slice_len, samples_lines, slack }
     }
 
     /// Most slices of a row group.

@@ -68,11 +68,11 @@ where
     P: Send,
     E: std::error::Error + Send,
 {
-    let RunRequest { sources, policy, progress, stage_count, has_slices, .. } = request;
     let options = request.options.clamped();
+    let cut = CutOptions::new(&options, &request);
+    let RunRequest { sources, policy, progress, stage_count, has_slices, .. } = request;
     progress.set_total(sources.total_len());
     let source_count = sources.0.len();
-    let cut = CutOptions::new(&options, policy, has_slices);
     let more_units = cut.slices_per_group() - 1;
     let mut cutter = Cutter::new(sources, cut, progress);
     let record_numbers = Mutex::new(RecordNumbers { by_source: vec![0; source_count], all: 0 });

@@ -52,7 +52,7 @@ pub fn count(
 ) -> Result<DistinctCounts, RunError<DedupError>> {
     let RunRequest { sources, options, policy, progress, .. } = request;
     let options = &RunOptions { count_distinct: false, ..options.clone() };
-    let request = RunRequest::new(sources, options, policy, progress);
+    let request = RunRequest::new(sources, options, policy, progress).with_free_groups();
     let (summary, mut distinct) = match method {
         CountMethod::Exact { memory, directory } => count_exactly(request, keys, *memory, directory)?,
         CountMethod::Approximate => estimate(request, keys)?,

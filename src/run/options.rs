@@ -36,6 +36,8 @@ pub struct RunRequest<'a> {
     pub(super) stage_count: usize,
     /// Workers take row groups in slices of about [`SLICE_LEN`] bytes.
     pub(super) has_slices: bool,
+    /// Where row groups end makes no difference to the result.
+    pub(super) has_free_groups: bool,
 }
 
 impl<'a> RunRequest<'a> {
@@ -46,7 +48,7 @@ impl<'a> RunRequest<'a> {
         policy: &'a Policy,
         progress: &'a Progress,
     ) -> RunRequest<'a> {
-        RunRequest { sources, options, policy, progress, stage_count: 0, has_slices: false }
+        RunRequest { sources, options, policy, progress, stage_count: 0, has_slices: false, has_free_groups: false }
     }
 
     /// The same with `stage_count` stages.
@@ -58,6 +60,11 @@ impl<'a> RunRequest<'a> {
     /// a row group per thread.
     pub(super) fn in_slices(self) -> RunRequest<'a> {
         RunRequest { has_slices: true, ..self }
+    }
+
+    /// The same with row groups that may end anywhere. Their lines are not counted, which would cost a pass over the text.
+    pub(super) fn with_free_groups(self) -> RunRequest<'a> {
+        RunRequest { has_free_groups: true, ..self }
     }
 }
 
