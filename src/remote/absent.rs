@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::counts::Transfer;
+use super::Transfer;
 use super::error::RemoteError;
 use super::url::RemoteUrl;
 

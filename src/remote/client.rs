@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-use super::counts::Transfer;
+use super::Transfer;
 use super::credentials;
 use super::error::RemoteError;
 use super::service::Connector;

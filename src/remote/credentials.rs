@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
@@ -13,7 +14,7 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::ClientConfigKey;
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
-use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use percent_encoding::percent_decode_str;
 
 use super::error::RemoteError;
@@ -90,6 +91,17 @@ fn client_settings() -> Vec<(ClientConfigKey, String)> {
     defaults.into_iter().chain(allow_http).chain(chosen).collect()
 }
 
+/// The settings of a store: those of its client, and then the options of the user that the store has.
+fn store_settings<K: FromStr>(client_key: fn(ClientConfigKey) -> K) -> impl Iterator<Item = (K, String)> {
+    let chosen = options().iter().filter_map(|option| Some((option.key.parse().ok()?, option.value.clone())));
+    client_settings().into_iter().map(move |(key, value)| (client_key(key), value)).chain(chosen)
+}
+
+/// The store of `url`, opened.
+fn opened(store: impl ObjectStore, url: &RemoteUrl, is_anonymous: bool) -> RemoteStore {
+    RemoteStore { store: Arc::new(store), scheme: url.scheme, is_anonymous }
+}
+
 fn has_environment(names: &[&str]) -> bool {
     names.iter().any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
@@ -105,13 +117,8 @@ fn open_s3(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object
             builder = builder.with_config(key, value);
         }
     }
-    for (key, value) in client_settings() {
-        builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
-    }
-    for StoreOption { key, value } in options() {
-        if let Ok(key) = key.parse::<AmazonS3ConfigKey>() {
-            builder = builder.with_config(key, value);
-        }
+    for (key, value) in store_settings(AmazonS3ConfigKey::Client) {
+        builder = builder.with_config(key, value);
     }
     if let Some(is_path_style) = switch("path_style") {
         builder = builder.with_virtual_hosted_style_request(!is_path_style);
@@ -140,8 +147,7 @@ fn open_s3(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object
         builder = builder.with_allow_http(true);
     }
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);
-    let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
-    Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
+    Ok(opened(builder.with_http_connector(connector.clone()).build()?, url, is_anonymous))
 }
 
 /// The key pair and the region of the profile in the files of the AWS command: that of AWS_PROFILE, or `default`.
@@ -182,13 +188,8 @@ fn profile_settings(text: &str, profile: &str) -> HashMap<String, String> {
 
 fn open_google(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
     let mut builder = GoogleCloudStorageBuilder::from_env();
-    for (key, value) in client_settings() {
-        builder = builder.with_config(GoogleConfigKey::Client(key), value);
-    }
-    for StoreOption { key, value } in options() {
-        if let Ok(key) = key.parse::<GoogleConfigKey>() {
-            builder = builder.with_config(key, value);
-        }
+    for (key, value) in store_settings(GoogleConfigKey::Client) {
+        builder = builder.with_config(key, value);
     }
     if let Some(endpoint) = value("endpoint") {
         builder = builder.with_base_url(endpoint);
@@ -206,19 +207,13 @@ fn open_google(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> ob
         builder = builder.with_skip_signature(true);
     }
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);
-    let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
-    Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
+    Ok(opened(builder.with_http_connector(connector.clone()).build()?, url, is_anonymous))
 }
 
 fn open_azure(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
     let mut builder = MicrosoftAzureBuilder::from_env();
-    for (key, value) in client_settings() {
-        builder = builder.with_config(AzureConfigKey::Client(key), value);
-    }
-    for StoreOption { key, value } in options() {
-        if let Ok(key) = key.parse::<AzureConfigKey>() {
-            builder = builder.with_config(key, value);
-        }
+    for (key, value) in store_settings(AzureConfigKey::Client) {
+        builder = builder.with_config(key, value);
     }
     let keys = [AzureConfigKey::AccessKey, AzureConfigKey::SasKey, AzureConfigKey::Token, AzureConfigKey::ClientId];
     let has_key = keys.iter().any(|key| builder.get_config_value(key).is_some());
@@ -230,8 +225,7 @@ fn open_azure(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obj
         builder = builder.with_skip_signature(true);
     }
     let builder = builder.with_container_name(&url.bucket).with_retry(retry);
-    let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
-    Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
+    Ok(opened(builder.with_http_connector(connector.clone()).build()?, url, is_anonymous))
 }
 
 /// A store whose only object is the URL itself, because keys cannot express every path and no query.
@@ -244,8 +238,7 @@ fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obje
     let is_anonymous = authorization.is_none();
     let connector = connector.with_authorization(authorization);
     let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry);
-    let store = Arc::new(builder.with_http_connector(connector).build()?);
-    Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
+    Ok(opened(builder.with_http_connector(connector).build()?, url, is_anonymous))
 }
 
 /// The URL without user and password, and the header that they stand for.

@@ -19,7 +19,6 @@ mod absent;
 mod buffer;
 #[cfg(feature = "remote")]
 mod client;
-mod counts;
 #[cfg(feature = "remote")]
 mod credentials;
 mod error;
@@ -46,8 +45,6 @@ mod streamed;
 #[cfg(feature = "remote")]
 mod upload;
 mod url;
-#[cfg(feature = "remote")]
-mod version;
 
 #[cfg(not(feature = "remote"))]
 pub(crate) use absent::{
@@ -56,7 +53,6 @@ pub(crate) use absent::{
 };
 #[cfg(feature = "remote")]
 pub(crate) use client::transfer;
-pub(crate) use counts::Transfer;
 pub(crate) use error::RemoteError;
 #[cfg(feature = "remote")]
 pub(crate) use listing::{has_objects, list};
@@ -69,3 +65,14 @@ pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};
 #[cfg(feature = "remote")]
 pub(crate) use upload::{RemoteWriter, clear_object};
 pub(crate) use url::{RemoteUrl, redact_argument};
+
+/// What was requested of stores and servers, and what they sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transfer {
+    /// Requests, repetitions included.
+    pub(crate) requests: u64,
+    /// Requests that failed in a way after which they are repeated.
+    pub(crate) failed_requests: u64,
+    /// Bytes that were received, without headers.
+    pub(crate) received: u64,
+}

@@ -12,12 +12,11 @@ use super::buffer::AnswerBuffer;
 use super::client::{Running, client};
 use super::error::RemoteError;
 use super::failure::{Failure, UNUSABLE_KEY, changed};
-use super::head::{Head, ObjectHead};
+use super::head::{Head, ObjectHead, ObjectVersion};
 use super::options::block_len;
 use super::repetition::{FetchError, Repetition, lost_task};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl, is_archive_name};
-use super::version::ObjectVersion;
 
 /// Ranges with a shorter gap between them are one request.
 const MAX_GAP: u64 = 1 << 20;
@@ -73,26 +72,25 @@ impl RemoteObject {
         &self.name
     }
 
+    /// The name without a query.
+    fn path(&self) -> &str {
+        self.name.split('?').next().unwrap_or_default()
+    }
+
     /// The name ends like that of a packed file.
     pub(crate) fn is_named_as_packed(&self) -> bool {
-        let path = self.name.split('?').next().unwrap_or_default();
-        [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().any(|suffix| path.ends_with(suffix))
+        [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().any(|suffix| self.path().ends_with(suffix))
     }
 
     /// The name ends like that of a ZIP archive.
     pub(crate) fn is_named_as_archive(&self) -> bool {
-        is_archive_name(self.name.split('?').next().unwrap_or_default())
+        is_archive_name(self.path())
     }
 
-    /// The name ends like that of a table, of which only parts are read.
-    fn is_named_as_table(&self) -> bool {
-        let path = self.name.split('?').next().unwrap_or_default();
-        [".parquet", ".arrow", ".arrows", ".feather"].iter().any(|suffix| path.ends_with(suffix))
-    }
-
-    /// Length of the first request, bytes.
+    /// Length of the first request, bytes: of a table, only parts are read.
     pub(crate) fn head_len(&self) -> u64 {
-        let len = if self.is_named_as_table() { TABLE_HEAD_LEN } else { block_len() };
+        let is_table = [".parquet", ".arrow", ".arrows", ".feather"].iter().any(|suffix| self.path().ends_with(suffix));
+        let len = if is_table { TABLE_HEAD_LEN } else { block_len() };
         self.len().map_or(len, |all| all.min(len))
     }
 
@@ -141,7 +139,7 @@ impl RemoteObject {
         }
         let store = self.store.clone();
         let found = client()?.wait(self.find());
-        found.unwrap_or_else(|| Err(Failure::of(&lost_task()).error(&store)))
+        found.unwrap_or_else(|| Err(lost_task().error(&store)))
     }
 
     /// [`RemoteObject::found`] for many objects at a time. Returns only those that were found, in order, each with its place in
@@ -204,7 +202,7 @@ impl RemoteObject {
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Bytes, RemoteError> {
         let object = self.clone();
         let read = client()?.wait(async move { object.fetch(range).await });
-        read.unwrap_or_else(|| Err(Failure::of(&lost_task()).error(&self.store)))
+        read.unwrap_or_else(|| Err(lost_task().error(&self.store)))
     }
 
     /// Requests ranges side by side; ranges that are close to each other are one.
@@ -279,7 +277,7 @@ impl RemoteObject {
         append_body(result, len, bytes).await.map_err(|error| FetchError::of(&error, &self.store))?;
         match bytes.len() == len {
             true => Ok(()),
-            false => Err(FetchError::Transient(Failure::of(&lost_task()))),
+            false => Err(FetchError::Transient(lost_task())),
         }
     }
 
@@ -316,7 +314,7 @@ impl RangesRequest {
     /// Waits for the ranges. Returns them in the order of their positions, each with its position. A long range is in parts
     /// that follow each other.
     pub(crate) fn wait(self) -> Result<Vec<(u64, Bytes)>, RemoteError> {
-        let lost = || Err(Failure::of(&lost_task()).error(&self.store));
+        let lost = || Err(lost_task().error(&self.store));
         self.running.wait().unwrap_or_else(lost)
     }
 }

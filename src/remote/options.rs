@@ -14,6 +14,8 @@ use object_store::client::ClientConfigKey;
 #[cfg(feature = "remote")]
 use object_store::gcp::GoogleConfigKey;
 
+use super::url::{RemoteScheme, split_scheme};
+
 /// Options whose values are checked. The others are checked by `object_store`, when a store is opened.
 const CHECKED_KEYS: [(&str, ValueKind); 13] = [
     ("anonymous", ValueKind::Switch),
@@ -53,13 +55,8 @@ impl ValueKind {
 
 /// The URL of a server.
 pub(super) fn is_address(text: &str) -> bool {
-    let host = ["http://", "https://"].iter().find_map(|scheme| {
-        let head = text.get(..scheme.len())?;
-        head.eq_ignore_ascii_case(scheme).then(|| &text[scheme.len()..])
-    });
-    host.is_some_and(|host| {
-        !host.starts_with(['/', '?', '#']) && !host.is_empty() && !host.contains(char::is_whitespace)
-    })
+    let Some((_, RemoteScheme::Http, host)) = split_scheme(text) else { return false };
+    !host.starts_with(['/', '?', '#']) && !host.is_empty() && !host.contains(char::is_whitespace)
 }
 
 /// An option of all stores of the process, such as `region=eu-central-1`.

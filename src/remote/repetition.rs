@@ -35,9 +35,9 @@ impl From<RemoteError> for FetchError {
     }
 }
 
-/// The error of a task that ended without a result.
-pub(super) fn lost_task() -> object_store::Error {
-    object_store::Error::Generic { store: "remote", source: "the answer ended early".into() }
+/// The failure of a task that ended without a result.
+pub(super) fn lost_task() -> Failure {
+    Failure::of(&object_store::Error::Generic { store: "remote", source: "the answer ended early".into() })
 }
 
 /// Repetitions of a request, until [`retry_timeout`].

@@ -12,7 +12,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpResponseBody, HttpService, ReqwestConnector,
 };
 
-use super::counts::Transfer;
+use super::Transfer;
 
 /// What was requested and transferred.
 #[derive(Debug, Default)]

@@ -119,7 +119,7 @@ impl RemoteWriter {
     pub(crate) fn finish(mut self) -> io::Result<()> {
         let rest = Bytes::from(std::mem::take(&mut self.buffer));
         let Some(upload) = self.upload.take() else {
-            return wait(put(self.store.clone(), self.location.clone(), rest, self.is_new)).map_err(io_error);
+            return wait(put(self.store.clone(), self.location.clone(), rest, self.is_new));
         };
         if self.is_new && wait(exists(self.store.clone(), self.location.clone()))? {
             upload.abort();
@@ -272,33 +272,15 @@ impl RetryPolicy for UntilTimeout {
 }
 
 /// Writes a whole object.
-async fn put(store: RemoteStore, location: Path, bytes: Bytes, is_new: bool) -> Result<(), PutError> {
+async fn put(store: RemoteStore, location: Path, bytes: Bytes, is_new: bool) -> io::Result<()> {
     let mode = if is_new { PutMode::Create } else { PutMode::Overwrite };
     let options = PutOptions { mode, ..PutOptions::default() };
     match store.store.put_opts(&location, bytes.into(), options).await {
         Ok(_) => Ok(()),
         Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) if is_new => {
-            Err(PutError::Exists)
+            Err(io::ErrorKind::AlreadyExists.into())
         }
-        Err(error) => Err(PutError::Remote(Failure::of(&error).error(&store))),
-    }
-}
-
-enum PutError {
-    Exists,
-    Remote(RemoteError),
-}
-
-impl From<RemoteError> for PutError {
-    fn from(error: RemoteError) -> PutError {
-        PutError::Remote(error)
-    }
-}
-
-fn io_error(error: PutError) -> io::Error {
-    match error {
-        PutError::Exists => io::ErrorKind::AlreadyExists.into(),
-        PutError::Remote(error) => error.into(),
+        Err(error) => Err(Failure::of(&error).error(&store).into()),
     }
 }
 
@@ -324,13 +306,12 @@ fn place(url: &RemoteUrl) -> Result<(RemoteStore, Path), RemoteError> {
 /// The store refuses it, or does not answer.
 pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
     let (store, location) = place(url)?;
-    let clear = async move {
+    wait(async move {
         match exists(store.clone(), location.clone()).await? {
             true => put(store, location, Bytes::new(), false).await,
             false => Ok(()),
         }
-    };
-    wait(clear).map_err(io_error)
+    })
 }
 
 /// Runs `work` in the runtime and waits for it.

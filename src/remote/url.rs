@@ -106,7 +106,7 @@ pub(super) fn is_pattern(text: &str) -> bool {
 }
 
 /// The prefix and the scheme of a remote name, and what follows the prefix.
-fn split_scheme(text: &str) -> Option<(&'static str, RemoteScheme, &str)> {
+pub(super) fn split_scheme(text: &str) -> Option<(&'static str, RemoteScheme, &str)> {
     SCHEMES.iter().find_map(|(prefix, scheme)| {
         let head = text.get(..prefix.len())?;
         head.eq_ignore_ascii_case(prefix).then(|| (*prefix, *scheme, &text[prefix.len()..]))
