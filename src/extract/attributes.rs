@@ -138,15 +138,11 @@ pub(super) fn for_each_reference(value: &[u8], syntax: ReferenceSyntax, handle: 
     }
 }
 
-/// ASCII white space of HTML. XML values cannot contain the form feed.
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0C)
-}
-
-fn trimmed(value: &[u8], range: Range<usize>) -> Range<usize> {
-    let start = range.clone().find(|at| !is_space(value[*at])).unwrap_or(range.end);
-    let end = (start..range.end).rfind(|at| !is_space(value[*at])).map_or(start, |at| at + 1);
-    start..end
+/// The part of `range` without white space around it.
+pub(super) fn trimmed(text: &[u8], range: Range<usize>) -> Range<usize> {
+    let part = text[range.clone()].trim_ascii_start();
+    let start = range.end - part.len();
+    start..start + part.trim_ascii_end().len()
 }
 
 /// The position of the first byte from `at` on for which `is_end` is true; otherwise the end of the value.
@@ -157,8 +153,8 @@ fn find(value: &[u8], at: usize, is_end: impl Fn(u8) -> bool) -> usize {
 fn spaced(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
     let mut at = 0;
     loop {
-        let start = find(value, at, |byte| !is_space(byte));
-        at = find(value, start, is_space);
+        let start = find(value, at, |byte| !byte.is_ascii_whitespace());
+        at = find(value, start, |byte| byte.is_ascii_whitespace());
         if start == value.len() || !handle(start..at) {
             return;
         }
@@ -170,11 +166,11 @@ fn spaced(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
 fn source_set(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
     let mut at = 0;
     loop {
-        let start = find(value, at, |byte| !is_space(byte) && byte != b',');
+        let start = find(value, at, |byte| !byte.is_ascii_whitespace() && byte != b',');
         if start == value.len() {
             return;
         }
-        at = find(value, start, is_space);
+        at = find(value, start, |byte| byte.is_ascii_whitespace());
         let end = value[..at].iter().rposition(|byte| *byte != b',').map_or(start, |last| last + 1);
         if !handle(start..end.max(start)) {
             return;
@@ -200,18 +196,18 @@ fn descriptors_end(value: &[u8], from: usize) -> usize {
 
 /// `5; url='next.html'`: the reference, if the value has one.
 fn refresh(value: &[u8]) -> Option<Range<usize>> {
-    let mut at = find(value, 0, |byte| !is_space(byte));
+    let mut at = find(value, 0, |byte| !byte.is_ascii_whitespace());
     let digits = find(value, at, |byte| !byte.is_ascii_digit());
     if digits == at && value.get(at) != Some(&b'.') {
         return None;
     }
     at = find(value, digits, |byte| !byte.is_ascii_digit() && byte != b'.');
-    if at < value.len() && !is_space(value[at]) && !b";,".contains(&value[at]) {
+    if at < value.len() && !value[at].is_ascii_whitespace() && !b";,".contains(&value[at]) {
         return None;
     }
-    at = find(value, at, |byte| !is_space(byte));
+    at = find(value, at, |byte| !byte.is_ascii_whitespace());
     if value.get(at).is_some_and(|byte| b";,".contains(byte)) {
-        at = find(value, at + 1, |byte| !is_space(byte));
+        at = find(value, at + 1, |byte| !byte.is_ascii_whitespace());
     }
     if at == value.len() {
         return None;
@@ -226,9 +222,9 @@ fn refresh(value: &[u8]) -> Option<Range<usize>> {
 /// The position after `url =`, if the value has it at `at`.
 fn refresh_name_end(value: &[u8], at: usize) -> Option<usize> {
     let name = value.get(at..at + 3)?;
-    let equals = find(value, at + 3, |byte| !is_space(byte));
+    let equals = find(value, at + 3, |byte| !byte.is_ascii_whitespace());
     let is_name = name.eq_ignore_ascii_case(b"url") && value.get(equals) == Some(&b'=');
-    is_name.then(|| find(value, equals + 1, |byte| !is_space(byte)))
+    is_name.then(|| find(value, equals + 1, |byte| !byte.is_ascii_whitespace()))
 }
 
 #[cfg(test)]

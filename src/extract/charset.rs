@@ -6,7 +6,7 @@ use html5gum::State as TokenizerState;
 use html5gum::emitters::callback::CallbackEvent;
 
 use super::document::{CharsetChoice, DefectKind, DefectList, DocumentContext, Markup};
-use super::html::{TokenizerStep, for_each_event, state_after};
+use super::html::{StartTag, TokenizerStep, for_each_event, state_after};
 use crate::encoding::Charset;
 use crate::record::json::is_json_feed;
 
@@ -19,12 +19,10 @@ struct DeclaredCharset {
     at: usize,
 }
 
-/// An attribute of a `meta` element.
-struct MetaAttribute {
-    name: Vec<u8>,
-    value: Vec<u8>,
-    /// The position of its value.
-    at: usize,
+impl DeclaredCharset {
+    fn new(label: &[u8], at: usize) -> DeclaredCharset {
+        DeclaredCharset { label: String::from_utf8_lossy(label).into_owned(), at }
+    }
 }
 
 /// Chooses charset and markup language of a document.
@@ -92,7 +90,7 @@ fn markup_of_root(mut text: &[u8]) -> Markup {
             [b'<', b'!', ..] => b">",
             _ => break,
         };
-        let Some(len) = text.windows(end.len()).position(|part| part == end) else { break };
+        let Some(len) = memchr::memmem::find(text, end) else { break };
         text = &text[len + end.len()..];
     }
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/');
@@ -177,37 +175,24 @@ fn declared_in_html(bytes: &[u8], is_decided: bool) -> Option<DeclaredCharset> {
 /// the first unknown one. `state_after` tells how the content of an element is read.
 fn declared_in_meta(bytes: &[u8], state_after: impl Fn(&[u8]) -> Option<TokenizerState>) -> Option<DeclaredCharset> {
     let mut found: Option<DeclaredCharset> = None;
-    let mut element = Vec::new();
-    let mut meta: Vec<MetaAttribute> = Vec::new();
-    let mut expects_value = false;
+    let mut tag = StartTag::default();
     for_each_event(bytes, &mut |event, span| {
         match event {
-            CallbackEvent::OpenStartTag { name } => {
-                element = name.to_vec();
-                meta.clear();
-            }
+            CallbackEvent::OpenStartTag { name } => tag = StartTag::new(name, span.start),
             CallbackEvent::AttributeName { name } => {
-                let is_relevant = element == b"meta" && [&b"charset"[..], b"content", b"http-equiv"].contains(&name);
-                expects_value = is_relevant && meta.iter().all(|attribute| attribute.name != name);
-                if expects_value {
-                    meta.push(MetaAttribute { name: name.to_vec(), value: Vec::new(), at: span.end });
-                }
+                let is_used = tag.name == b"meta" && matches!(name, b"charset" | b"content" | b"http-equiv");
+                tag.begin_attribute(name, span.end, is_used);
             }
-            CallbackEvent::AttributeValue { value } => {
-                if let Some(last) = meta.last_mut().filter(|_| expects_value) {
-                    (last.value, last.at) = (value.to_vec(), span.start);
-                }
-            }
+            CallbackEvent::AttributeValue { value } => tag.set_value(value, span),
             CallbackEvent::CloseStartTag { .. } => {
-                let declared = if element == b"meta" { declared_by(&meta) } else { None };
-                if let Some(declared) = declared {
+                if let Some(declared) = declared_by(&tag) {
                     let is_known = Charset::named(&declared.label).is_some();
                     if is_known || found.is_none() {
                         found = Some(declared);
                     }
                     return is_known.then_some(TokenizerStep::Stop);
                 }
-                return state_after(&element).map(TokenizerStep::Enter);
+                return state_after(&tag.name).map(TokenizerStep::Enter);
             }
             _ => {}
         }
@@ -224,15 +209,14 @@ pub(super) fn find_ignoring_case(bytes: &[u8], word: &[u8]) -> Option<usize> {
         .find(|at| bytes.get(at + 1..at + 1 + rest.len()).is_some_and(|found| found.eq_ignore_ascii_case(rest)))
 }
 
-fn declared_by(meta: &[MetaAttribute]) -> Option<DeclaredCharset> {
-    let named = |name: &[u8]| meta.iter().find(|attribute| attribute.name == name);
-    let declared = |label: &[u8], at| DeclaredCharset { label: String::from_utf8_lossy(label).into_owned(), at };
-    if let Some(charset) = named(b"charset") {
-        return Some(declared(&charset.value, charset.at));
+/// The charset that a `meta` element declares; only its attributes are kept.
+fn declared_by(meta: &StartTag) -> Option<DeclaredCharset> {
+    if let Some(charset) = meta.attribute(b"charset") {
+        return Some(DeclaredCharset::new(&charset.value, charset.span.start));
     }
-    let content = named(b"content")?;
-    let is_type = named(b"http-equiv")?.value.trim_ascii().eq_ignore_ascii_case(b"content-type");
-    is_type.then(|| label_in(&content.value).map(|label| declared(label, content.at))).flatten()
+    let content = meta.attribute(b"content")?;
+    let is_type = meta.attribute(b"http-equiv")?.value.trim_ascii().eq_ignore_ascii_case(b"content-type");
+    label_in(&content.value).filter(|_| is_type).map(|label| DeclaredCharset::new(label, content.span.start))
 }
 
 /// The label after `charset =` in the content of a `meta` element.
@@ -240,8 +224,7 @@ fn label_in(content: &[u8]) -> Option<&[u8]> {
     const NAME: &[u8] = b"charset";
     let mut at = 0;
     loop {
-        let offset = content.get(at..)?.windows(NAME.len()).position(|word| word.eq_ignore_ascii_case(NAME))?;
-        at += offset + NAME.len();
+        at += find_ignoring_case(&content[at..], NAME)? + NAME.len();
         let Some(label) = content[at..].trim_ascii_start().strip_prefix(b"=") else { continue };
         let label = label.trim_ascii_start();
         let (label, is_end): (_, &dyn Fn(u8) -> bool) = match label.first() {
@@ -257,12 +240,12 @@ fn declared_in_xml(bytes: &[u8]) -> Option<DeclaredCharset> {
     const NAME: &[u8] = b"encoding";
     let declaration = &bytes[..bytes.len().min(PRESCAN_LEN)];
     let declaration = declaration.strip_prefix(b"<?xml")?;
-    let declaration = &declaration[..declaration.windows(2).position(|end| end == b"?>")?];
-    let name = declaration.windows(NAME.len()).position(|word| word == NAME)?;
+    let declaration = &declaration[..memchr::memmem::find(declaration, b"?>")?];
+    let name = memchr::memmem::find(declaration, NAME)?;
     let rest = &declaration[name + NAME.len()..];
     let quote = rest.iter().position(|byte| matches!(byte, b'"' | b'\''))?;
     let label = &rest[quote + 1..];
     let label = &label[..label.iter().position(|byte| *byte == rest[quote])?];
     let at = "<?xml".len() + name + NAME.len() + quote + 1;
-    Some(DeclaredCharset { label: String::from_utf8_lossy(label).into_owned(), at })
+    Some(DeclaredCharset::new(label, at))
 }

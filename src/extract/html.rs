@@ -11,7 +11,7 @@ use html5gum::{Error, Span, State as TokenizerState, Tokenizer};
 
 use super::attributes::{self, ReferenceSyntax};
 use super::document::DefectKind;
-use super::links::{LinkAttribute, LinkSink, ParserStop, element_name};
+use super::links::{LinkAttribute, LinkSink, ParserStop, short_name};
 
 /// Errors of the tokenizer after which it writes U+FFFD for something else.
 const REPLACING_ERRORS: [Error; 5] = [
@@ -32,18 +32,26 @@ pub(super) enum TokenizerStep {
 
 /// The start tag that is being read.
 #[derive(Default)]
-struct StartTag {
-    name: Vec<u8>,
+pub(super) struct StartTag {
+    pub(super) name: Vec<u8>,
     /// Where it begins.
     at: usize,
-    /// Its attributes that are used, the first one of each name: name, value, position of the value.
-    attributes: Vec<(Vec<u8>, Vec<u8>, Range<usize>)>,
+    /// Its attributes that are used, the first one of each name.
+    attributes: Vec<TagAttribute>,
     /// The next value belongs to the last one of `attributes`.
     expects_value: bool,
     /// Where the tokenizer wrote U+FFFD; of adjacent places only the first one.
     replaced: Vec<usize>,
     /// The last place where it did.
     last_replaced: usize,
+}
+
+/// An attribute of a start tag.
+pub(super) struct TagAttribute {
+    name: Vec<u8>,
+    pub(super) value: Vec<u8>,
+    /// Where the value is.
+    pub(super) span: Range<usize>,
 }
 
 /// Collects the attributes from the events of the tokenizer.
@@ -84,19 +92,18 @@ impl HtmlCollector<'_, '_> {
     fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> Option<TokenizerStep> {
         match event {
             CallbackEvent::OpenStartTag { name } => {
-                self.tag = Some(StartTag { name: name.to_vec(), at: span.start, ..StartTag::default() });
+                self.tag = Some(StartTag::new(name, span.start));
             }
             CallbackEvent::AttributeName { name } => {
                 if let Some(tag) = &mut self.tag {
-                    tag.begin_attribute(name, span.end);
+                    let is_read = matches!(name, b"http-equiv" | b"rel" | b"alt");
+                    let is_used = is_read || attributes::html(&tag.name, name).is_some();
+                    tag.begin_attribute(name, span.end, is_used);
                 }
             }
             CallbackEvent::AttributeValue { value } => {
-                if let Some(tag) = self.tag.as_mut().filter(|tag| tag.expects_value)
-                    && let Some((_, held, position)) = tag.attributes.last_mut()
-                {
-                    *held = value.to_vec();
-                    *position = span.start..span.end;
+                if let Some(tag) = &mut self.tag {
+                    tag.set_value(value, span);
                 }
             }
             CallbackEvent::CloseStartTag { .. } => return self.tag.take().and_then(|tag| self.end_tag(&tag)),
@@ -114,16 +121,16 @@ impl HtmlCollector<'_, '_> {
 
     /// Ends a start tag.
     fn end_tag(&mut self, tag: &StartTag) -> Option<TokenizerStep> {
-        let value_of = |name: &[u8]| tag.attributes.iter().find(|(other, ..)| other == name).map(|(_, value, _)| value);
+        let value_of = |name: &[u8]| tag.attribute(name).map(|attribute| &attribute.value[..]);
         let is_refresh =
             value_of(b"http-equiv").is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"refresh"));
-        let rel = value_of(b"rel").map_or(&b""[..], |rel| rel);
+        let rel = value_of(b"rel").unwrap_or_default();
         let is_anchor = tag.name == b"a";
         if is_anchor {
             self.sink.end_text();
         }
-        let element = element_name(&tag.name);
-        for (name, value, span) in &tag.attributes {
+        let element = short_name(&tag.name);
+        for TagAttribute { name, value, span } in &tag.attributes {
             let Some((name, syntax)) = attributes::html(&tag.name, name) else { continue };
             if syntax == ReferenceSyntax::Refresh && !is_refresh {
                 continue;
@@ -147,13 +154,30 @@ impl HtmlCollector<'_, '_> {
 }
 
 impl StartTag {
-    /// Begins an attribute; of two with one name the first one counts. `end` is the position of its value if it has none.
-    fn begin_attribute(&mut self, name: &[u8], end: usize) {
-        let is_used = matches!(name, b"http-equiv" | b"rel" | b"alt") || attributes::html(&self.name, name).is_some();
-        self.expects_value = is_used && self.attributes.iter().all(|(other, ..)| other != name);
+    /// A tag that begins at `at`.
+    pub(super) fn new(name: &[u8], at: usize) -> StartTag {
+        StartTag { name: name.to_vec(), at, ..StartTag::default() }
+    }
+
+    /// Begins an attribute, which is kept if it is used; of two with one name the first one counts. `end` is the position of
+    /// its value if it has none.
+    pub(super) fn begin_attribute(&mut self, name: &[u8], end: usize, is_used: bool) {
+        self.expects_value = is_used && self.attribute(name).is_none();
         if self.expects_value {
-            self.attributes.push((name.to_vec(), Vec::new(), end..end));
+            self.attributes.push(TagAttribute { name: name.to_vec(), value: Vec::new(), span: end..end });
         }
+    }
+
+    /// Sets the value of the attribute that began last.
+    pub(super) fn set_value(&mut self, value: &[u8], span: Span<usize>) {
+        if let Some(attribute) = self.attributes.last_mut().filter(|_| self.expects_value) {
+            (attribute.value, attribute.span) = (value.to_vec(), span.start..span.end);
+        }
+    }
+
+    /// The attribute of this name, if it is kept.
+    pub(super) fn attribute(&self, name: &[u8]) -> Option<&TagAttribute> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     /// Notes that the tokenizer wrote U+FFFD for the byte at `at`.

@@ -4,7 +4,6 @@
 
 use std::ops::Range;
 
-use super::attributes::ReferenceSyntax;
 use super::document::DefectKind;
 use super::feeds::IDENTIFIER;
 use super::links::{LinkAttribute, LinkSink, ParserStop};
@@ -112,17 +111,7 @@ impl<'a> FeedReader<'a, '_, '_> {
         if value.is_empty() || rel == IDENTIFIER && find_scheme(value).is_none() {
             return;
         }
-        self.sink.push(&LinkAttribute {
-            element,
-            name: "",
-            rel: rel.as_bytes(),
-            syntax: ReferenceSyntax::One,
-            value,
-            span,
-            bad_reference: None,
-            is_html_base: false,
-            base: 0,
-        });
+        self.sink.push(&LinkAttribute::content(element, rel, value, span));
     }
 
     fn begin(&mut self, is_object: bool) -> Result<(), Stop> {

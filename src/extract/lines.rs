@@ -3,7 +3,7 @@
 //! `robots.txt` is read as crawlers do (RFC 9309): lines end in LF, CR or both; names are in any case; white space around
 //! names and values, and comments, do not count; a space may stand for the colon. The whole file is read.
 
-use super::attributes::ReferenceSyntax;
+use super::attributes::trimmed;
 use super::links::{LinkAttribute, LinkSink};
 use std::ops::Range;
 
@@ -50,22 +50,6 @@ fn sitemap_value(text: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     (name.eq_ignore_ascii_case(NAME) && !value.is_empty()).then_some(value)
 }
 
-fn trimmed(text: &[u8], range: Range<usize>) -> Range<usize> {
-    let line = &text[range.clone()];
-    let start = range.start + (line.len() - line.trim_ascii_start().len());
-    start..start + line.trim_ascii().len()
-}
-
 fn push(text: &[u8], span: Range<usize>, rel: &str, sink: &mut LinkSink<'_>) -> bool {
-    sink.push(&LinkAttribute {
-        element: "",
-        name: "",
-        rel: rel.as_bytes(),
-        syntax: ReferenceSyntax::One,
-        value: &text[span.clone()],
-        span,
-        bad_reference: None,
-        is_html_base: false,
-        base: 0,
-    })
+    sink.push(&LinkAttribute::content("", rel, &text[span.clone()], span))
 }

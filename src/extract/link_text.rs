@@ -88,8 +88,7 @@ fn collapsed(text: &[u8]) -> String {
         out.push_str(space);
         out.push_str(&String::from_utf8_lossy(&word[..word.len().min(MAX_TEXT_LEN)]));
         if out.len() > MAX_TEXT_LEN {
-            let end = (0..=MAX_TEXT_LEN).rev().find(|at| out.is_char_boundary(*at)).unwrap_or_default();
-            out.truncate(end);
+            out.truncate(out.floor_char_boundary(MAX_TEXT_LEN));
             break;
         }
     }

@@ -25,7 +25,7 @@ const MAX_BASES_LEN: usize = 64 << 20;
 pub(super) const LONG_BASE: usize = usize::MAX;
 
 /// Longest name of an element in a link, and longest value of `rel`, in bytes. A longer one is truncated.
-const MAX_ELEMENT_LEN: usize = 1 << 10;
+const MAX_NAME_LEN: usize = 1 << 10;
 
 /// An attribute that holds references, or an element whose content is one.
 pub(super) struct LinkAttribute<'a> {
@@ -43,6 +43,23 @@ pub(super) struct LinkAttribute<'a> {
     pub(super) is_html_base: bool,
     /// Its base: an index in the bases of the document, or [`LONG_BASE`].
     pub(super) base: usize,
+}
+
+impl<'a> LinkAttribute<'a> {
+    /// An element whose content is one reference, at `span` of the text. The base is that of the document.
+    pub(super) fn content(element: &'a str, rel: &'a str, value: &'a [u8], span: Range<usize>) -> LinkAttribute<'a> {
+        LinkAttribute {
+            element,
+            name: "",
+            rel: rel.as_bytes(),
+            syntax: ReferenceSyntax::One,
+            value,
+            span,
+            bad_reference: None,
+            is_html_base: false,
+            base: 0,
+        }
+    }
 }
 
 /// What is known of a document when one of its links is found.
@@ -156,7 +173,7 @@ impl<'a> LinkSink<'a> {
             Some((position, index)) if attribute.base == 0 && attribute.span.start != position => index,
             _ => attribute.base,
         };
-        let rel = String::from_utf8_lossy(&attribute.rel[..attribute.rel.len().min(MAX_ELEMENT_LEN)]).into_owned();
+        let rel = short_name(attribute.rel);
         for_each_reference(attribute.value, attribute.syntax, &mut |range| {
             let mut link = Link {
                 url: if defect.is_some() { Vec::new() } else { to_nfc(self.text, &attribute.value[range]) },
@@ -270,9 +287,9 @@ impl<'a> LinkSink<'a> {
     }
 }
 
-/// Returns the name of an element for links.
-pub(super) fn element_name(name: &[u8]) -> String {
-    String::from_utf8_lossy(&name[..name.len().min(MAX_ELEMENT_LEN)]).into_owned()
+/// Returns the name of an element, or the value of `rel`, for links.
+pub(super) fn short_name(name: &[u8]) -> String {
+    String::from_utf8_lossy(&name[..name.len().min(MAX_NAME_LEN)]).into_owned()
 }
 
 /// A defect after which a parser cannot continue.

@@ -12,13 +12,16 @@ fn read(bytes: &[u8], markup: Markup) -> Document {
     )
 }
 
-/// `element attribute url base`, with the name of the defect in place of the URL if there is one.
+/// The URL, or the name of the defect if there is one.
+fn url_or_defect(link: &Link) -> String {
+    link.defect.map_or(String::from_utf8_lossy(&link.url).into_owned(), |(kind, _)| kind.name().to_string())
+}
+
+/// `element attribute url base`
 fn shown(document: &Document) -> Vec<String> {
     let show = |link: &Link| {
-        let url =
-            link.defect.map_or(String::from_utf8_lossy(&link.url).into_owned(), |(kind, _)| kind.name().to_string());
         let base = String::from_utf8_lossy(&document.bases[link.base]);
-        format!("{} {} {url} {base}", link.element, link.attribute)
+        format!("{} {} {} {base}", link.element, link.attribute, url_or_defect(link))
     };
     document.links.iter().map(show).collect()
 }
@@ -128,13 +131,8 @@ fn only_the_first_base_with_an_address_counts() {
 
 /// `element attribute rel url`
 fn with_rel(text: &str, markup: Markup) -> Vec<String> {
-    let links = read(text.as_bytes(), markup).links;
-    let show = |link: Link| {
-        let url =
-            link.defect.map_or(String::from_utf8_lossy(&link.url).into_owned(), |(kind, _)| kind.name().to_string());
-        format!("{} {} {} {url}", link.element, link.attribute, link.rel)
-    };
-    links.into_iter().map(show).collect()
+    let show = |link: &Link| format!("{} {} {} {}", link.element, link.attribute, link.rel, url_or_defect(link));
+    read(text.as_bytes(), markup).links.iter().map(show).collect()
 }
 
 #[test]

@@ -17,7 +17,7 @@ use quick_xml::reader::NsReader;
 use super::attributes::{self, ReferenceSyntax, XHTML};
 use super::document::DefectKind;
 use super::feeds::{IDENTIFIER, Vocabulary, parent_name};
-use super::links::{LinkAttribute, LinkSink, ParserStop, element_name};
+use super::links::{LinkAttribute, LinkSink, ParserStop, short_name};
 use crate::iri::find_scheme;
 
 /// Reads a document and gives its references to `sink`.
@@ -174,7 +174,7 @@ impl XmlCollector<'_, '_, '_> {
         if let Some(rel) = self.vocabulary.rel_of_content(parent, element, is_core) {
             let is_identifier = element == "guid"
                 && attribute_of(tag, "isPermaLink").is_some_and(|value| value.trim().eq_ignore_ascii_case("false"));
-            let (element, at) = (element_name(element.as_bytes()), self.position());
+            let (element, at) = (short_name(element.as_bytes()), self.position());
             let rel = if is_identifier { IDENTIFIER } else { rel };
             self.content = Some(Content { element, rel, base, at, value: String::new(), bad_reference: None });
         }
@@ -212,17 +212,8 @@ impl XmlCollector<'_, '_, '_> {
         if bad_reference.is_none() && (value.is_empty() || !is_reference) {
             return;
         }
-        self.sink.push(&LinkAttribute {
-            element: &element,
-            name: "",
-            rel: rel.as_bytes(),
-            syntax: ReferenceSyntax::One,
-            value: value.as_bytes(),
-            span: at..end.max(at),
-            bad_reference,
-            is_html_base: false,
-            base,
-        });
+        let attribute = LinkAttribute::content(&element, rel, value.as_bytes(), at..end.max(at));
+        self.sink.push(&LinkAttribute { bad_reference, base, ..attribute });
         self.sink.end_tag();
     }
 
@@ -231,7 +222,7 @@ impl XmlCollector<'_, '_, '_> {
         let resolver = self.reader.resolver();
         let (namespace, local) = resolver.resolve_element(tag.name());
         let is_html = matches!(namespace, ResolveResult::Bound(Namespace(XHTML)));
-        let element = element_name(local.as_ref().as_bytes());
+        let element = short_name(local.as_ref().as_bytes());
         let rel = attribute_of(tag, "rel").unwrap_or_default();
         let is_refresh = is_html
             && attribute_of(tag, "http-equiv").is_some_and(|value| value.trim().eq_ignore_ascii_case("refresh"));
