@@ -14,6 +14,7 @@ use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
 use crate::process::{DirectoryLock, PendingFile, commit_all, create_directory, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
+use crate::sort::Partition;
 
 /// The lock file of a directory that is being written.
 pub(crate) const INCOMPLETE: &str = "_incomplete";
@@ -21,11 +22,8 @@ pub(crate) const INCOMPLETE: &str = "_incomplete";
 /// Holds the split points of ranges that the job made.
 pub(crate) const SPLITS: &str = "splits.txt";
 
-/// Name of the partitions that are not ranges.
-const HOST_PARTITIONS: &str = "host_hash";
-
-/// Prefixes of the directories of partitions.
-const PARTITIONS: [&str; 2] = ["host_hash=", "surt_range="];
+/// What the names of directories of partitions begin with, before `=`.
+const PARTITIONS: [&str; 2] = [Partition::HOST_DIRECTORY, Partition::SURT_DIRECTORY];
 
 const MARK: &str = "An irikey job writes this directory, or was interrupted. Run the job again: it starts anew.\n";
 
@@ -66,7 +64,8 @@ impl DirectoryLayout {
     /// Returns the directory whose parts, together with those of `partition`, are in order.
     fn ordered(&self, partition: u32) -> PathBuf {
         match self.partitions {
-            Some((HOST_PARTITIONS, _)) => self.partition(partition),
+            // All other partitions are ranges.
+            Some((Partition::HOST_DIRECTORY, _)) => self.partition(partition),
             _ => self.root(),
         }
     }
@@ -223,7 +222,7 @@ impl PartDirectory {
 
 /// Creates a directory and locks it, and removes the parts of an interrupted job.
 fn claim_directory(root: &Path) -> Result<DirectoryLock, OutputError> {
-    make_directory(root)?;
+    create_directory(root).map_err(|error| io_error(root, "create the directory", error))?;
     let mut lock = lock_directory(root)?;
     if lock.is_marked() {
         remove_parts(root)?;
@@ -269,8 +268,9 @@ pub(crate) fn remove_parts(root: &Path) -> Result<(), OutputError> {
     for entry in entries {
         let entry = entry.map_err(|error| io_error(root, "list", error))?;
         let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
+        let is_partition = name.split_once('=').is_some_and(|(name, _)| PARTITIONS.contains(&name));
         let removed = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            true if PARTITIONS.iter().any(|prefix| name.starts_with(prefix)) => fs::remove_dir_all(&path),
+            true if is_partition => fs::remove_dir_all(&path),
             false if is_part_file(&name) => fs::remove_file(&path),
             _ => Ok(()),
         };
@@ -282,10 +282,6 @@ pub(crate) fn remove_parts(root: &Path) -> Result<(), OutputError> {
 /// Whether a job writes a file of this name in its directory, besides the manifest.
 pub(crate) fn is_part_file(name: &str) -> bool {
     name.starts_with("part-") || name == SPLITS || cluster_files().iter().any(|file| file == name)
-}
-
-fn make_directory(path: &Path) -> Result<(), OutputError> {
-    create_directory(path).map_err(|error| io_error(path, "create the directory", error))
 }
 
 fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> OutputError {
@@ -325,7 +321,7 @@ mod tests {
             };
             Box::new(read_file) as ReadBack
         };
-        let partitions = Some((HOST_PARTITIONS, 11));
+        let partitions = Some((Partition::HOST_DIRECTORY, 11));
         let place = DirectoryLayout { directory: directory.to_path_buf(), partitions, ..DirectoryLayout::default() };
         let arrangement = Arrangement::default();
         let (encoder, mut parts) = PartDirectory::create(place, options, arrangement, Some(Box::new(new_read_back)))?;

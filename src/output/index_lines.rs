@@ -14,15 +14,14 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Int16Array, Int64Array, LargeStringArray, LargeStringBuilder, RecordBatch, StringArray,
-    StringBuilder,
+    Array, ArrayRef, AsArray, BinaryArray, Int16Array, Int64Array, LargeStringArray, LargeStringBuilder, RecordBatch,
+    StringArray, StringBuilder, TimestampMillisecondArray,
 };
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampMillisecondType};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
+use super::packing::gzip;
 use super::values::write_json_text;
 use crate::iri::escape_invalid_utf8;
 use crate::key::{Draft, Recipe};
@@ -75,11 +74,12 @@ pub(super) struct GzipMember {
 struct IndexColumns<'a> {
     keys: &'a StringArray,
     uris: &'a StringArray,
+    inputs: Option<&'a BinaryArray>,
+    times: Option<&'a TimestampMillisecondArray>,
     /// The digest of the payload, which may have been computed.
     payload_digests: Option<&'a StringArray>,
     methods: Option<&'a StringArray>,
     bodies: Option<&'a StringArray>,
-    batch: &'a RecordBatch,
     members: Vec<(CarriedField, &'static str, MemberValues<'a>)>,
     recipe: Option<Recipe>,
 }
@@ -100,19 +100,20 @@ impl<'a> MemberValues<'a> {
 
     /// Appends the member, unless its value is null.
     fn write(&self, name: &str, row: usize, out: &mut Vec<u8>) {
-        // Writing to memory does not fail.
-        let _ = match self {
-            MemberValues::Text(array) if array.is_valid(row) => {
-                write_text_member(name, array.value(row), out);
-                Ok(())
+        match self {
+            MemberValues::Text(array) if array.is_valid(row) => write_text_member(name, array.value(row), out),
+            MemberValues::Short(array) if array.is_valid(row) => {
+                write_number_member(name, array.value(row).into(), out)
             }
-            MemberValues::Short(array) if array.is_valid(row) => write!(out, ", \"{name}\": \"{}\"", array.value(row)),
-            MemberValues::Long(array) if array.is_valid(row) => {
-                write!(out, ", \"{name}\": \"{}\"", array.value(row))
-            }
-            _ => Ok(()),
-        };
+            MemberValues::Long(array) if array.is_valid(row) => write_number_member(name, array.value(row), out),
+            _ => {}
+        }
     }
+}
+
+fn write_number_member(name: &str, number: i64, out: &mut Vec<u8>) {
+    // Writing to memory does not fail.
+    let _ = write!(out, ", \"{name}\": \"{number}\"");
 }
 
 fn write_text_member(name: &str, text: &str, out: &mut Vec<u8>) {
@@ -129,10 +130,11 @@ impl<'a> IndexColumns<'a> {
         Some(IndexColumns {
             keys: text(INDEX_KEY)?,
             uris: text("uri")?,
+            inputs: batch.column_by_name("input").and_then(|column| column.as_binary_opt()),
+            times: batch.column_by_name(CarriedField::FetchTime.column()).and_then(|column| column.as_primitive_opt()),
             payload_digests: text(CarriedField::PayloadDigest.column()),
             methods: text(CarriedField::RequestMethod.column()),
             bodies: text(CarriedField::RequestBody.column()),
-            batch,
             members: member_fields()
                 .iter()
                 .filter_map(|field| Some((*field, field.json_name()?, cell(field.column())?)))
@@ -168,10 +170,8 @@ impl<'a> IndexColumns<'a> {
     }
 
     fn write_time(&self, row: usize, out: &mut Vec<u8>) {
-        let times = self.batch.column_by_name(CarriedField::FetchTime.column());
-        let times = times.and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
-        let time =
-            times.filter(|times| times.is_valid(row)).and_then(|times| timestamp_ms_to_datetime(times.value(row)));
+        let time = self.times.filter(|times| times.is_valid(row));
+        let time = time.and_then(|times| timestamp_ms_to_datetime(times.value(row)));
         // Writing to memory does not fail.
         let _ = match time {
             Some(time) => write!(out, "{}", time.format("%Y%m%d%H%M%S")),
@@ -204,8 +204,8 @@ impl<'a> IndexColumns<'a> {
     /// Returns the record's URL. Bytes that are not UTF-8 are percent-encoded, because JSON cannot contain them, and so are
     /// spaces, as cdxj-indexer does.
     fn url(&self, row: usize) -> String {
-        let inputs = self.batch.column_by_name("input").and_then(|column| column.as_binary_opt::<i32>());
-        let Some(input) = inputs.filter(|inputs| inputs.is_valid(row)) else { return self.uris.value(row).to_string() };
+        let input = self.inputs.filter(|inputs| inputs.is_valid(row));
+        let Some(input) = input else { return self.uris.value(row).to_string() };
         escape_invalid_utf8(input.value(row)).replace(' ', "%20")
     }
 }
@@ -284,9 +284,7 @@ pub(super) fn zipnum(batch: &RecordBatch) -> Result<Vec<GzipMember>, ArrowError>
         lines.clear();
         (from..(from + MEMBER_LINES).min(batch.num_rows())).for_each(|row| rows.write_line(row, &mut lines));
         let key = lines.splitn(3, |&byte| byte == b' ').take(2).collect::<Vec<_>>().join(&b' ');
-        let mut gzip = GzEncoder::new(Vec::with_capacity(lines.len() / 4), Compression::default());
-        gzip.write_all(&lines)?;
-        members.push(GzipMember { key, bytes: gzip.finish()? });
+        members.push(GzipMember { key, bytes: gzip(&lines)? });
     }
     Ok(members)
 }

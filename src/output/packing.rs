@@ -42,14 +42,17 @@ impl TextPacking {
     pub(super) fn pack(self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
         match self {
             TextPacking::None => Ok(bytes),
-            TextPacking::Gzip => {
-                let mut gzip = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::default());
-                gzip.write_all(&bytes)?;
-                gzip.finish()
-            }
+            TextPacking::Gzip => gzip(&bytes),
             TextPacking::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),
         }
     }
+}
+
+/// Compresses bytes as one gzip member.
+pub(super) fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut gzip = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::default());
+    gzip.write_all(bytes)?;
+    gzip.finish()
 }
 
 #[cfg(test)]

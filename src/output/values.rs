@@ -7,16 +7,24 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int16Array, Int32Array, Int64Array,
     StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType, UInt32Type, UInt64Type,
 };
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
+use data_encoding::HEXLOWER;
 
 use crate::batch::ColumnKind;
 use crate::iri::{Flags, SpoofingFlags};
 
+/// The values of a column.
+pub(super) struct ColumnValues<'a> {
+    nulls: Option<&'a NullBuffer>,
+    array: TypedArray<'a>,
+}
+
 /// The array of a column, by the kind of the column.
-pub(super) enum ColumnValues<'a> {
+enum TypedArray<'a> {
     Name(&'a DictionaryArray<Int32Type>),
     Word(&'a DictionaryArray<Int8Type>),
     Text(&'a StringArray),
@@ -36,39 +44,27 @@ impl<'a> ColumnValues<'a> {
     /// # Panics
     /// If the array does not have the type of `kind`; the batch builder guarantees it.
     pub(super) fn of(kind: ColumnKind, array: &'a ArrayRef) -> ColumnValues<'a> {
-        match kind {
-            ColumnKind::Name => ColumnValues::Name(array.as_dictionary()),
-            ColumnKind::Word => ColumnValues::Word(array.as_dictionary()),
-            ColumnKind::Text | ColumnKind::Repeating => ColumnValues::Text(array.as_string()),
-            ColumnKind::Bytes => ColumnValues::Bytes(array.as_binary()),
-            ColumnKind::Key => ColumnValues::Key(array.as_fixed_size_binary()),
-            ColumnKind::Count => ColumnValues::Count(array.as_primitive::<UInt64Type>()),
-            ColumnKind::SmallCount => ColumnValues::SmallCount(array.as_primitive::<UInt32Type>()),
-            ColumnKind::Bits => ColumnValues::Bits(array.as_primitive::<UInt32Type>()),
-            ColumnKind::SpoofingBits => ColumnValues::SpoofingBits(array.as_primitive::<UInt32Type>()),
-            ColumnKind::Time => ColumnValues::Time(array.as_primitive::<TimestampMillisecondType>()),
-            ColumnKind::Short => ColumnValues::Short(array.as_primitive::<Int16Type>()),
-            ColumnKind::Integer => ColumnValues::Integer(array.as_primitive::<Int32Type>()),
-            ColumnKind::Long => ColumnValues::Long(array.as_primitive::<Int64Type>()),
-        }
+        let nulls = array.nulls();
+        let array = match kind {
+            ColumnKind::Name => TypedArray::Name(array.as_dictionary()),
+            ColumnKind::Word => TypedArray::Word(array.as_dictionary()),
+            ColumnKind::Text | ColumnKind::Repeating => TypedArray::Text(array.as_string()),
+            ColumnKind::Bytes => TypedArray::Bytes(array.as_binary()),
+            ColumnKind::Key => TypedArray::Key(array.as_fixed_size_binary()),
+            ColumnKind::Count => TypedArray::Count(array.as_primitive::<UInt64Type>()),
+            ColumnKind::SmallCount => TypedArray::SmallCount(array.as_primitive::<UInt32Type>()),
+            ColumnKind::Bits => TypedArray::Bits(array.as_primitive::<UInt32Type>()),
+            ColumnKind::SpoofingBits => TypedArray::SpoofingBits(array.as_primitive::<UInt32Type>()),
+            ColumnKind::Time => TypedArray::Time(array.as_primitive::<TimestampMillisecondType>()),
+            ColumnKind::Short => TypedArray::Short(array.as_primitive::<Int16Type>()),
+            ColumnKind::Integer => TypedArray::Integer(array.as_primitive::<Int32Type>()),
+            ColumnKind::Long => TypedArray::Long(array.as_primitive::<Int64Type>()),
+        };
+        ColumnValues { nulls, array }
     }
 
     fn is_null(&self, row: usize) -> bool {
-        match self {
-            ColumnValues::Name(array) => array.is_null(row),
-            ColumnValues::Word(array) => array.is_null(row),
-            ColumnValues::Text(array) => array.is_null(row),
-            ColumnValues::Bytes(array) => array.is_null(row),
-            ColumnValues::Key(array) => array.is_null(row),
-            ColumnValues::Count(array) => array.is_null(row),
-            ColumnValues::SmallCount(array) | ColumnValues::Bits(array) | ColumnValues::SpoofingBits(array) => {
-                array.is_null(row)
-            }
-            ColumnValues::Time(array) => array.is_null(row),
-            ColumnValues::Short(array) => array.is_null(row),
-            ColumnValues::Integer(array) => array.is_null(row),
-            ColumnValues::Long(array) => array.is_null(row),
-        }
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
 
     /// Returns the bytes of a value; no bytes for null. Uses `scratch` for values that have to be formatted.
@@ -77,11 +73,11 @@ impl<'a> ColumnValues<'a> {
         if self.is_null(row) {
             return scratch;
         }
-        match self {
-            ColumnValues::Name(array) => return name(array, row).as_bytes(),
-            ColumnValues::Word(array) => return name(array, row).as_bytes(),
-            ColumnValues::Text(array) => return array.value(row).as_bytes(),
-            ColumnValues::Bytes(array) => return array.value(row),
+        match &self.array {
+            TypedArray::Name(array) => return name(array, row).as_bytes(),
+            TypedArray::Word(array) => return name(array, row).as_bytes(),
+            TypedArray::Text(array) => return array.value(row).as_bytes(),
+            TypedArray::Bytes(array) => return array.value(row),
             _ => self.write_formatted(row, scratch),
         }
         scratch
@@ -89,17 +85,17 @@ impl<'a> ColumnValues<'a> {
 
     /// Appends a value that is neither null nor text.
     fn write_formatted(&self, row: usize, out: &mut Vec<u8>) {
-        match self {
-            ColumnValues::Name(_) | ColumnValues::Word(_) | ColumnValues::Text(_) | ColumnValues::Bytes(_) => {}
-            ColumnValues::Key(array) => write_hex(array.value(row), out),
-            ColumnValues::Count(array) => write_number(array.value(row), out),
-            ColumnValues::SmallCount(array) | ColumnValues::Bits(array) | ColumnValues::SpoofingBits(array) => {
+        match &self.array {
+            TypedArray::Name(_) | TypedArray::Word(_) | TypedArray::Text(_) | TypedArray::Bytes(_) => {}
+            TypedArray::Key(array) => write_hex(array.value(row), out),
+            TypedArray::Count(array) => write_number(array.value(row), out),
+            TypedArray::SmallCount(array) | TypedArray::Bits(array) | TypedArray::SpoofingBits(array) => {
                 write_number(array.value(row), out);
             }
-            ColumnValues::Time(array) => write_time(array.value(row), out),
-            ColumnValues::Short(array) => write_number(array.value(row), out),
-            ColumnValues::Integer(array) => write_number(array.value(row), out),
-            ColumnValues::Long(array) => write_number(array.value(row), out),
+            TypedArray::Time(array) => write_time(array.value(row), out),
+            TypedArray::Short(array) => write_number(array.value(row), out),
+            TypedArray::Integer(array) => write_number(array.value(row), out),
+            TypedArray::Long(array) => write_number(array.value(row), out),
         }
     }
 
@@ -109,18 +105,18 @@ impl<'a> ColumnValues<'a> {
         if self.is_null(row) {
             return out.extend_from_slice(b"null");
         }
-        match self {
-            ColumnValues::Name(array) => write_json_text(name(array, row), out),
-            ColumnValues::Word(array) => write_json_text(name(array, row), out),
-            ColumnValues::Text(array) => write_json_text(array.value(row), out),
-            ColumnValues::Bytes(array) => write_json_bytes(array.value(row), out),
-            ColumnValues::Key(_) | ColumnValues::Time(_) => {
+        match &self.array {
+            TypedArray::Name(array) => write_json_text(name(array, row), out),
+            TypedArray::Word(array) => write_json_text(name(array, row), out),
+            TypedArray::Text(array) => write_json_text(array.value(row), out),
+            TypedArray::Bytes(array) => write_json_bytes(array.value(row), out),
+            TypedArray::Key(_) | TypedArray::Time(_) => {
                 out.push(b'"');
                 self.write_formatted(row, out);
                 out.push(b'"');
             }
-            ColumnValues::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
-            ColumnValues::SpoofingBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
+            TypedArray::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
+            TypedArray::SpoofingBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
             _ => self.write_formatted(row, out),
         }
     }
@@ -143,8 +139,9 @@ pub(super) fn write_time(ms: i64, out: &mut Vec<u8>) {
 }
 
 pub(super) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend(bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
+    let at = out.len();
+    out.resize(at + HEXLOWER.encode_len(bytes.len()), 0);
+    HEXLOWER.encode_mut(bytes, &mut out[at..]);
 }
 
 pub(super) fn write_json_text(text: &str, out: &mut Vec<u8>) {

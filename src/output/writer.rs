@@ -175,7 +175,7 @@ impl Output {
     /// # Errors
     /// Writing or renaming failed; no partial file has the final name.
     pub fn finish(self) -> Result<FinishedOutput, OutputError> {
-        self.finish_if(|_, _| Ok(()))
+        self.end(None)?.commit()
     }
 
     /// [`Output::finish`], after `read_back` has read the file again and found all rows. Standard output and formats that
@@ -184,8 +184,7 @@ impl Output {
     /// # Errors
     /// As [`Output::finish`]; also if `read_back` fails or finds another number of rows.
     pub(crate) fn finish_verified(self, read_back: &mut ReadBack) -> Result<FinishedOutput, OutputError> {
-        let is_checked = self.has_order;
-        self.finish_if(|path, rows| check_rows(path.filter(|_| is_checked).zip(Some(read_back)), rows))
+        self.end(Some(read_back))?.commit()
     }
 
     /// Writes the footer of a regular file, which keeps its temporary name: the caller commits several files together.
@@ -193,46 +192,19 @@ impl Output {
     /// # Errors
     /// Writing failed.
     pub(crate) fn finish_pending(self) -> Result<(FinishedOutput, Option<PendingFile>), OutputError> {
-        let EndedOutput { sink, target, finished, .. } = self.end()?;
-        Ok((finished, target.close(sink)?.into_pending()?))
-    }
-
-    /// Writes the footer and renames the file, and writes the index of its members beside it, if `verify` accepts the
-    /// temporary file.
-    fn finish_if(
-        self,
-        verify: impl FnOnce(Option<&Path>, u64) -> Result<(), String>,
-    ) -> Result<FinishedOutput, OutputError> {
-        let EndedOutput { sink, target, finished, index } = self.end_if(verify)?;
-        match index.zip(finished.path.as_deref()) {
-            Some((lines, path)) => commit_with_index(target, sink, path, &lines)?,
-            None => target.commit(sink)?,
-        }
-        Ok(finished)
+        let FinishedPart { output, pending, .. } = self.finish_part(None)?;
+        Ok((output, pending))
     }
 
     /// [`Output::finish_pending`] for a file of a directory, [verified](Output::finish_verified) if `read_back` is given.
     pub(super) fn finish_part(self, read_back: Option<&mut ReadBack>) -> Result<FinishedPart, OutputError> {
-        let is_checked = self.has_order;
-        let ended = self.end_if(|path, rows| check_rows(path.filter(|_| is_checked).zip(read_back), rows))?;
-        let EndedOutput { sink, target, finished, index } = ended;
+        let EndedOutput { sink, target, finished, index } = self.end(read_back)?;
         Ok(FinishedPart { output: finished, index, pending: target.close(sink)?.into_pending()? })
     }
 
-    /// Writes the footer. Removes the file unless `verify` accepts it.
-    fn end_if(self, verify: impl FnOnce(Option<&Path>, u64) -> Result<(), String>) -> Result<EndedOutput, OutputError> {
-        let EndedOutput { sink, target, finished, index } = self.end()?;
-        if let Err(reason) = verify(target.temporary_path(), finished.rows) {
-            let place = target.path().map_or_else(String::new, |path| path.display().to_string());
-            target.abort()?;
-            return Err(OutputError::NotAsWritten { place, reason });
-        }
-        Ok(EndedOutput { sink, target, finished, index })
-    }
-
-    /// Writes and flushes the end of the file.
-    fn end(self) -> Result<EndedOutput, OutputError> {
-        let Output { writer, target, rows, parts, .. } = self;
+    /// Writes and flushes the end of the file. Removes the file unless `read_back` finds all rows in it.
+    fn end(self, read_back: Option<&mut ReadBack>) -> Result<EndedOutput, OutputError> {
+        let Output { writer, target, rows, parts, has_order, .. } = self;
         let mut index = None;
         let ended: Result<Sink, WriteError> = match writer {
             Writer::Parquet(writer, _) => writer.into_inner().map_err(WriteError::from),
@@ -246,6 +218,13 @@ impl Output {
         };
         let flushed = ended.and_then(|mut sink| sink.flush().map(|()| sink).map_err(WriteError::from));
         let sink = flushed.map_err(|error| target.error(error))?;
+        if let Some((file, read_back)) = target.temporary_path().zip(read_back.filter(|_| has_order))
+            && let Err(reason) = check_rows(file, read_back, rows)
+        {
+            let place = target.path().map_or_else(String::new, |path| path.display().to_string());
+            target.abort()?;
+            return Err(OutputError::NotAsWritten { place, reason });
+        }
         let path = target.path().map(Path::to_path_buf);
         let finished = FinishedOutput { path, bytes: sink.written(), rows, parts };
         Ok(EndedOutput { sink, target, finished, index })
@@ -265,9 +244,20 @@ impl Output {
     }
 }
 
-/// Reads the file at a path back, if one is given, and checks its number of rows.
-fn check_rows(file: Option<(&Path, &mut ReadBack)>, rows: u64) -> Result<(), String> {
-    let Some((path, read_back)) = file else { return Ok(()) };
+impl EndedOutput {
+    /// Renames the file, and writes the index of its members beside it.
+    fn commit(self) -> Result<FinishedOutput, OutputError> {
+        let EndedOutput { sink, target, finished, index } = self;
+        match index.zip(finished.path.as_deref()) {
+            Some((lines, path)) => commit_with_index(target, sink, path, &lines)?,
+            None => target.commit(sink)?,
+        }
+        Ok(finished)
+    }
+}
+
+/// Reads a file back, and checks its number of rows.
+fn check_rows(path: &Path, read_back: &mut ReadBack, rows: u64) -> Result<(), String> {
     match read_back(path) {
         Ok(found) if found == rows => Ok(()),
         Ok(found) => Err(format!("{found} rows, expected {rows}")),

@@ -63,6 +63,10 @@ pub enum Partition {
 }
 
 impl Partition {
+    /// The names in the directories of partitions, as in `host_hash=07`.
+    pub(crate) const HOST_DIRECTORY: &str = "host_hash";
+    pub(crate) const SURT_DIRECTORY: &str = "surt_range";
+
     /// The column that determines the partition.
     pub(crate) fn column(&self) -> &'static str {
         match self {
@@ -71,11 +75,11 @@ impl Partition {
         }
     }
 
-    /// The name in the directories of partitions, as in `host_hash=07`.
+    /// The name in the directories of these partitions.
     pub(crate) fn directory_name(&self) -> &'static str {
         match self {
-            Partition::Host(_) => "host_hash",
-            Partition::Surt(_) => "surt_range",
+            Partition::Host(_) => Partition::HOST_DIRECTORY,
+            Partition::Surt(_) => Partition::SURT_DIRECTORY,
         }
     }
 

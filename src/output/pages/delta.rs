@@ -1,6 +1,7 @@
 //! Parquet's `DELTA_BINARY_PACKED` encoding of numbers (Encodings.md, "Delta Encoding"): the first number, then
 //! blocks of differences. The least difference of a block is subtracted; miniblocks are as wide as their greatest value.
 
+use super::rle::push_varint;
 use crate::kernel::{SimdTask, run_with_simd};
 
 /// Differences per block; the format requires a multiple of 128.
@@ -79,15 +80,6 @@ fn pack_bits(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
 
 fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
-}
-
-/// Appends a number as a varint: groups of seven bits, the lowest first.
-pub(super) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
-    while number > 0x7F {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 #[cfg(test)]

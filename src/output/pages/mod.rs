@@ -2,13 +2,13 @@
 //!
 //! - `values`: keys, counts and sources, which need no codec
 //! - `texts`: text in `DELTA_LENGTH_BYTE_ARRAY`, with the codecs of `codec` and the packed lengths of `delta`
-//! - `levels`: which rows of a nullable column have a value
+//! - `rle`: which rows of a nullable column have a value, and indices of dictionaries
 //! - `chunk`: column chunks as sequences of pages, and the pool of their buffers
 
 mod chunk;
 mod codec;
 mod delta;
-mod levels;
+mod rle;
 mod texts;
 mod values;
 

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use super::chunk::{EncodedPages, HEADER_LEN, PageBuffers, Pages};
 use super::codec::{Codecs, PageCodec};
 use super::delta;
-use super::levels::push_levels;
+use super::rle::push_levels;
 
 const ENCODING: Encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;
 

@@ -16,8 +16,8 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::chunk::{EncodedPages, HEADER_LEN, PageBuffers, PageChunk, Pages};
-use super::delta::{self, push_varint};
-use super::levels::push_levels;
+use super::delta;
+use super::rle::{push_levels, run_lengths};
 use crate::batch::KEY_LEN;
 
 const KEY_BYTES: usize = KEY_LEN as usize;
@@ -129,18 +129,6 @@ pub(in crate::output) fn sources(
     PageChunk::join(column, vec![pages], bounds(&names)).map(Some)
 }
 
-/// Encodes indices of a dictionary of `names` entries: the width of an index in bits, then runs in the encoding `RLE`. A run
-/// is its doubled length as a varint, followed by the index in the number of bytes that the width requires.
-fn run_lengths(names: usize, runs: impl Iterator<Item = (usize, usize)>) -> Vec<u8> {
-    let width = usize::BITS - (names - 1).leading_zeros();
-    let mut out = vec![width as u8];
-    for (place, count) in runs {
-        push_varint((count as u64) << 1, &mut out);
-        out.extend_from_slice(&place.to_le_bytes()[..width.div_ceil(8) as usize]);
-    }
-    out
-}
-
 /// Returns statistics with the least and the greatest name, unless a name is too long.
 fn bounds(names: &[&str]) -> Option<Statistics> {
     let (first, last) = (names.iter().min()?, names.iter().max()?);
@@ -148,16 +136,4 @@ fn bounds(names: &[&str]) -> Option<Statistics> {
     is_short.then(|| {
         Statistics::byte_array(Some(ByteArray::from(*first)), Some(ByteArray::from(*last)), None, Some(0), false)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::run_lengths;
-
-    #[test]
-    fn runs_are_encoded_as_in_the_specification() {
-        assert_eq!(run_lengths(1, [(0, 3)].into_iter()), [0, 6]);
-        assert_eq!(run_lengths(2, [(1, 64), (0, 1)].into_iter()), [1, 0x80, 0x01, 1, 2, 0]);
-        assert_eq!(run_lengths(300, [(299, 1)].into_iter()), [9, 2, 0x2B, 0x01]);
-    }
 }
