@@ -206,11 +206,10 @@ mod tests {
         let (mut log, mut bitmaps) = (AccessLog::default(), Bitmaps::default());
         log.set_settings(&LogFormat::parse(format).unwrap());
         let records = log.decode(text.as_bytes(), 0, &mut bitmaps);
-        let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
-        let fault = |i: usize| records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
-        let fields = &records.fields;
-        let row =
-            |i: usize| (show(records.urls[i]), show(records.bases[i]), fields.statuses[i], fields.times[i], fault(i));
+        let (fields, show) = (&records.fields, |span| records.show(span));
+        let row = |i: usize| {
+            (show(records.urls[i]), show(records.bases[i]), fields.statuses[i], fields.times[i], records.fault(i))
+        };
         (0..records.urls.len()).map(row).collect()
     }
 

@@ -263,6 +263,11 @@ impl RecordBuffer {
         text.filter(|text| !text.is_empty()).map(|text| append(&mut self.text, text))
     }
 
+    /// Copies a text if its field is carried and it is not empty.
+    pub(super) fn copy_carried(&mut self, is_carried: bool, text: &[u8]) -> Option<Span> {
+        self.copy(Some(text).filter(|_| is_carried))
+    }
+
     /// Copies a text, unless it is the one at `last`; returns where it is.
     pub(crate) fn copy_or_share(&mut self, text: &[u8], last: Option<Span>) -> Option<Span> {
         last.filter(|span| span.of(&self.text) == text).or_else(|| self.copy(Some(text)))
@@ -320,5 +325,10 @@ pub(super) fn lines(chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 /// Iterates over the lines of `chunk` that are not blank, without `LF` or `CR LF`, each with its offset in the chunk.
 pub(super) fn filled_lines(chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let filled = lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty());
-    filled.map(|(at, line)| (at, line.strip_suffix(b"\r").unwrap_or(line)))
+    filled.map(|(at, line)| (at, without_cr(line)))
+}
+
+/// A line without the `CR` before its `LF`.
+pub(super) fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
 }

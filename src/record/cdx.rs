@@ -7,7 +7,7 @@
 //! URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and blank lines are not
 //! records.
 
-use super::buffer::{RecordColumns, lines};
+use super::buffer::{RecordColumns, lines, without_cr};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
 use super::records::Records;
@@ -90,8 +90,7 @@ impl TextDecoder for Cdx {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.rows.clear();
         for (at, line) in lines(chunk) {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            self.decode_line(chunk, Span { at: at as u32, len: line.len() as u32 }, offset);
+            self.decode_line(chunk, Span { at: at as u32, len: without_cr(line).len() as u32 }, offset);
         }
         self.rows.records(chunk)
     }
@@ -247,7 +246,7 @@ mod tests {
             cdx.set_settings(&CdxColumns::from_header(header.as_bytes()).unwrap());
         }
         let records = cdx.decode(text.as_bytes(), 0, &mut bitmaps);
-        let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
+        let show = |span| records.show(span);
         let row = |i: usize| {
             let field = (records.fields.redirects[i].map(show), records.fields.digests[i].map(show));
             (show(records.urls[i]), records.fields.statuses[i], records.fields.times[i], field.0, field.1)

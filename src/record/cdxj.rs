@@ -6,7 +6,7 @@
 //! `url`, is a record with a fault, and the line is its URL; without a `url`, the other members still count. Lines that begin
 //! with `!` or `@` are counted as headers; headers and blank lines are not records.
 
-use super::buffer::RecordBuffer;
+use super::buffer::{RecordBuffer, without_cr};
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
@@ -103,7 +103,7 @@ impl Cdxj {
     #[cold]
     fn refuse(&mut self, kind: FaultKind, line: &[u8]) {
         self.rows.columns.refuse(kind);
-        self.rows.push_url(line.strip_suffix(b"\r").unwrap_or(line));
+        self.rows.push_url(without_cr(line));
     }
 }
 
@@ -204,7 +204,6 @@ fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::super::json::{JsonValue, unescape};
-    use super::super::records::RecordOffsets;
     use super::*;
     use crate::kernel::Span;
     use proptest::prelude::*;
@@ -219,20 +218,14 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
 "#;
         let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
         let records = cdxj.decode(text, 10, &mut bitmaps);
-        let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
-        let urls: Vec<_> = records.urls.iter().map(|&url| show(url)).collect();
-        assert_eq!(urls, ["http://a.org/", "http://a.org/?q={a {b}", "http://b.org/"]);
+        assert_eq!(records.shown_urls(), ["http://a.org/", "http://a.org/?q={a {b}", "http://b.org/"]);
         assert_eq!(records.fields.statuses, [Some(301), Some(200), None]);
         assert_eq!(records.fields.times, [0, 1000, 2000].map(|ms| Some(1_390_842_720_000 + ms)));
-        assert_eq!(
-            records.fields.redirects.iter().map(|span| span.map(show)).collect::<Vec<_>>()[0].as_deref(),
-            Some("/x y")
-        );
+        assert_eq!(records.fields.redirects[0].map(|span| records.show(span)).as_deref(), Some("/x y"));
         assert_eq!(records.fields.charsets.iter().flatten().count(), 1);
         assert!(records.faults.is_empty());
         assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
-        let RecordOffsets::Each(offsets) = records.offsets else { panic!("one offset per record") };
-        assert_eq!(offsets[0], 10 + 22);
+        assert_eq!(records.each_offset()[0], 10 + 22);
     }
 
     #[test]
@@ -268,10 +261,9 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
     fn rows(cdxj: &mut Cdxj, chunk: &[u8]) -> Vec<Row> {
         let mut bitmaps = Bitmaps::default();
         let records = cdxj.decode(chunk, 0, &mut bitmaps);
-        let RecordOffsets::Each(offsets) = records.offsets else { panic!("one offset per record") };
-        let fields = records.fields;
+        let (fields, offsets) = (records.fields, records.each_offset());
         let show = |span: &Span| span.of(records.text).to_vec();
-        let fault = |i: usize| records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
+        let fault = |i: usize| records.fault(i);
         let texts =
             |i: usize| [fields.redirects[i], fields.digests[i], fields.charsets[i]].map(|text| text.as_ref().map(show));
         let row =
@@ -308,13 +300,13 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
             _ if members.is_broken() || !members.after_object().trim_ascii().is_empty() => FaultKind::NotOfFormat,
             // The JSON is sound, so its other members count.
             None => {
-                let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+                let line = without_cr(line).to_vec();
                 let texts = [redirect, digest, charset];
                 return (line, at, Some(FaultKind::NoUrl), texts, status, time.or(stamp));
             }
             Some(url) => return (url.clone(), at, None, [redirect, digest, charset], status, time.or(stamp)),
         };
-        (line.strip_suffix(b"\r").unwrap_or(line).to_vec(), at, Some(fault), [None, None, None], None, time)
+        (without_cr(line).to_vec(), at, Some(fault), [None, None, None], None, time)
     }
 
     fn line() -> impl Strategy<Value = String> {

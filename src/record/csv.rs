@@ -14,10 +14,10 @@ mod fields;
 pub(crate) use columns::URL_COLUMN_NAMES;
 pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
 pub(crate) use comments::CsvComments;
-use fields::{CsvField, CsvFieldReader, bom_guard, reader};
+use fields::{CsvField, CsvFieldReader, PREFIX, reader};
 
 use super::boundary::{Boundary, Quoting};
-use super::buffer::RecordBuffer;
+use super::buffer::{RecordBuffer, without_cr};
 use super::decoder::TextDecoder;
 use super::records::Records;
 use crate::iri::FaultKind;
@@ -133,11 +133,10 @@ impl Csv {
     }
 
     fn decode_records(&mut self, text: &[u8], offset: u64) {
-        let prefix = bom_guard(text);
-        let mut reader = reader(self.layout.delimiter, self.layout.quote, prefix, text);
+        let mut reader = reader(self.layout.delimiter, self.layout.quote, text);
         let mut record = std::mem::take(&mut self.record);
         loop {
-            let at = (reader.position().byte() as usize).saturating_sub(prefix.len());
+            let at = (reader.position().byte() as usize).saturating_sub(PREFIX.len());
             // Reading memory does not fail, and fields need not be UTF-8, so no error can hide records.
             match reader.read_byte_record(&mut record) {
                 Ok(true) => {
@@ -174,7 +173,7 @@ impl Csv {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         self.rows.refuse(FaultKind::NotOfFormat);
         self.rows.begin(offset);
-        self.rows.push_url(line.strip_suffix(b"\r").unwrap_or(line));
+        self.rows.push_url(without_cr(line));
         push_labels(&mut self.rows, &self.layout.columns, |_| None);
     }
 }
@@ -215,7 +214,6 @@ fn record_start(chunk: &[u8], at: usize) -> usize {
 mod tests {
     use super::*;
     use crate::iri::{Component, Fault};
-    use crate::record::records::RecordOffsets;
 
     fn decoder(columns: CsvColumns) -> Csv {
         let mut csv = Csv::default();
@@ -226,8 +224,7 @@ mod tests {
     fn decode(text: &[u8]) -> Vec<(Vec<u8>, u64)> {
         let (mut csv, mut bitmaps) = (Csv::default(), Bitmaps::default());
         let records = csv.decode(text, 100, &mut bitmaps);
-        let RecordOffsets::Each(offsets) = records.offsets else { panic!("CSV has one offset per record") };
-        records.urls.iter().zip(offsets).map(|(url, &at)| (url.of(records.text).to_vec(), at)).collect()
+        records.urls.iter().zip(records.each_offset()).map(|(url, &at)| (url.of(records.text).to_vec(), at)).collect()
     }
 
     #[test]

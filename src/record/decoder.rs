@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use super::boundary::Quoting;
+use super::buffer::without_cr;
 use super::csv::CsvOptions;
 use super::fields::FieldSet;
 use super::log_format::LogFormat;
@@ -32,7 +33,7 @@ pub struct SourceHead<'a> {
 impl<'a> SourceHead<'a> {
     /// Finds the lines in `head`, which may end within a line.
     pub fn new(head: &'a [u8]) -> SourceHead<'a> {
-        let mut lines = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let mut lines = head.split(|&byte| byte == b'\n').map(without_cr);
         let first_record = lines.find(|line| !line.trim_ascii().is_empty() && !matches!(line[0], b'!' | b'@'));
         SourceHead {
             first_line: head.split(|&byte| byte == b'\n').next().unwrap_or_default(),

@@ -224,11 +224,9 @@ mod tests {
         let (mut lines, mut bitmaps) = (JsonLines::default(), Bitmaps::default());
         lines.set_settings(options);
         let records = lines.decode(text.as_bytes(), 0, &mut bitmaps);
-        let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
-        let fault = |i: usize| records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
-        let base = |i: usize| records.bases.get(i).map(|base| show(*base));
-        let row = |i: usize| (show(records.urls[i]), base(i), records.fields.statuses[i], fault(i));
-        (0..records.urls.len()).map(row).collect()
+        let base = |i: usize| records.bases.get(i).map(|base| records.show(*base));
+        let row = |(i, url)| (url, base(i), records.fields.statuses[i], records.fault(i));
+        records.shown_urls().into_iter().enumerate().map(row).collect()
     }
 
     #[test]

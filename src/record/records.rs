@@ -2,6 +2,8 @@
 
 use super::fields::{FieldBuffers, FieldViews};
 use crate::encoding::Charset;
+#[cfg(test)]
+use crate::iri::FaultKind;
 use crate::iri::{Fault, Flags};
 use crate::kernel::Span;
 
@@ -75,5 +77,29 @@ impl<'a> Records<'a> {
         self.faults = &self.faults[..self.faults.partition_point(|(index, _)| (*index as usize) < len)];
         self.flags = &self.flags[..self.flags.partition_point(|(index, _)| (*index as usize) < len)];
         self.siblings = &self.siblings[..self.siblings.partition_point(|index| (*index as usize) < len)];
+    }
+}
+
+/// What tests look at.
+#[cfg(test)]
+impl Records<'_> {
+    /// The text of a span.
+    pub(crate) fn show(&self, span: Span) -> String {
+        String::from_utf8_lossy(span.of(self.text)).into_owned()
+    }
+
+    /// The URLs.
+    pub(crate) fn shown_urls(&self) -> Vec<String> {
+        self.urls.iter().map(|url| self.show(*url)).collect()
+    }
+
+    /// The fault of a record that the decoder refuses.
+    pub(crate) fn fault(&self, record: usize) -> Option<FaultKind> {
+        self.faults.iter().find(|(row, _)| *row as usize == record).map(|(_, fault)| fault.kind)
+    }
+
+    /// The offset of each record, if they are stored.
+    pub(crate) fn each_offset(&self) -> &[u64] {
+        if let RecordOffsets::Each(offsets) = self.offsets { offsets } else { &[] }
     }
 }

@@ -84,7 +84,6 @@ pub struct BatchLimits {
 #[derive(Debug)]
 pub struct CaptureBatch {
     rows: RecordBuffer,
-    carry: FieldSet,
     limits: BatchLimits,
     len: usize,
     /// Where the last page is in the text of the rows.
@@ -95,7 +94,7 @@ pub struct CaptureBatch {
 impl CaptureBatch {
     /// An empty batch that stores the fields of `carry`.
     pub fn new(carry: FieldSet, limits: BatchLimits) -> CaptureBatch {
-        CaptureBatch { rows: RecordBuffer::new(carry), carry, limits, len: 0, page: None, documents: Vec::new() }
+        CaptureBatch { rows: RecordBuffer::new(carry), limits, len: 0, page: None, documents: Vec::new() }
     }
 
     /// Size of the batch, in bytes.
@@ -128,9 +127,8 @@ impl CaptureBatch {
         self.set_fault(capture.fault);
         self.set_flags(capture.flags);
         self.rows.push_url(&capture.url);
-        let rows = &mut self.rows;
-        let mut copy = |is_carried: bool, text: &[u8]| rows.copy(Some(text).filter(|_| is_carried));
-        let carry = self.carry;
+        let carry = self.rows.columns.carry();
+        let mut copy = |is_carried, text| self.rows.copy_carried(is_carried, text);
         // A position without a length cannot be read.
         let archive_offset = capture.archive_offset.filter(|_| capture.archive_length.is_some());
         let field = FieldValues {
@@ -174,10 +172,9 @@ impl CaptureBatch {
         self.begin(page.offset, url.len() + base.len());
         self.rows.push_url(url);
         self.rows.push_base(base);
-        let carry = self.carry;
         self.set_page(&page.url);
-        let rows = &mut self.rows;
-        let mut copy = |is_carried: bool, text: &[u8]| rows.copy(Some(text).filter(|_| is_carried));
+        let carry = self.rows.columns.carry();
+        let mut copy = |is_carried, text| self.rows.copy_carried(is_carried, text);
         let fields = FieldValues {
             time: page.time,
             page: self.page,
@@ -202,7 +199,7 @@ impl CaptureBatch {
 
     /// Sets the page of the rows that follow.
     fn set_page(&mut self, url: &[u8]) {
-        if self.carry.page {
+        if self.rows.columns.carry().page {
             self.page = if url.is_empty() { None } else { self.rows.copy_or_share(url, self.page) };
         }
     }

@@ -1,7 +1,6 @@
 //! Documents of archives: [`ArchivedDocument`] is a capture with its content, [`HttpDocument`] the parts of an HTTP response.
 
-use super::heads::{MAX_HTTP_LEN, blank_line_end, for_each_field, response_status};
-use crate::record::media_type::{charset, without_parameters};
+use super::heads::{MAX_HTTP_LEN, ResponseHead, blank_line_end, for_each_field, response_status};
 
 /// The kinds of records that hold documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +58,7 @@ pub(crate) struct HttpDocument {
     /// `Content-Encoding` and `Transfer-Encoding`: names separated by commas, in the order in which they were applied.
     pub(crate) content_encoding: Vec<u8>,
     pub(crate) transfer_encoding: Vec<u8>,
-    /// The first `Location` and `Refresh`; empty if there are none.
+    /// The first `Location` of a redirect, and the first `Refresh`; empty if there are none.
     pub(crate) location: Vec<u8>,
     pub(crate) refresh: Vec<u8>,
     /// All `Link` fields, joined by commas.
@@ -74,41 +73,30 @@ impl HttpDocument {
         let limited = &content[..content.len().min(MAX_HTTP_LEN as usize)];
         let (status, fields) = response_status(limited)?;
         let body_at = blank_line_end(limited).unwrap_or(limited.len());
-        let mut head = HttpDocument { status, body_at, ..HttpDocument::default() };
-        for_each_field(fields, |name, value| head.set(name, &value));
-        Some(head)
-    }
-
-    fn set(&mut self, name: &[u8], value: &[u8]) {
-        let append = |field: &mut Vec<u8>| {
-            if !field.is_empty() {
-                field.extend_from_slice(b", ");
-            }
-            field.extend_from_slice(value);
-        };
-        let set_first = |field: &mut Vec<u8>, value: &[u8]| {
-            if field.is_empty() {
-                field.extend_from_slice(value);
-            }
-        };
-        match name.to_ascii_lowercase().as_slice() {
-            b"content-type" => {
-                set_first(&mut self.mime, without_parameters(value));
-                set_first(&mut self.charset, charset(value));
-            }
-            b"content-encoding" => append(&mut self.content_encoding),
-            b"transfer-encoding" => append(&mut self.transfer_encoding),
-            b"link" => append(&mut self.links),
-            b"location" => set_first(&mut self.location, value),
-            b"refresh" => set_first(&mut self.refresh, value),
-            _ => {}
-        }
+        let (mut head, mut document) = (ResponseHead { status, ..ResponseHead::default() }, HttpDocument::default());
+        for_each_field(fields, |name, value| match name.to_ascii_lowercase().as_slice() {
+            b"content-encoding" => append(&mut document.content_encoding, &value),
+            b"transfer-encoding" => append(&mut document.transfer_encoding, &value),
+            b"link" => append(&mut document.links, &value),
+            b"refresh" if document.refresh.is_empty() => document.refresh = value.into_owned(),
+            _ => head.set(name, value),
+        });
+        let ResponseHead { redirect: location, charset, mime, .. } = head;
+        Some(HttpDocument { status, mime, charset, location, body_at, ..document })
     }
 
     /// Whether the response redirects to `location`.
     pub(crate) fn is_redirect(&self) -> bool {
-        self.status.is_some_and(|status| (300..400).contains(&status)) && !self.location.is_empty()
+        !self.location.is_empty()
     }
+}
+
+/// Appends a value of a field that may be repeated, after a comma.
+fn append(values: &mut Vec<u8>, value: &[u8]) {
+    if !values.is_empty() {
+        values.extend_from_slice(b", ");
+    }
+    values.extend_from_slice(value);
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! response in either.
 
 use crate::kernel::parse_bytes;
+use crate::record::buffer::without_cr;
 use crate::record::json::{JsonElements, JsonValue, at_path};
 use crate::record::media_type;
 use std::borrow::Cow;
@@ -225,20 +226,25 @@ impl ResponseHead {
     pub(super) fn parse(text: &[u8]) -> ResponseHead {
         let Some((status, rest)) = response_status(text) else { return ResponseHead::default() };
         let mut head = ResponseHead { status, ..ResponseHead::default() };
-        let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
-        for_each_field(rest, |name, value| {
-            if is_redirect && head.redirect.is_empty() && name.eq_ignore_ascii_case(b"location") {
-                head.redirect = value.into_owned();
-            } else if name.eq_ignore_ascii_case(b"content-type") {
-                if head.charset.is_empty() {
-                    head.charset = media_type::charset(&value).to_vec();
-                }
-                if head.mime.is_empty() {
-                    head.mime = media_type::without_parameters(&value).to_vec();
-                }
-            }
-        });
+        for_each_field(rest, |name, value| head.set(name, value));
         head
+    }
+
+    /// Takes a field, if it is used and the first of its name.
+    pub(super) fn set(&mut self, name: &[u8], value: Cow<'_, [u8]>) {
+        if name.eq_ignore_ascii_case(b"location") {
+            let is_redirect = self.status.is_some_and(|status| (300..400).contains(&status));
+            if is_redirect && self.redirect.is_empty() {
+                self.redirect = value.into_owned();
+            }
+        } else if name.eq_ignore_ascii_case(b"content-type") {
+            if self.charset.is_empty() {
+                self.charset = media_type::charset(&value).to_vec();
+            }
+            if self.mime.is_empty() {
+                self.mime = media_type::without_parameters(&value).to_vec();
+            }
+        }
     }
 }
 
@@ -249,7 +255,7 @@ impl ResponseHead {
 pub(super) fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8], Cow<'a, [u8]>)) {
     let mut open: Option<(&[u8], Cow<'_, [u8]>)> = None;
     for line in text.split(|&byte| byte == b'\n') {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = without_cr(line);
         if line.is_empty() {
             break;
         }

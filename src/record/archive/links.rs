@@ -312,14 +312,22 @@ fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::archive::tests::envelope;
 
-    fn links(html: &str) -> Vec<(String, String)> {
-        let json =
-            format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":{html}}}}}}}}}"#);
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    /// The links of the page `http://a.org/b/c`.
+    fn read<T>(response: &str, show: impl Fn(WatLink<'_>) -> T) -> Vec<T> {
+        let json = envelope(response);
         let mut reader = LinkReader::default();
         assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), Ok(true));
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        std::iter::from_fn(|| reader.next(json.as_bytes()).map(|link| (text(link.url), text(link.base)))).collect()
+        std::iter::from_fn(|| reader.next(json.as_bytes()).map(&show)).collect()
+    }
+
+    fn links(html: &str) -> Vec<(String, String)> {
+        read(&format!(r#"{{"HTML-Metadata":{html}}}"#), |link| (text(link.url), text(link.base)))
     }
 
     #[test]
@@ -338,8 +346,7 @@ mod tests {
     fn long_bases_are_reported() {
         let json = |base_len: usize| {
             let html = format!(r#"{{"Head":{{"Base":"http://{}/"}},"Links":[{{"url":"y"}}]}}"#, "a".repeat(base_len));
-            let parts = r#"{"Envelope":{"Payload-Metadata":{"HTTP-Response-Metadata":{"HTML-Metadata":"#;
-            format!("{parts}{html}}}}}}}}}")
+            envelope(&format!(r#"{{"HTML-Metadata":{html}}}"#))
         };
         let mut reader = LinkReader::default();
         for (base_len, page) in [(MAX_BASE_LEN, Err(FaultKind::TooLong)), (MAX_BASE_LEN - 8, Ok(true))] {
@@ -360,12 +367,7 @@ mod tests {
 
     /// `kind rel text url base`
     fn all(response: &str) -> Vec<String> {
-        let json = format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{response}}}}}}}"#);
-        let mut reader = LinkReader::default();
-        assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), Ok(true));
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let show = |link: WatLink<'_>| [link.kind, link.rel, link.text, link.url, link.base].map(text).join("|");
-        std::iter::from_fn(|| reader.next(json.as_bytes()).map(show)).collect()
+        read(response, |link| [link.kind, link.rel, link.text, link.url, link.base].map(text).join("|"))
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::heads::{for_each_field, http_head_end};
 use super::json_query::write_json;
 use crate::iri::escape_value;
 use crate::kernel::parse_bytes;
+use crate::record::buffer::without_cr;
 use data_encoding::BASE64;
 
 /// Longest content of a request that is read, in bytes. A longer body is read up to there.
@@ -143,8 +144,7 @@ impl<'a> RequestBody<'a> {
 /// Writes a part of a form, with the line end before the boundary.
 fn write_part(part: &[u8], form: &mut FormWriter) {
     let (head, value) = part.split_at(http_head_end(part).unwrap_or(part.len()));
-    let value = value.strip_suffix(b"\n").unwrap_or(value);
-    let value = value.strip_suffix(b"\r").unwrap_or(value);
+    let value = without_cr(value.strip_suffix(b"\n").unwrap_or(value));
     let (mut name, mut is_file) = (None, false);
     for_each_field(head, |field, disposition| {
         if field.eq_ignore_ascii_case(b"content-disposition") {

@@ -6,7 +6,7 @@ use super::*;
 use crate::iri::FaultKind;
 use crate::kernel::Span;
 use crate::record::fields::FieldSet;
-use crate::record::{RecordBuffer, RecordOffsets};
+use crate::record::{RecordBuffer, Records};
 use proptest::prelude::*;
 
 fn record(fields: &str, content: &str) -> String {
@@ -37,17 +37,41 @@ fn unlimited() -> CaptureBatch {
 
 fn rows(buffer: &RecordBuffer) -> Vec<Row> {
     let records = buffer.records();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let offsets = if let RecordOffsets::Each(offsets) = records.offsets { offsets } else { &[] };
-    let row = |i: usize| {
-        let fault = records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
+    let row = |(i, url)| {
         let flags = records.flags.iter().find(|(row, _)| *row as usize == i).map_or(0, |(_, flags)| flags.0);
-        let field = |column: &[Option<Span>]| column[i].map_or(String::new(), |span| text(span.of(records.text)));
         let fields = &records.fields;
-        let (redirect, charset) = (field(fields.redirects), field(fields.charsets));
-        (text(records.urls[i].of(records.text)), fault, flags, fields.statuses[i], redirect, charset, offsets[i])
+        let (redirect, charset) = (shown(&records, fields.redirects[i]), shown(&records, fields.charsets[i]));
+        (url, records.fault(i), flags, fields.statuses[i], redirect, charset, records.each_offset()[i])
     };
-    (0..records.urls.len()).map(row).collect()
+    records.shown_urls().into_iter().enumerate().map(row).collect()
+}
+
+/// The text of a field; empty without one.
+fn shown(records: &Records<'_>, field: Option<Span>) -> String {
+    field.map_or(String::new(), |span| records.show(span))
+}
+
+/// Parses `text`, all of which is visible, to its end.
+fn parse_whole(parser: &mut ArchiveParser, text: &str, batch: &mut CaptureBatch) -> ArchiveEnd {
+    let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
+    loop {
+        parser.push(window, batch);
+        let end = parser.finish(window, batch);
+        if end != ArchiveEnd::NotYet {
+            return end;
+        }
+    }
+}
+
+/// The JSON of a WAT record whose description of a response is `response`.
+pub(super) fn envelope(response: &str) -> String {
+    format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{response}}}}}}}"#)
+}
+
+/// A WAT record of a page with `links`.
+fn wat_record(links: &str) -> String {
+    let json = envelope(&format!(r#"{{"HTML-Metadata":{{"Links":[{links}]}}}}"#));
+    record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", &json)
 }
 
 /// Parses `text`, of which `step` bytes more are visible at a time, or all if `step` is 0; then the text is in memory.
@@ -159,9 +183,7 @@ fn records_of_other_types_are_counted_and_skipped() {
     let mut parser =
         ArchiveParser::of_types(RecordTypes::of_list(&["Response".into(), "request".into()]), FieldSet::default());
     let mut batch = unlimited();
-    let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
-    parser.push(window, &mut batch);
-    assert_eq!(parser.finish(window, &mut batch), ArchiveEnd::Whole);
+    assert_eq!(parse_whole(&mut parser, &text, &mut batch), ArchiveEnd::Whole);
     let rows = rows(&batch.into_rows());
     assert_eq!((rows.len(), rows[0].5.as_str(), parser.skipped_count()), (2, "EUC-JP", 2));
 }
@@ -351,12 +373,8 @@ fn records_with_wrong_lengths_in_blocks_are_those_without_blocks() {
             for step in [1, 64, 1000] {
                 assert_eq!(parse(parser(), text.as_bytes(), (step, usize::MAX)), whole, "{block_len} {step}");
             }
-            let (mut parser, mut batch) = (parser(), unlimited());
-            let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
-            parser.push(window, &mut batch);
-            while parser.finish(window, &mut batch) == ArchiveEnd::NotYet {
-                parser.push(window, &mut batch);
-            }
+            let mut parser = parser();
+            parse_whole(&mut parser, &text, &mut unlimited());
             let (count, pass_count) = (ends().count() as u64, parser.members.pass_count);
             assert!(pass_count <= 2 * count, "{pass_count} of {count}");
         }
@@ -396,10 +414,7 @@ fn a_full_batch_pauses_the_parser() {
 #[test]
 fn links_of_one_page_fill_several_batches() {
     let links: String = (0..10).map(|i| format!(r#"{{"url":"/{i}"}},"#)).collect();
-    let html = format!(r#"{{"Links":[{links}{{"url":"/10"}}]}}"#);
-    let json =
-        format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":{html}}}}}}}}}"#);
-    let text = record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", &json).repeat(2);
+    let text = wat_record(&format!(r#"{links}{{"url":"/10"}}"#)).repeat(2);
     let of_links = |step| {
         let (batches, end, _) = parse(ArchiveParser::of_links(), text.as_bytes(), (step, 4 * 80));
         assert_eq!(end, ArchiveEnd::Whole);
@@ -414,9 +429,7 @@ fn a_record_that_is_too_long_is_a_fault() {
     let text = sample();
     let limits = BatchLimits { target_len: usize::MAX, max_record_len: 20 };
     let (mut parser, mut batch) = (ArchiveParser::default(), CaptureBatch::new(FieldSet::ALL, limits));
-    let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
-    parser.push(window, &mut batch);
-    parser.finish(window, &mut batch);
+    parse_whole(&mut parser, &text, &mut batch);
     let rows = rows(&batch.into_rows());
     let faults: Vec<_> = rows.iter().map(|row| row.1).collect();
     assert_eq!(faults, [Some(FaultKind::NoUrl), Some(FaultKind::TooLong), Some(FaultKind::TooLong), None]);
@@ -427,20 +440,13 @@ fn a_record_that_is_too_long_is_a_fault() {
 #[test]
 fn a_link_that_is_too_long_is_a_fault() {
     let long = "x".repeat(200);
-    let html =
-        format!(r#"{{"Links":[{{"url":"/1"}},{{"url":"/{long}"}},{{"url":"/2","text":"{long}"}},{{"url":"/3"}}]}}"#);
-    let json =
-        format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":{html}}}}}}}}}"#);
-    let text = record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", &json);
+    let links = format!(r#"{{"url":"/1"}},{{"url":"/{long}"}},{{"url":"/2","text":"{long}"}},{{"url":"/3"}}"#);
+    let text = wat_record(&links);
     let limits = BatchLimits { target_len: usize::MAX, max_record_len: 200 };
     let (mut parser, mut batch) = (ArchiveParser::of_links(), CaptureBatch::new(FieldSet::ALL, limits));
     assert!(batch.is_empty());
-    let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
     parser.begin(0, true);
-    parser.push(window, &mut batch);
-    while parser.finish(window, &mut batch) == ArchiveEnd::NotYet {
-        parser.push(window, &mut batch);
-    }
+    parse_whole(&mut parser, &text, &mut batch);
     assert!(!batch.is_empty());
     let batch = batch.into_rows();
     let records = batch.records();
@@ -459,16 +465,11 @@ fn detected_languages_and_charsets_are_those_of_the_response_before() {
     let detected = "charset-detected: EUC-JP\r\nlanguages-cld2: {\"languages\":[{\"code-iso-639-3\":\"spa\"},{\"code-iso-639-3\":\"eng\"}]}\r\n";
     let metadata = record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", detected);
     let languages = |text: &str| {
-        let (mut parser, mut batch) = (ArchiveParser::default(), unlimited());
-        let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
-        parser.push(window, &mut batch);
-        parser.finish(window, &mut batch);
+        let mut batch = unlimited();
+        parse_whole(&mut ArchiveParser::default(), text, &mut batch);
         let rows = batch.into_rows();
         let records = rows.records();
-        let text = |span: &Option<Span>| {
-            span.map_or(String::new(), |span| String::from_utf8_lossy(span.of(records.text)).into_owned())
-        };
-        let column = |column: &[Option<Span>]| column.iter().map(text).collect::<Vec<_>>();
+        let column = |column: &[Option<Span>]| column.iter().map(|field| shown(&records, *field)).collect::<Vec<_>>();
         (column(records.fields.languages), column(records.fields.charsets))
     };
     let texts = |texts: [&str; 2]| texts.map(str::to_string).to_vec();
@@ -502,10 +503,8 @@ fn parse_for_index(text: &[u8], step: usize) -> (Vec<[String; 3]>, ArchiveParser
     let records = rows.records();
     let fields = &records.fields;
     let columns = [fields.payload_digests, fields.methods, fields.request_bodies];
-    let field = |column: &[Option<Span>], i: usize| {
-        column[i].map_or(String::new(), |span| String::from_utf8_lossy(span.of(records.text)).into_owned())
-    };
-    ((0..records.urls.len()).map(|i| columns.map(|column| field(column, i))).collect(), parser)
+    let row = |i: usize| columns.map(|column| shown(&records, column[i]));
+    ((0..records.urls.len()).map(row).collect(), parser)
 }
 
 proptest! {

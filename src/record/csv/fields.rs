@@ -68,27 +68,20 @@ impl<'a> CsvFieldReader<'a> {
 /// Bytes that the csv crate copies at a time; the text is in the CPU cache anyway.
 const READ_LEN: usize = 32 << 10;
 
-/// A reader of the records in `bytes`, which begin with a record. `prefix` comes from [`bom_guard`].
-pub(super) fn reader<'a>(
-    delimiter: u8,
-    quote: Option<u8>,
-    prefix: &'a [u8],
-    bytes: &'a [u8],
-) -> csv::Reader<impl Read + 'a> {
+/// What [`reader`] reads before the text: a blank line, which is not a record. The csv crate drops a byte order mark at the
+/// beginning of its input. The mark of the source was dropped before; one at the beginning of a text belongs to a record.
+pub(super) const PREFIX: &[u8] = b"\n";
+
+/// A reader of the records in `bytes`, which begin with a record, after [`PREFIX`].
+pub(super) fn reader(delimiter: u8, quote: Option<u8>, bytes: &[u8]) -> csv::Reader<impl Read + '_> {
     csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .quote(quote.unwrap_or(b'"'))
         .quoting(quote.is_some())
         .has_headers(false)
         .flexible(true)
-        .buffer_capacity(READ_LEN.min(bytes.len() + 1))
-        .from_reader(prefix.chain(bytes))
-}
-
-/// The csv crate drops a byte order mark at the beginning of its input. The mark of the source is dropped before; one at
-/// the beginning of a chunk belongs to a record, and a blank line before it keeps it.
-pub(super) fn bom_guard(bytes: &[u8]) -> &'static [u8] {
-    if bytes.starts_with(b"\xEF\xBB\xBF") { b"\n" } else { b"" }
+        .buffer_capacity(READ_LEN.min(bytes.len() + PREFIX.len()))
+        .from_reader(PREFIX.chain(bytes))
 }
 
 #[cfg(test)]

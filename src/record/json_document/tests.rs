@@ -1,8 +1,6 @@
 use super::har::referrer;
 use super::*;
 use crate::iri::FaultKind;
-use crate::kernel::Span;
-use crate::record::records::RecordOffsets;
 
 type Row = (u64, String, Option<i32>, Option<FaultKind>);
 
@@ -16,13 +14,9 @@ fn parse(layout: JsonLayout, text: &str, step: usize) -> (Vec<Row>, u64, Documen
         }
     }
     let records = rows.records();
-    let RecordOffsets::Each(offsets) = records.offsets else {
-        return (Vec::new(), parser.header_count(), parser.finish());
-    };
-    let fault = |i: usize| records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
-    let show = |i: usize| String::from_utf8_lossy(records.urls[i].of(records.text)).into_owned();
-    let row = |i: usize| (offsets[i], show(i), records.fields.statuses[i], fault(i));
-    ((0..records.urls.len()).map(row).collect(), parser.header_count(), parser.finish())
+    let row = |(i, url)| (records.each_offset()[i], url, records.fields.statuses[i], records.fault(i));
+    let rows = records.shown_urls().into_iter().enumerate().map(row).collect();
+    (rows, parser.header_count(), parser.finish())
 }
 
 fn link_types(text: &str) -> Vec<Option<String>> {
@@ -33,8 +27,7 @@ fn link_types(text: &str) -> Vec<Option<String>> {
         rest = &rest[parser.push(rest, &mut rows)..];
     }
     let records = rows.records();
-    let show = |span: &Option<Span>| span.map(|span| String::from_utf8_lossy(span.of(records.text)).into_owned());
-    records.fields.link_types.iter().map(show).collect()
+    records.fields.link_types.iter().map(|span| span.map(|span| records.show(span))).collect()
 }
 
 const ANSWER: &str = "[[\"urlkey\",\"timestamp\",\"original\",\"statuscode\"],\n\

@@ -10,7 +10,6 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, Write
 
 use super::*;
 use crate::input::table::TableColumns;
-use crate::record::RecordOffsets;
 use crate::record::fields::{CarriedField, FieldSet};
 
 /// What a table returns: numbers and URLs of the rows of each buffer, its length, and its faults; or an error.
@@ -34,9 +33,7 @@ fn buffers(table: ParquetTable, unit_len: u64) -> Buffers {
             }
         };
         let (text_len, records) = (records.text_len(), records.records());
-        let RecordOffsets::Each(numbers) = records.offsets else { panic!("rows have numbers") };
-        let urls = records.urls.iter().map(|url| String::from_utf8_lossy(url.of(records.text)));
-        let urls: Vec<_> = numbers.iter().zip(urls).collect();
+        let urls: Vec<_> = records.each_offset().iter().zip(records.shown_urls()).collect();
         buffers.push(Ok(format!("{text_len} {urls:?} {:?}", records.faults)));
     }
     buffers
