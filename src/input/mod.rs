@@ -34,7 +34,6 @@ mod test_data;
 mod unpacker;
 mod whole_file;
 mod zip;
-mod zip_file;
 mod zip_reader;
 mod zstd_frames;
 

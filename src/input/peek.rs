@@ -1,6 +1,7 @@
 //! A reader whose next bytes can be inspected before they are consumed: [`PeekReader`]. All decompressors read from it.
 
 use super::error::Defect;
+use super::unpacker::Unpacker;
 use std::io::{self, Read};
 
 /// Bytes requested from the underlying reader at a time.
@@ -34,11 +35,6 @@ impl PeekReader {
             is_ended: false,
             failed: None,
         }
-    }
-
-    /// Number of bytes consumed so far, which is the offset of the next byte.
-    pub(super) fn consumed(&self) -> u64 {
-        self.consumed
     }
 
     /// Returns the next bytes without consuming them: at least `count` bytes, or fewer at the end of the source. `count` must
@@ -79,9 +75,11 @@ impl PeekReader {
     pub(super) fn consume_buffer(&mut self) {
         self.consume(self.end - self.start);
     }
+}
 
-    /// Reads and consumes bytes. Returns how many; 0 is the end.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+/// A source that is not packed.
+impl Unpacker for PeekReader {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         let buffered = &self.bytes[self.start..self.end];
         if buffered.is_empty() && !self.is_ended {
             if let Some(defect) = self.failed.take() {
@@ -97,6 +95,10 @@ impl PeekReader {
         into[..count].copy_from_slice(&buffered[..count]);
         self.consume(count);
         Ok(count)
+    }
+
+    fn consumed(&self) -> u64 {
+        self.consumed
     }
 }
 

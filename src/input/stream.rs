@@ -53,35 +53,30 @@ pub(crate) struct Stream {
 
 /// The bytes of a source after decompression, and the checksum of the stored member of a ZIP archive that they come from.
 struct CheckedBytes {
-    bytes: UnpackedBytes,
+    unpacker: Box<dyn Unpacker>,
+    is_packed: bool,
     checksum: Option<MemberChecksum>,
-}
-
-/// The bytes of a source after decompression.
-enum UnpackedBytes {
-    Plain(PeekReader),
-    Packed(Box<dyn Unpacker>),
 }
 
 impl Stream {
     fn new(mut input: PeekReader) -> Result<Stream, Defect> {
         let unpacker: Box<dyn Unpacker> = match packing(input.peek(SNIFF_LEN)?) {
-            Packing::Plain => return Ok(Stream::of(UnpackedBytes::Plain(input))),
+            Packing::Plain => return Ok(Stream::of(Box::new(input), false)),
             Packing::Gzip => Box::new(GzipReader::new(input)),
             Packing::Zstd => Box::new(ZstdReader::new(input)?),
             Packing::Lz4 => Box::new(DecoderAdapter::lz4(input)),
             Packing::Bzip2 => Box::new(Bzip2Reader::new(input)),
             Packing::Xz => Box::new(DecoderAdapter::xz(input)),
         };
-        Ok(Stream::of(UnpackedBytes::Packed(unpacker)))
+        Ok(Stream::of(unpacker, true))
     }
 
-    fn of(bytes: UnpackedBytes) -> Stream {
-        Stream { bytes: CheckedBytes { bytes, checksum: None }, utf16: None }
+    fn of(unpacker: Box<dyn Unpacker>, is_packed: bool) -> Stream {
+        Stream { bytes: CheckedBytes { unpacker, is_packed, checksum: None }, utf16: None }
     }
 
     fn parallel(reader: ParallelGzipReader) -> Stream {
-        Stream::of(UnpackedBytes::Packed(Box::new(reader)))
+        Stream::of(Box::new(reader), true)
     }
 
     /// Compares the checksum of a stored member of a ZIP archive at the end.
@@ -93,7 +88,7 @@ impl Stream {
     /// The bytes of a mapping from `start` on, as they are.
     pub(crate) fn mapped(mapping: Arc<MappedFile>, start: usize) -> Stream {
         let reader = PeekReader::at(start as u64, Box::new(MappedReader::new(mapping, start)));
-        Stream::of(UnpackedBytes::Plain(reader))
+        Stream::of(Box::new(reader), false)
     }
 
     /// Transcodes the bytes that follow from UTF-16. `decoder` has decoded the bytes before.
@@ -131,42 +126,28 @@ impl Stream {
 
     /// Bytes of the file consumed so far; packed bytes if the file is packed.
     pub(crate) fn taken(&self) -> u64 {
-        match &self.bytes.bytes {
-            UnpackedBytes::Plain(reader) => reader.consumed(),
-            UnpackedBytes::Packed(unpacker) => unpacker.consumed(),
-        }
+        self.bytes.unpacker.consumed()
     }
 
     /// Appends the ends that [`Unpacker::take_ends`] returns to `ends`.
     pub(crate) fn take_ends(&mut self, ends: &mut VecDeque<MemberEnd>) {
-        if let UnpackedBytes::Packed(unpacker) = &mut self.bytes.bytes {
-            ends.extend(unpacker.take_ends().into_iter().flatten());
-        }
+        ends.extend(self.bytes.unpacker.take_ends().into_iter().flatten());
     }
 
     /// Whether the file is compressed.
     pub(crate) fn is_packed(&self) -> bool {
-        !matches!(self.bytes.bytes, UnpackedBytes::Plain(_))
+        self.bytes.is_packed
     }
 }
 
 impl CheckedBytes {
     /// Reads into the start of `into`. Compares the checksum at the end.
     fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
-        let count = self.bytes.read(into)?;
+        let count = self.unpacker.read(into)?;
         if let (0, false, Some(checksum)) = (count, into.is_empty(), &self.checksum) {
             checksum.check()?;
         }
         Ok(count)
-    }
-}
-
-impl UnpackedBytes {
-    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
-        match self {
-            UnpackedBytes::Plain(reader) => reader.read(into),
-            UnpackedBytes::Packed(unpacker) => unpacker.read(into),
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the decompressors of sources have in common: [`Unpacker`].
+//! What the readers of sources have in common, whether these are packed or not: [`Unpacker`].
 
 use super::error::Defect;
 use std::vec::Drain;
@@ -11,7 +11,7 @@ pub(super) trait Unpacker: Send {
     /// The defect that ends the source early. All bytes before it were returned.
     fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect>;
 
-    /// Packed bytes consumed so far.
+    /// Bytes of the file consumed so far.
     fn consumed(&self) -> u64;
 
     /// Returns the ends of gzip members or zstd frames that were passed since the last call, in order; `None` for a packing

@@ -8,12 +8,16 @@
 //! captures again. Other archives give all files, like a directory. A name or pattern after `!` selects any members.
 
 use super::error::Defect;
-use super::table::TableFile;
-use super::zip_file::ZipBytes;
+use super::table::{PositionedFile, TableFile};
+use parking_lot::Mutex;
+use parquet::file::reader::Length;
 use rawzip::{CompressionMethod, Error, ErrorKind, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive};
 use rawzip::{ZipArchiveEntryWayfinder, ZipFileHeaderRecord, ZipLocator};
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
+
+/// Bytes of an object that are requested at a time.
+const PIECE_LEN: u64 = 64 << 10;
 
 /// Most members of an archive.
 const MAX_MEMBERS: usize = 1 << 20;
@@ -75,6 +79,43 @@ struct DirectoryEntry {
     crc: u32,
     header_at: u64,
     place: ZipArchiveEntryWayfinder,
+}
+
+/// The bytes of an archive on disk or in a store, at any position: its directory and headers are read.
+struct ZipBytes {
+    file: PositionedFile,
+    /// The bytes of an object that were requested last, and their position. Headers are close to each other.
+    piece: Option<Mutex<(u64, Vec<u8>)>>,
+}
+
+impl ZipBytes {
+    fn open(file: &TableFile) -> io::Result<ZipBytes> {
+        let piece = matches!(file, TableFile::Remote(_)).then(Mutex::default);
+        Ok(ZipBytes { file: PositionedFile::open(file)?, piece })
+    }
+
+    /// Length of the archive.
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+}
+
+impl ReaderAt for ZipBytes {
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
+        let Some(piece) = &self.piece else { return self.file.reader(at).read(into) };
+        let mut piece = piece.lock();
+        let has_byte = at.checked_sub(piece.0).is_some_and(|offset| offset < piece.1.len() as u64);
+        if !has_byte {
+            piece.1.clear();
+            piece.0 = at;
+            let len = PIECE_LEN.max(into.len() as u64).min(self.file.len().saturating_sub(at));
+            self.file.reader(at).take(len).read_to_end(&mut piece.1)?;
+        }
+        let rest = &piece.1[(at - piece.0) as usize..];
+        let count = rest.len().min(into.len());
+        into[..count].copy_from_slice(&rest[..count]);
+        Ok(count)
+    }
 }
 
 /// Whether `file` begins with the signature of a ZIP archive. A file that cannot be read does not.
@@ -237,7 +278,7 @@ fn refuse_overlaps(members: &mut [(u64, ListedMember)], end: u64) {
 
 fn damaged(error: Error) -> Defect {
     match error.into_kind() {
-        ErrorKind::IO(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => Defect::Read(error),
+        ErrorKind::IO(error) if error.kind() != io::ErrorKind::UnexpectedEof => Defect::Read(error),
         ErrorKind::MissingEndOfCentralDirectory => {
             Defect::zip_damage("its directory, which is at the end, is missing: the file was cut short")
         }

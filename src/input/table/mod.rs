@@ -29,8 +29,7 @@ mod text_schema;
 
 pub(crate) use columns::{TableColumns, TableOptions};
 pub(crate) use guard::{catch_panic, silence_caught_panics};
-pub(super) use parquet::chunk_range;
-pub(super) use parquet_pages::CheckedRowGroup;
+pub(super) use parquet_pages::{CheckedRowGroup, chunk_range};
 pub(super) use positioned_file::PositionedFile;
 pub(crate) use positioned_file::TableFile;
 pub(crate) use reader::TableReader;

@@ -25,7 +25,7 @@ use parquet::file::reader::Length;
 use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
 use super::page_memory::PageMemory;
-use super::parquet_pages::CheckedRowGroup;
+use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start};
 use super::positioned_file::{PositionedFile, TableFile};
 use super::rows::{BatchRows, PositionedRows, check_types};
 use super::text_pages::TextPages;
@@ -178,16 +178,14 @@ impl ParquetTable {
     /// group.
     fn chunks(&self, group: usize) -> Option<Vec<Range<u64>>> {
         let group = self.metadata.metadata().row_groups().get(group)?;
-        let columns = (0..group.num_columns()).filter(|&i| self.mask.leaf_included(i)).map(|i| group.column(i));
-        Some(columns.filter_map(chunk_range).collect())
+        Some(columns(group, &self.mask).filter_map(chunk_range).collect())
     }
 
     /// Byte offset in the file of the first column of a row group that is read.
     fn group_start(&self, group: usize) -> u64 {
         let group = self.metadata.metadata().row_group(group);
-        let columns = (0..group.num_columns()).filter(|&i| self.mask.leaf_included(i)).map(|i| group.column(i));
-        let starts = columns.map(|column| column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset()));
-        starts.min().and_then(|start| u64::try_from(start).ok()).unwrap_or(0).min(self.file.len())
+        let start = columns(group, &self.mask).map(chunk_start).min();
+        start.and_then(|start| u64::try_from(start).ok()).unwrap_or(0).min(self.file.len())
     }
 }
 
@@ -226,8 +224,7 @@ impl Iterator for ParquetUnits {
 impl ParquetUnits {
     /// Uncompressed bytes of the columns of a row group that are read.
     fn len(&self, group: &RowGroupMetaData) -> u64 {
-        let columns = (0..group.num_columns()).filter(|&i| self.mask.leaf_included(i));
-        let lens = columns.map(|i| u64::try_from(group.column(i).uncompressed_size()).unwrap_or(0));
+        let lens = columns(group, &self.mask).map(|column| u64::try_from(column.uncompressed_size()).unwrap_or(0));
         lens.fold(0, u64::saturating_add)
     }
 }
@@ -367,11 +364,9 @@ impl UnitRows {
     }
 }
 
-/// Where a column chunk is in its file, if the file states a place.
-pub(crate) fn chunk_range(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
-    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
-    let (start, len) = (u64::try_from(start).ok()?, u64::try_from(column.compressed_size()).ok()?);
-    Some(start..start.checked_add(len)?)
+/// The columns of a row group that are read.
+fn columns<'a>(group: &'a RowGroupMetaData, mask: &ProjectionMask) -> impl Iterator<Item = &'a ColumnChunkMetaData> {
+    (0..group.num_columns()).filter(|&i| mask.leaf_included(i)).map(|i| group.column(i))
 }
 
 /// The defect of an object that cannot be read.

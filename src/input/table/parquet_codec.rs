@@ -95,14 +95,12 @@ fn unpack_lz4_block(packed: &[u8], into: &mut [u8]) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::write::GzEncoder;
+    use crate::input::test_data;
     use lz4_flex::frame::FrameEncoder;
     use std::io::Write;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
+        test_data::gzip(bytes, flate2::Compression::default())
     }
 
     fn hadoop(blocks: &[&[u8]]) -> Vec<u8> {

@@ -11,6 +11,7 @@
 //! | values of a delta-encoded page | values in the header of the page |
 
 use std::io::{BufReader, Read};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +20,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowGroups};
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
@@ -68,12 +69,9 @@ impl CheckedRowGroup {
     pub(super) fn pages(&self, i: usize) -> ParquetResult<CheckedPages> {
         let column = self.row_group().column(i);
         let name = column.column_path().string();
-        let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
-        let len = column.compressed_size();
-        let end =
-            u64::try_from(start).ok().zip(u64::try_from(len).ok()).and_then(|(start, len)| start.checked_add(len));
-        if end.is_none_or(|end| end > self.file.len()) {
-            let file_len = self.file.len();
+        let file_len = self.file.len();
+        if chunk_range(column).is_none_or(|range| range.end > file_len) {
+            let (start, len) = (chunk_start(column), column.compressed_size());
             let message = format!("{len} bytes at byte {start} reach past the end of the file, at byte {file_len}");
             return Err(ParquetError::General(format!("column `{name}`: {message}")));
         }
@@ -97,6 +95,17 @@ impl CheckedRowGroup {
         let has_levels = column.column_descr().max_def_level() > 0;
         Ok(CheckedPages { pages, codec, content_len, memory, has_levels })
     }
+}
+
+/// Where a column chunk begins, as its file states it.
+pub(super) fn chunk_start(column: &ColumnChunkMetaData) -> i64 {
+    column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset())
+}
+
+/// Where a column chunk is in its file, if the file states a place.
+pub(crate) fn chunk_range(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
+    let (start, len) = (chunk_start(column).try_into().ok()?, column.compressed_size().try_into().ok()?);
+    Some(start..u64::checked_add(start, len)?)
 }
 
 impl RowGroups for CheckedRowGroup {
@@ -366,11 +375,11 @@ fn expanded_len(len: u64, codec: Compression) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Writes a number in base 128.
-    fn push(mut number: u64, out: &mut Vec<u8>) {
+    pub(in crate::input::table) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
         while number >= 0x80 {
             out.push(number as u8 | 0x80);
             number >>= 7;
@@ -382,7 +391,7 @@ mod tests {
         let mut bytes = vec![0x15, 0];
         for len in [content_len, compressed_len] {
             bytes.push(0x15);
-            push(len * 2, &mut bytes);
+            push_varint(len * 2, &mut bytes);
         }
         bytes
     }
@@ -408,8 +417,7 @@ mod tests {
     fn integers_of_a_delta_encoding_are_skipped() {
         // Blocks of 128 values in 4 miniblocks; the widths are 3, 0, 8 and 1 bits.
         let mut bytes = Vec::new();
-        [128, 4, 100, 7].into_iter().for_each(|number| push(number, &mut bytes));
-        push(2, &mut bytes);
+        [128, 4, 100, 7, 2].into_iter().for_each(|number| push_varint(number, &mut bytes));
         bytes.extend([3, 0, 8, 1]);
         bytes.extend(vec![0xFF; (32 * 3 + 32 * 8 + 32) / 8]);
         bytes.extend(b"rest");

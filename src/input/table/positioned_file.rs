@@ -63,20 +63,19 @@ impl PositionedFile {
                 let len = file.metadata()?.len();
                 Ok(PositionedFile { bytes: PositionedBytes::File(Arc::new(file)), len })
             }
-            TableFile::Remote(object) => {
-                let table = RemoteTable::open(object)?;
-                let len = table.len();
-                Ok(PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len })
-            }
+            TableFile::Remote(object) => Ok(PositionedFile::remote(RemoteTable::open(object)?)),
         }
+    }
+
+    fn remote(table: RemoteTable) -> PositionedFile {
+        let len = table.len();
+        PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len }
     }
 
     /// A file whose metadata were read before.
     pub(crate) fn of_rows(file: &TableFile) -> io::Result<PositionedFile> {
         let TableFile::Remote(object) = file else { return PositionedFile::open(file) };
-        let table = RemoteTable::of_rows(object)?;
-        let len = table.len();
-        Ok(PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len })
+        Ok(PositionedFile::remote(RemoteTable::of_rows(object)?))
     }
 
     /// The same file with the column chunks of a row group, which are requested now if reads are expensive. Calls are in the
@@ -134,8 +133,9 @@ impl ChunkReader for PositionedFile {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let past_end = || ParquetError::EOF(format!("{length} bytes at byte {start} reach past the end of the file"));
         if start.checked_add(length as u64).is_none_or(|end| end > self.len) {
-            return Err(ParquetError::EOF(format!("{length} bytes at byte {start} reach past the end of the file")));
+            return Err(past_end());
         }
         if let PositionedBytes::Remote(table, chunks) = &self.bytes {
             return Ok(table.read(start..start + length as u64, chunks.as_deref())?);
@@ -145,7 +145,7 @@ impl ChunkReader for PositionedFile {
         reserved.map_err(|_| ParquetError::General(format!("not enough memory for {length} bytes")))?;
         match self.reader(start).take(length as u64).read_to_end(&mut bytes)? {
             read if read == length => Ok(bytes.into()),
-            _ => Err(ParquetError::EOF(format!("{length} bytes at byte {start} reach past the end of the file"))),
+            _ => Err(past_end()),
         }
     }
 }

@@ -28,6 +28,13 @@ pub(super) struct PositionedRows {
     pub(super) at: u64,
 }
 
+/// No records yet, with memory for at most `count` rows and about [`TEXT_LEN`] bytes of text.
+pub(super) fn empty_records(projection: &TableProjection, count: usize) -> RecordBuffer {
+    let mut records = RecordBuffer::new(projection.carry);
+    records.reserve(count.min(TEXT_LEN / 32), TEXT_LEN + TEXT_LEN / 16);
+    records
+}
+
 /// A batch whose rows are taken step by step.
 pub(super) struct BatchRows {
     url: TableText,
@@ -59,8 +66,7 @@ impl BatchRows {
         projection: &TableProjection,
         number: &mut u64,
     ) -> Option<Result<RecordBuffer, Defect>> {
-        let mut records = RecordBuffer::new(projection.carry);
-        records.reserve((self.count - self.taken).min(TEXT_LEN / 32), TEXT_LEN + TEXT_LEN / 16);
+        let mut records = empty_records(projection, self.count - self.taken);
         while self.taken < self.count && records.text_len() < TEXT_LEN {
             let url = self.url.get(self.taken);
             if url.map_or(0, <[u8]>::len) + self.more_len(self.taken) > projection.max_record_len {

@@ -12,7 +12,7 @@ use parquet::column::page::{Page, PageReader};
 
 use super::columns::TableProjection;
 use super::parquet_pages::{CheckedPages, varint};
-use super::rows::TEXT_LEN;
+use super::rows::{TEXT_LEN, empty_records};
 use crate::record::{RecordBuffer, UrlLimits};
 
 /// The texts of one column chunk, from some row on.
@@ -74,8 +74,7 @@ impl TextPages {
     ) -> Option<VecDeque<RecordBuffer>> {
         let (mut buffers, mut taken) = (VecDeque::new(), 0);
         while taken < count {
-            let mut records = RecordBuffer::new(projection.carry);
-            records.reserve((count - taken).min(TEXT_LEN / 32), TEXT_LEN + TEXT_LEN / 16);
+            let mut records = empty_records(projection, count - taken);
             while taken < count && records.text_len() < TEXT_LEN {
                 if self.remaining == 0 {
                     self.load_page()?;
@@ -168,29 +167,23 @@ fn is_all_ones(mut levels: &[u8], count: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::table::parquet_pages::tests::push_varint;
 
     /// Writes `levels`, which are 0 or 1, in the encoding RLE with one bit per level. Each run has a random length and is
     /// written in a random one of the two ways, as far as it can be; the last group of eight levels is filled with ones.
     fn encode(levels: &[bool], mut random: impl FnMut(usize) -> usize) -> Vec<u8> {
         let (mut bytes, mut at) = (Vec::new(), 0);
-        let push = |mut number: usize, bytes: &mut Vec<u8>| {
-            while number >= 0x80 {
-                bytes.push(number as u8 | 0x80);
-                number >>= 7;
-            }
-            bytes.push(number as u8);
-        };
         while at < levels.len() {
             let rest = &levels[at..];
             let same = rest.iter().take_while(|level| **level == rest[0]).count();
             let groups = 1 + random(rest.len().div_ceil(8));
             if random(2) == 0 {
                 let count = 1 + random(same);
-                push(count << 1, &mut bytes);
+                push_varint((count as u64) << 1, &mut bytes);
                 bytes.push(rest[0].into());
                 at += count;
             } else {
-                push(groups << 1 | 1, &mut bytes);
+                push_varint((groups as u64) << 1 | 1, &mut bytes);
                 let bit = |i: usize| u8::from(rest.get(i).copied().unwrap_or(true)) << (i % 8);
                 bytes.extend((0..groups).map(|group| (group * 8..group * 8 + 8).map(bit).sum::<u8>()));
                 at += groups * 8;
