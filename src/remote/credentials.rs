@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use data_encoding::BASE64;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::ClientConfigKey;
@@ -250,5 +249,5 @@ fn split_authorization(url: &RemoteUrl) -> (String, Option<String>) {
     let (name, password) = user.split_once(':').unwrap_or((user, ""));
     let decode = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
     let pair = [&decode(name)[..], b":", &decode(password)].concat();
-    (text, Some(format!("Basic {}", BASE64_STANDARD.encode(pair))))
+    (text, Some(format!("Basic {}", BASE64.encode(&pair))))
 }
