@@ -25,7 +25,7 @@ pub(super) fn peek_reader(bytes: &[u8]) -> PeekReader {
 }
 
 /// A reader of bytes that arrive in pieces of `len` bytes.
-pub(super) fn peek_reader_of_pieces(bytes: &[u8], len: usize) -> PeekReader {
+fn peek_reader_of_pieces(bytes: &[u8], len: usize) -> PeekReader {
     PeekReader::new(Box::new(Pieces { bytes: Cursor::new(bytes.to_vec()), len }))
 }
 
@@ -38,6 +38,23 @@ impl Read for Pieces {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let len = into.len().min(self.len);
         self.bytes.read(&mut into[..len])
+    }
+}
+
+/// Asserts that the bytes before damage, and the defect, do not depend on how many bytes are read or arrive at a time. `count`
+/// bytes of `packed` are damaged, one after the other.
+pub(super) fn check_damage(packed: &[u8], count: usize, new: impl Fn(PeekReader) -> Box<dyn Unpacker>) {
+    for at in (4..packed.len()).step_by(1 + packed.len() / count) {
+        let mut packed = packed.to_vec();
+        packed[at] ^= 4;
+        let outcome = |step, arriving| {
+            let (bytes, defect) = read_all(step, &mut *new(peek_reader_of_pieces(&packed, arriving)));
+            (bytes.len(), defect.map(|defect| defect.to_string()))
+        };
+        let whole = outcome(1 << 20, 1 << 20);
+        for (step, arriving) in [(1000, 1 << 20), (7, 1 << 20), (1 << 20, 90), (77, 1000)] {
+            assert_eq!(outcome(step, arriving), whole, "byte {at}, {step} read, {arriving} arrive");
+        }
     }
 }
 

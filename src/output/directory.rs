@@ -294,9 +294,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::batch::ColumnSet;
-    use crate::canon::{Policy, Rows};
-    use crate::output::{Compression, OutputFormat};
+    use crate::canon::Rows;
+    use crate::output::OutputFormat;
 
     /// Writes three empty files, two of them in one partition. `read_back` gets the number of files that it has read, and
     /// returns the number of rows.
@@ -304,14 +303,6 @@ mod tests {
         directory: &Path,
         read_back: impl Fn(u64) -> u64 + Copy + Send + 'static,
     ) -> Result<Vec<FinishedOutput>, OutputError> {
-        let options = OutputOptions {
-            format: OutputFormat::Parquet,
-            compression: Compression::default(),
-            columns: ColumnSet::named(["uri"]).unwrap(),
-            policy: Policy::default(),
-            metadata: Vec::new(),
-            sources: Vec::new(),
-        };
         let new_read_back = move || {
             let mut files = 0;
             let read_file = move |path: &Path| {
@@ -323,8 +314,8 @@ mod tests {
         };
         let partitions = Some((Partition::HOST_DIRECTORY, 11));
         let place = DirectoryLayout { directory: directory.to_path_buf(), partitions, ..DirectoryLayout::default() };
-        let arrangement = Arrangement::default();
-        let (encoder, mut parts) = PartDirectory::create(place, options, arrangement, Some(Box::new(new_read_back)))?;
+        let (options, new_read_back) = (OutputOptions::of_uris(OutputFormat::Parquet), Box::new(new_read_back));
+        let (encoder, mut parts) = PartDirectory::create(place, options, Arrangement::default(), Some(new_read_back))?;
         for (partition, number) in [(1, 0), (1, 1), (10, 0)] {
             parts.append(encoder.encode(&mut Rows::new(0), &[])?, partition, number)?;
         }

@@ -57,6 +57,21 @@ impl OutputOptions {
     }
 }
 
+#[cfg(test)]
+impl OutputOptions {
+    /// An output of URIs.
+    pub(super) fn of_uris(format: OutputFormat) -> OutputOptions {
+        OutputOptions {
+            format,
+            compression: Compression::default(),
+            columns: ColumnSet::named(["uri"]).unwrap(),
+            policy: Policy::default(),
+            metadata: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+}
+
 /// Returns the metadata of a file: the policy, the version of this library, and the number of sources.
 pub fn metadata(policy: &Policy, sources: usize) -> Vec<(String, String)> {
     let mut pairs: Vec<_> =

@@ -255,8 +255,8 @@ impl TableOutput {
     fn put(&mut self) -> Result<(), OutputError> {
         (self.held_rows, self.held_len) = (0, 0);
         let arrays = self.builders.iter_mut().map(PlainBuilder::finish).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
-        self.writer.append_result(batch)
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(WriteError::from)?;
+        self.writer.append(&batch)
     }
 
     fn finish(mut self) -> Result<(), OutputError> {

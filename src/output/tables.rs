@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
 
@@ -56,17 +55,6 @@ impl TableWriter {
             false => Ok(()),
         });
         written.map_err(|error| self.target.error(WriteError::from(error)))
-    }
-
-    /// Appends a batch, if it could be made.
-    ///
-    /// # Errors
-    /// The batch cannot be made or written.
-    pub(crate) fn append_result(&mut self, batch: Result<RecordBatch, ArrowError>) -> Result<(), OutputError> {
-        match batch {
-            Ok(batch) => self.append(&batch),
-            Err(error) => Err(self.target.error(WriteError::from(error))),
-        }
     }
 
     /// Returns the number of rows that were appended.

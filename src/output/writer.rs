@@ -299,9 +299,6 @@ pub(crate) fn member_index_paths(path: &Path) -> [PathBuf; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::ColumnSet;
-    use crate::canon::Policy;
-    use crate::output::Compression;
 
     /// A file that is read back gets its name only if all its rows are found.
     #[test]
@@ -309,15 +306,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         let finish = |format, rows: Result<u64, &'static str>| {
-            let options = OutputOptions {
-                format,
-                compression: Compression::default(),
-                columns: ColumnSet::named(["uri"]).unwrap(),
-                policy: Policy::default(),
-                metadata: Vec::new(),
-                sources: Vec::new(),
-            };
-            let (_, output) = create(&Destination::File(path.clone()), options).unwrap();
+            let (_, output) = create(&Destination::File(path.clone()), OutputOptions::of_uris(format)).unwrap();
             let mut read_back: ReadBack = Box::new(move |_| Ok(rows?));
             output.finish_verified(&mut read_back).map(|finished| finished.rows).map_err(|error| error.to_string())
         };

@@ -148,6 +148,17 @@ pub(super) enum JsonKind {
     Nested,
 }
 
+impl JsonKind {
+    /// The kind and the text of a value.
+    fn split(value: JsonValue<'_>) -> (JsonKind, &[u8]) {
+        match value {
+            JsonValue::Text(text) => (JsonKind::Text, text),
+            JsonValue::Bare(text) => (JsonKind::Bare, text),
+            JsonValue::Nested(text) => (JsonKind::Nested, text),
+        }
+    }
+}
+
 /// Reads the members of one object.
 pub(super) struct MemberReader<'a, M> {
     chunk: &'a [u8],
@@ -274,11 +285,7 @@ impl<'a, M: Copy + Default> MemberReader<'a, M> {
             self.at = end;
             return None;
         };
-        let (kind, text) = match value {
-            JsonValue::Text(text) => (JsonKind::Text, text),
-            JsonValue::Bare(text) => (JsonKind::Bare, text),
-            JsonValue::Nested(text) => (JsonKind::Nested, text),
-        };
+        let (kind, text) = JsonKind::split(value);
         let end = line_end - members.rest().len() - usize::from(kind == JsonKind::Text);
         let at = end - text.len();
         let meaning = meaning(key);
@@ -312,11 +319,7 @@ mod tests {
     fn by_definition(line: &[u8]) -> ReadMembers {
         let mut members = JsonMembers::new(line);
         let to_owned = |(key, value): (&[u8], JsonValue<'_>)| {
-            let (kind, text) = match value {
-                JsonValue::Text(text) => (JsonKind::Text, text),
-                JsonValue::Bare(text) => (JsonKind::Bare, text),
-                JsonValue::Nested(text) => (JsonKind::Nested, text),
-            };
+            let (kind, text) = JsonKind::split(value);
             (key.to_vec(), kind, text.to_vec())
         };
         (members.by_ref().map(to_owned).collect(), members.is_broken())

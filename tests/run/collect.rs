@@ -3,6 +3,7 @@
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
+use irikey::output::{self, Destination, OutputError, OutputOptions};
 use irikey::run::{Progress, RunError, RunOptions, RunRequest, Summary, canon};
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
@@ -104,6 +105,20 @@ pub fn run_groups<T: Send>(
     )
     .unwrap();
     (all, summary)
+}
+
+/// The lines of the JSON lines that [`canon`] writes to `target`.
+pub fn written_lines(target: &Path, sources: Sources, output_options: OutputOptions) -> Vec<String> {
+    let policy = output_options.policy.clone();
+    let (encoder, mut output) = output::create(&Destination::File(target.to_path_buf()), output_options).unwrap();
+    canon::<_, OutputError>(
+        RunRequest::new(sources, &options(1, 1 << 20, 1 << 20), &policy, &Progress::new()),
+        |group| encoder.encode(group.rows, group.runs).map(Some),
+        |part| output.append(part),
+    )
+    .unwrap();
+    output.finish().unwrap();
+    std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect()
 }
 
 /// Options for small inputs.

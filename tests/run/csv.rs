@@ -8,6 +8,7 @@ use irikey::kernel::Bitmaps;
 use irikey::record::csv::{Csv, CsvColumn, CsvHeader, CsvLayout, CsvOptions, CsvQuote};
 use irikey::record::{InputFormat, TextDecoder};
 use irikey::run::{RunError, RunOptions};
+use std::path::Path;
 
 /// Most lines of a record.
 const MAX_LINES: usize = 500;
@@ -75,6 +76,17 @@ fn csv_reader(delimiter: u8) -> ::csv::ReaderBuilder {
     builder
 }
 
+/// Runs the job with the file that contains `text`, mapped and read, and with `text` from a pipe, plain and packed.
+fn run_each_way(file: &Path, text: &str, step: usize, options: &RunOptions) -> [Out; 4] {
+    let no_mmap = RunOptions { mmap: false, ..options.clone() };
+    [
+        run(path(file), options),
+        run(path(file), &no_mmap),
+        run(pipe(text.as_bytes(), step), options),
+        run(pipe(&gzip(text.as_bytes()), step), options),
+    ]
+}
+
 #[test]
 fn records_equal_those_of_the_csv_crate() {
     let directory = tempfile::tempdir().unwrap();
@@ -92,13 +104,7 @@ fn records_equal_those_of_the_csv_crate() {
         for (threads, row_group_len, chunk_len, step) in [(1, 1, 1, 1000), (3, 5_000, 50, 7), (2, 64, 1 << 20, 1 << 20)]
         {
             let options = csv(options(threads, row_group_len, chunk_len), &csv_options);
-            let no_mmap = RunOptions { mmap: false, ..options.clone() };
-            for out in [
-                run(path(&plain), &options),
-                run(path(&plain), &no_mmap),
-                run(pipe(text.as_bytes(), step), &options),
-                run(pipe(&gzip(text.as_bytes()), step), &options),
-            ] {
+            for out in run_each_way(&plain, &text, step, &options) {
                 assert_eq!(out.rows.len(), expected.len());
                 for (i, (row, (url, at))) in out.rows.iter().zip(&expected).enumerate() {
                     assert_eq!((row.record, row.offset), (i as u64 + 1, *at));
@@ -185,13 +191,7 @@ fn a_line_with_an_unclosed_quote_is_a_fault_and_the_next_line_a_record() {
             [(1, 8 << 20, 1 << 20, 1 << 20), (3, 300, 50, 7), (2, 1, 1, 999)]
         {
             let options = csv(options(threads, row_group_len, chunk_len), &csv_options);
-            let no_mmap = RunOptions { mmap: false, ..options.clone() };
-            for out in [
-                run(path(&plain), &options),
-                run(path(&plain), &no_mmap),
-                run(pipe(text.as_bytes(), step), &options),
-                run(pipe(&gzip(text.as_bytes()), step), &options),
-            ] {
+            for out in run_each_way(&plain, &text, step, &options) {
                 let found = texts(&out);
                 assert_eq!(found.len(), lines.len());
                 for (i, (line, found)) in lines.iter().zip(found).enumerate() {

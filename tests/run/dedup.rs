@@ -1,7 +1,7 @@
 //! The rows that deduplication keeps, compared with a map over the rows of `canon`: they do not depend on threads, row
 //! groups or memory.
 
-use crate::collect::{file, options, path, pipe};
+use crate::collect::{file, options, path, pipe, written_lines};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use irikey::batch::{ColumnId, ColumnSet, SourceRun};
@@ -37,18 +37,21 @@ pub fn lines(count: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn open(target: &Path, names: &[String]) -> (Encoder, Output) {
+fn output_options(names: &[String]) -> OutputOptions {
     let mut columns = ColumnSet::default();
     columns.add_keys(&policy().more_keys.iter().map(|rung| ColumnId::KeyOf(*rung)).collect::<Vec<_>>());
-    let options = OutputOptions {
+    OutputOptions {
         format: output::OutputFormat::JsonLines,
         compression: output::Compression::None,
         columns,
         policy: policy(),
         metadata: Vec::new(),
         sources: names.to_vec(),
-    };
-    output::create(&Destination::File(target.to_path_buf()), options).unwrap()
+    }
+}
+
+fn open(target: &Path, names: &[String]) -> (Encoder, Output) {
+    output::create(&Destination::File(target.to_path_buf()), output_options(names)).unwrap()
 }
 
 fn policy() -> Policy {
@@ -57,18 +60,8 @@ fn policy() -> Policy {
 
 /// The lines that `canon` writes.
 fn all_rows(directory: &tempfile::TempDir, sources: Sources) -> Vec<String> {
-    let target = directory.path().join("all.jsonl");
-    let (encoder, mut output) = open(&target, &sources.names());
-    let encode = |rows: &mut Rows, runs: &[SourceRun]| encoder.encode(rows, runs);
-    let append = |part| output.append(part);
-    canon::<_, OutputError>(
-        RunRequest::new(sources, &options(1, 1 << 20, 1 << 20), &policy(), &Progress::new()),
-        |group| encode(group.rows, group.runs).map(Some),
-        append,
-    )
-    .unwrap();
-    output.finish().unwrap();
-    std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect()
+    let output_options = output_options(&sources.names());
+    written_lines(&directory.path().join("all.jsonl"), sources, output_options)
 }
 
 fn dedup_rows(

@@ -1,17 +1,17 @@
 //! Sorted rows, compared with a sort of the rows of `canon`: the bytes do not depend on threads and memory, parts and
 //! partitions do not overlap, and `check_sorted` accepts the files.
 
-use crate::collect::{file, options, pipe};
+use crate::collect::{file, options, pipe, written_lines};
 use crate::dedup::lines;
-use irikey::batch::{ColumnSet, SourceRun};
-use irikey::canon::{Policy, RecipeColumn, Rows};
+use irikey::batch::ColumnSet;
+use irikey::canon::{Policy, RecipeColumn};
 use irikey::input::Sources;
 use irikey::key::Recipe;
-use irikey::output::{self, Arrangement, Destination, OutputError, OutputFormat, OutputOptions};
+use irikey::output::{self, Arrangement, Destination, OutputFormat, OutputOptions};
 use irikey::record::fields::FieldSet;
 use irikey::run::{
-    CheckSortedError, CheckSortedReason, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortSummary,
-    SortedPart, Sorter, canon, check_sorted, sort,
+    CheckSortedError, CheckSortedReason, PartCut, Progress, RunOptions, SortOptions, SortSummary, SortedPart, Sorter,
+    check_sorted, sort,
 };
 use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
 use std::path::{Path, PathBuf};
@@ -53,22 +53,10 @@ fn sources() -> Sources {
 
 /// The rows that `canon` writes as JSON lines.
 fn unsorted(directory: &Path) -> Vec<serde_json::Value> {
-    let target = directory.join("all.jsonl");
     let sources = sources();
-    let destination = Destination::File(target.clone());
-    let (encoder, mut output) =
-        output::create(&destination, output_options(OutputFormat::JsonLines, &sources.names())).unwrap();
-    let encode = |rows: &mut Rows, runs: &[SourceRun]| encoder.encode(rows, runs);
-    let append = |part| output.append(part);
-    canon::<_, OutputError>(
-        RunRequest::new(sources, &options(1, 1 << 20, 1 << 20), &policy(), &Progress::new()),
-        |group| encode(group.rows, group.runs).map(Some),
-        append,
-    )
-    .unwrap();
-    output.finish().unwrap();
-    let text = std::fs::read_to_string(target).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let output_options = output_options(OutputFormat::JsonLines, &sources.names());
+    let lines = written_lines(&directory.join("all.jsonl"), sources, output_options);
+    lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Sorts into one file. Returns the file, its parts and the summary.
