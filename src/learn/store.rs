@@ -81,10 +81,6 @@ impl<'a> FieldReader<'a> {
         self.array::<1>()[0]
     }
 
-    pub(crate) fn u16(&mut self) -> u16 {
-        u16::from_be_bytes(self.array())
-    }
-
     pub(crate) fn u32(&mut self) -> u32 {
         u32::from_be_bytes(self.array())
     }

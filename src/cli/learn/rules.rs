@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::batch::{applied_rule, rule_batch};
 use crate::cli::error::CommandError;
+use crate::iri::{ParseMode, Rung, normalize_to_rung};
 use crate::learn::Equivalences;
 use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule, regexes_of};
 use crate::process::plain_error;
@@ -81,6 +82,7 @@ impl HandRules {
                 "the host is {host:?}, which no canonical URI has; write it in lower case and with xn-- labels, as irikey explain does"
             ));
         }
+        check_scope(host, how == "hand")?;
         let rule = ScopedRule { rule, context };
         match how {
             "hand" => self.added.push(ScopeRule::by_hand(host.as_bytes(), rule)),
@@ -103,6 +105,46 @@ impl HandRules {
     pub(super) fn added_batch(&self) -> Result<RecordBatch, ArrowError> {
         rule_batch(&self.added)
     }
+}
+
+/// Refuses a host for which a rule would never apply; `is_added` says that the rule is added, not struck out.
+fn check_scope(scope: &str, is_added: bool) -> Result<(), String> {
+    let host = scope.strip_prefix("*.").unwrap_or(scope);
+    if scope == "*" {
+        return Ok(());
+    }
+    if host.is_empty() || host.contains('*') {
+        return Err(format!(
+            "the host is {scope:?}, which is the name of no host: * is all hosts, *.example.org those of a domain, and * has no other meaning"
+        ));
+    }
+    let canonical = ["http", "https"].map(|scheme| canonical_authority(scheme, host));
+    let [http, https] = canonical.each_ref().map(|found| found.as_deref() == Some(host));
+    let own = canonical.iter().flatten().find(|other| *other != host);
+    match (http, https) {
+        (true, true) => Ok(()),
+        // A learned rule may be of such a host, and be struck out.
+        (true, false) | (false, true) if !is_added => Ok(()),
+        (true, false) | (false, true) => Err(format!(
+            "the host is {scope:?}, but canonical URIs do not have the default port of their scheme; write {:?}",
+            scope.replace(host, own.map_or("", String::as_str))
+        )),
+        (false, false) => Err(match own {
+            Some(own) => {
+                format!("the host is {scope:?}, which no canonical URI has; write {:?}", scope.replace(host, own))
+            }
+            None => format!("the host is {scope:?}, which no canonical URI has"),
+        }),
+    }
+}
+
+/// Returns the authority of the canonical URI that begins with a scheme and this authority, if there is one.
+fn canonical_authority(scheme: &str, authority: &str) -> Option<String> {
+    let uri = format!("{scheme}://{authority}/");
+    let (canonical, _) = normalize_to_rung(uri.as_bytes(), Rung::Scheme, ParseMode::Lenient).ok()?;
+    let canonical = String::from_utf8(canonical.to_vec()).ok()?;
+    let authority = canonical.strip_prefix(scheme)?.strip_prefix("://")?.strip_suffix('/')?;
+    (!authority.is_empty() && !authority.contains(['/', '?', '#'])).then(|| authority.to_string())
 }
 
 /// A format of `--export`.
@@ -287,7 +329,22 @@ mod tests {
             ("host,pattern,how\n*.Example,ignore-query,hand\n", "lower case"),
             ("host,pattern,how\nb\u{fc}cher.example,ignore-query,strike\n", "xn-- labels"),
             ("host,pattern,how,context\na,ignore-query,hand,x\n", "neither"),
+            ("host,pattern,how\n*.*,ignore-query,hand\n", "\"*.*\", which is the name of no host"),
+            ("host,pattern,how\na.*,ignore-query,strike\n", "which is the name of no host"),
+            ("host,pattern,how\n*.,ignore-query,hand\n", "which is the name of no host"),
+            ("host,pattern,how\nh:80,ignore-query,hand\n", "default port of their scheme; write \"h\""),
+            ("host,pattern,how\n*.h:443,ignore-query,hand\n", "default port of their scheme; write \"*.h\""),
+            ("host,pattern,how\nh:,ignore-query,hand\n", "no canonical URI has; write \"h\""),
+            ("host,pattern,how\nh:08080,ignore-query,strike\n", "no canonical URI has; write \"h:8080\""),
+            ("host,pattern,how\n%41.org,ignore-query,hand\n", "no canonical URI has; write \"a.org\""),
+            ("host,pattern,how\nh?x,ignore-query,hand\n", "no canonical URI has"),
         ];
+        for host in
+            ["*", "*.a.b", "a:8080", "[::1]", "[::1]:8080", "127.0.0.1", "a.b.", "u@a", "xn--bcher-kva.example", "a_b"]
+        {
+            assert!(read(&format!("host,pattern,how\n{host},ignore-query,hand\n")).is_ok(), "{host}");
+        }
+        assert!(read("host,pattern,how\nh:443,ignore-query,strike\n").is_ok());
         for (text, advice) in cases {
             let message = read(text).unwrap_err();
             assert!(message.contains(advice), "{message}");

@@ -3,7 +3,7 @@
 //! A sample of the URLs of every host is compared: those whose paths have the smallest hashes. So all hosts are sampled at the
 //! same paths.
 
-use super::captures::HostCaptures;
+use super::captures::{HostCaptures, explaining_noise};
 use super::differences::MAX_NAME_LEN;
 use super::judged_rule::{
     ContentLimits, JudgedRule, LearnedRules, RuleRefusal, contents_beyond_chance, learned_set, wilson_lower_bound,
@@ -183,7 +183,8 @@ fn judge(
     }
     // One content under several pages, such as a notice, counts once.
     let support = equal.len() as u64;
-    let noise = 1.2 * alias.noise.max(target.noise) * (support + counter) as f64;
+    let noise = explaining_noise(alias.noise.max(target.noise), support, counter);
+    let noise = 1.2 * noise * (support + counter) as f64;
     let excess = (counter as f64 - noise).max(0.0);
     let wrong_share = excess / (excess + support as f64).max(1.0);
     let refusal = match () {

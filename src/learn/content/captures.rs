@@ -16,6 +16,10 @@ const MAX_TEXT_LEN: usize = 10 << 20;
 /// Most different contents of one URL that are kept.
 const MAX_CONTENTS: usize = 8;
 
+/// Most pairs of captures of one URL that may differ on a host, so that unequal contents show that URLs are different pages. Two
+/// variants of each page differ in half of the pairs.
+pub(super) const MAX_CLEAR_NOISE: f64 = 0.4;
+
 /// A hash of a content's digest.
 pub(crate) type Content = u64;
 
@@ -52,34 +56,78 @@ struct CapturedUrl {
     len: u32,
     contents_at: u32,
     contents_len: u32,
+    times: CaptureTimes,
+}
+
+/// When a URL was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CaptureTimes {
+    Unknown,
+    One(i64),
+    Several,
+}
+
+impl CaptureTimes {
+    fn add(&mut self, time: i64) {
+        *self = match *self {
+            CaptureTimes::Unknown => CaptureTimes::One(time),
+            CaptureTimes::One(known) if known == time => CaptureTimes::One(known),
+            _ => CaptureTimes::Several,
+        };
+    }
 }
 
 impl HostCaptures {
-    /// Adds a capture. Captures come in the order of their URLs, and those of a URL in the order of their contents.
-    pub(crate) fn push(&mut self, uri: &[u8], content: Content) {
+    /// Adds a capture. Captures come in the order of their URLs, and those of a URL in the order of their contents; identical
+    /// captures are given once. Of captures without a time nobody knows whether they are the same, so they add their content
+    /// and are not counted as captures with it.
+    pub(crate) fn push_at(&mut self, uri: &[u8], content: Content, time: Option<i64>) {
         self.captures += 1;
+        if let Some(url) = self.add(uri, content, u32::from(time.is_some())) {
+            time.into_iter().for_each(|time| url.times.add(time));
+        }
+    }
+
+    /// Adds captures of several times with one content, in the same order.
+    pub(crate) fn push_repeated(&mut self, uri: &[u8], content: Content, count: u32) {
+        self.captures += u64::from(count.max(1));
+        if let Some(url) = self.add(uri, content, count) {
+            url.times = CaptureTimes::Several;
+        }
+    }
+
+    /// Adds a capture of a time of its own, in the same order.
+    #[cfg(test)]
+    pub(crate) fn push(&mut self, uri: &[u8], content: Content) {
+        self.push_repeated(uri, content, 1);
+    }
+
+    /// Adds a URL with a content, and `count` to the number of captures with the content. Returns the URL if it is kept.
+    fn add(&mut self, uri: &[u8], content: Content, count: u32) -> Option<&mut CapturedUrl> {
         let is_last = self.urls.last().is_some_and(|last| self.text(last) == uri);
         if !is_last {
             if !self.sampling.contains(uri) {
-                return;
+                return None;
             }
             self.shrink(uri.len());
             if !self.sampling.contains(uri) {
-                return;
+                return None;
             }
             let (at, contents_at) = (self.texts.len() as u32, self.contents.len() as u32);
             self.texts.extend_from_slice(uri);
-            self.urls.push(CapturedUrl { at, len: uri.len() as u32, contents_at, contents_len: 0 });
+            let times = CaptureTimes::Unknown;
+            self.urls.push(CapturedUrl { at, len: uri.len() as u32, contents_at, contents_len: 0, times });
         }
-        let Some(last) = self.urls.last_mut() else { return };
+        let last = self.urls.last_mut()?;
         match self.contents.last_mut() {
-            Some((known, count)) if last.contents_len > 0 && *known == content => *count = count.saturating_add(1),
+            Some((known, all)) if last.contents_len > 0 && *known == content => *all = all.saturating_add(count),
             _ if last.contents_len as usize >= MAX_CONTENTS => (),
             _ => {
-                self.contents.push((content, 1));
+                self.contents.push((content, count));
                 last.contents_len += 1;
             }
         }
+        Some(last)
     }
 
     /// Makes the sample smaller until another URL of `len` bytes fits.
@@ -139,7 +187,7 @@ impl HostCaptures {
         self.text(&self.urls[i])
     }
 
-    /// Returns the contents of URL `i` and the number of captures with each.
+    /// Returns the contents of URL `i` and the number of captures of different times with each; 0 if no times are known.
     pub(crate) fn contents(&self, i: usize) -> &[(Content, u32)] {
         self.contents_of(&self.urls[i])
     }
@@ -152,7 +200,7 @@ impl HostCaptures {
     /// Returns the share of pairs of captures of one URL whose contents differ: how much the content of this host changes
     /// by itself. It is 0 if too few URLs were captured repeatedly to tell, and limited: contents that always change are no
     /// reason to ignore that those of other URLs differ.
-    pub(super) fn noise(&self) -> f64 {
+    pub(crate) fn noise(&self) -> f64 {
         const MIN_URLS: u64 = 10;
         const MAX_NOISE: f64 = 0.5;
         let (mut urls, mut sum) = (0, 0.0);
@@ -162,13 +210,26 @@ impl HostCaptures {
         if urls < MIN_URLS { 0.0 } else { (sum / urls as f64).min(MAX_NOISE) }
     }
 
+    /// Returns the number of captures of URL `i` with each of its contents. Without captures of different times there are none:
+    /// they do not show how the contents change.
+    pub(crate) fn counts(&self, i: usize) -> impl Iterator<Item = u32> {
+        let has_times = self.urls[i].times == CaptureTimes::Several;
+        self.contents(i).iter().map(move |(_, count)| if has_times { *count } else { 0 })
+    }
+
     /// Returns the share of pairs of captures of URL `i` whose contents differ; `None` if it was captured once.
     pub(super) fn disagreement(&self, i: usize) -> Option<f64> {
-        let counts = || self.contents(i).iter().map(|(_, count)| f64::from(*count));
+        let counts = || self.counts(i).map(f64::from);
         let all: f64 = counts().sum();
         let equal: f64 = counts().map(|count| count * (count - 1.0)).sum();
         (all > 1.0).then(|| 1.0 - equal / (all * (all - 1.0)))
     }
+}
+
+/// Returns the [`HostCaptures::noise`] that may explain counter-examples of a rule. If most captures of a URL may differ, equal
+/// contents may be a coincidence as well, so that a rule must be confirmed at least as often as it is contradicted.
+pub(super) fn explaining_noise(noise: f64, support: u64, counter: u64) -> f64 {
+    if noise > MAX_CLEAR_NOISE && support < counter { 0.0 } else { noise }
 }
 
 /// Returns a hash of what spellings of a URL usually share: the last segment of its path with letters, without letter case, `;`
@@ -204,6 +265,25 @@ mod tests {
         assert_eq!((host.len(), host.captures()), (2, 4));
         assert_eq!((host.contents(0), host.contents(1)), (&[(1, 2), (2, 1)][..], &[(2, 1)][..]));
         assert_eq!(host.noise(), 0.0);
+    }
+
+    #[test]
+    fn only_captures_of_different_times_show_noise() {
+        let noise = |time: fn(i64) -> Option<i64>| {
+            let mut host = HostCaptures::default();
+            for page in 0..20 {
+                for (content, number) in [(1, 0), (1, 1), (2, 2)] {
+                    host.push_at(format!("http://a/{page:02}").as_bytes(), content, time(number));
+                }
+            }
+            assert!((0..20).all(|page| host.contents(page).len() == 2) && host.captures() == 60);
+            host.noise()
+        };
+        assert_eq!(noise(|number| Some(number)), 0.5);
+        assert_eq!(noise(|_| None), 0.0);
+        assert_eq!(noise(|_| Some(7)), 0.0);
+        // The time of one of the captures is known.
+        assert_eq!(noise(|number| (number == 2).then_some(number)), 0.0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the captures of a host say about a rule: [`RuleEvidence`].
 
 use super::captures::Content;
+use std::collections::HashSet;
 
 /// What the captures of a host say about a rule.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,11 +25,13 @@ pub(super) struct RuleEvidence {
 }
 
 impl RuleEvidence {
-    /// Counts the contents for which the rule made no difference, after all groups were judged.
-    pub(super) fn count_contents(&mut self) {
+    /// Counts the contents for which the rule made no difference, after all groups were judged. `scattered` contents are no
+    /// evidence.
+    pub(super) fn count_contents(&mut self, scattered: &HashSet<Content>) {
         let mut contents = std::mem::take(&mut self.contents);
         contents.sort_unstable();
         contents.dedup();
+        contents.retain(|content| !scattered.contains(content));
         self.support = contents.len() as u64;
     }
 }

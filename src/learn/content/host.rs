@@ -8,7 +8,7 @@
 //! 4. Narrower rules (values of a shape, some paths) are tried in the place of refused ones.
 //! 5. Rules with too little support are left out.
 
-use super::captures::HostCaptures;
+use super::captures::{HostCaptures, explaining_noise};
 use super::differences::{DifferenceDetail, find_differences};
 use super::evidence::RuleEvidence;
 use super::judged_rule::{
@@ -216,9 +216,10 @@ impl HostLearner<'_> {
 
     /// Returns the counter-examples that the noise of the host does not explain.
     fn excess(&self, rule: &ScopedRule, evidence: &RuleEvidence) -> f64 {
-        let excess = (evidence.counter as f64 - 1.2 * self.noise * evidence.merged as f64).max(0.0);
+        let noise = explaining_noise(self.noise, evidence.support, evidence.counter);
+        let excess = (evidence.counter as f64 - 1.2 * noise * evidence.merged as f64).max(0.0);
         let may_be_noise = excess > 0.0 && self.is_about_made_values(&rule.rule);
-        let of_made_values = if may_be_noise { made_value_excess(evidence, self.noise) } else { None };
+        let of_made_values = if may_be_noise { made_value_excess(evidence, noise) } else { None };
         of_made_values.map_or(excess, |of_made_values| of_made_values.min(excess))
     }
 

@@ -60,6 +60,33 @@ impl Forms {
     }
 }
 
+/// Of how many URLs a content is, and of how many groups.
+#[derive(Clone, Copy, Debug)]
+struct ContentPlaces {
+    urls: usize,
+    groups: usize,
+}
+
+/// The contents of several groups.
+struct ContentsInGroups(Vec<(Content, ContentPlaces)>);
+
+impl ContentsInGroups {
+    /// Returns the contents of too many groups.
+    fn sinks(&self) -> HashSet<Content> {
+        self.those(|places| places.groups > MAX_GROUPS_OF_CONTENT)
+    }
+
+    /// Returns the contents that are in so many groups that it is no wonder that two of their URLs are in one: the rules explain
+    /// less than half of the URLs beyond the first that have the content.
+    fn scattered(&self) -> HashSet<Content> {
+        self.those(|places| places.urls - places.groups < places.groups)
+    }
+
+    fn those(&self, is_wanted: impl Fn(&ContentPlaces) -> bool) -> HashSet<Content> {
+        self.0.iter().filter(|(_, places)| is_wanted(places)).map(|(content, _)| *content).collect()
+    }
+}
+
 impl<'a> Trial<'a> {
     pub(super) fn new(captures: &'a HostCaptures) -> Trial<'a> {
         let urls = (0..captures.len()).map(|i| UrlParts::of(captures.uri(i))).collect();
@@ -115,13 +142,15 @@ impl<'a> Trial<'a> {
     pub(super) fn evaluate(&self, rules: &[ScopedRule]) -> (Vec<RuleEvidence>, Forms) {
         let forms = self.forms(&ContentRuleSet::new(rules));
         let mut evidence = vec![RuleEvidence::default(); rules.len()];
-        let sinks = self.sinks(&forms);
+        let contents = self.contents_in_groups(&forms);
+        let sinks = contents.sinks();
         for group in forms.groups(&forms.order()) {
             if group.len() > 1 {
                 self.judge_group(group, &forms, &sinks, &mut evidence);
             }
         }
-        evidence.iter_mut().for_each(RuleEvidence::count_contents);
+        let scattered = contents.scattered();
+        evidence.iter_mut().for_each(|evidence| evidence.count_contents(&scattered));
         (evidence, forms)
     }
 
@@ -152,13 +181,19 @@ impl<'a> Trial<'a> {
 
     /// Returns the contents of too many groups.
     pub(super) fn sinks(&self, forms: &Forms) -> HashSet<Content> {
+        self.contents_in_groups(forms).sinks()
+    }
+
+    fn contents_in_groups(&self, forms: &Forms) -> ContentsInGroups {
         let contents_of = |url: usize| self.captures.contents(url).iter().map(move |(content, _)| *content);
         let pairs = (0..self.urls.len()).flat_map(|url| contents_of(url).map(move |content| (content, url)));
         let mut pairs: Vec<(Content, u64)> = pairs.map(|(content, url)| (content, forms.hashes[url])).collect();
         pairs.sort_unstable();
-        pairs.dedup();
-        let many = pairs.chunk_by(|a, b| a.0 == b.0).filter(|groups| groups.len() > MAX_GROUPS_OF_CONTENT);
-        many.map(|groups| groups[0].0).collect()
+        let places = pairs.chunk_by(|a, b| a.0 == b.0).map(|places| {
+            let groups = places.chunk_by(|a, b| a.1 == b.1).count();
+            (places[0].0, ContentPlaces { urls: places.len(), groups })
+        });
+        ContentsInGroups(places.filter(|(_, places)| places.groups > 1).collect())
     }
 
     /// Adds the evidence of the URLs of one form.

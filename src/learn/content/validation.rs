@@ -1,6 +1,6 @@
 //! Scores rules on captures that they were not learned from: [`RuleScores`].
 
-use super::captures::HostCaptures;
+use super::captures::{HostCaptures, MAX_CLEAR_NOISE};
 use super::host::learn_host;
 use super::judged_rule::{ContentLimits, learned_set};
 use super::near::DocumentEvidence;
@@ -8,10 +8,6 @@ use super::pairs::{PairCounts, PairShare};
 use super::rule::ScopedRule;
 use super::trial::Trial;
 use std::collections::BTreeMap;
-
-/// Most pairs of captures of one URL that may differ on a host. Of those with more, unequal contents do not show that URLs are
-/// different pages. Two variants of each page differ in half of the pairs.
-const MAX_NOISE: f64 = 0.4;
 
 /// What captures say about a kind of rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,15 +41,16 @@ pub(crate) struct RuleScores {
 }
 
 impl RuleScores {
-    /// Adds the captures of a host for which `rules` hold.
-    pub(crate) fn add(&mut self, captures: &HostCaptures, rules: &[ScopedRule]) {
+    /// Adds the captures of a host for which `rules` hold. `noise` is the [`HostCaptures::noise`] of other captures of the host;
+    /// `captures` may be too few to show it.
+    pub(crate) fn add(&mut self, captures: &HostCaptures, rules: &[ScopedRule], noise: f64) {
         let trial = Trial::new(captures);
         let (evidence, forms) = trial.evaluate(rules);
         self.hosts += 1;
         self.captures += captures.captures();
         self.urls += captures.len() as u64;
         self.forms += forms.count() as u64;
-        if captures.noise() > MAX_NOISE {
+        if captures.noise().max(noise) > MAX_CLEAR_NOISE {
             self.changing_hosts += 1;
             self.changing_urls += captures.len() as u64;
             return;
@@ -72,8 +69,7 @@ impl RuleScores {
         self.sink_urls += trial.count_urls_of(&sinks);
         for url in 0..captures.len() {
             let pairs = |count: u32| u64::from(count) * u64::from(count.saturating_sub(1)) / 2;
-            let counts = || captures.contents(url).iter().map(|(_, count)| *count);
-            self.repeated.add_group(counts().map(pairs).sum(), pairs(counts().sum()));
+            self.repeated.add_group(captures.counts(url).map(pairs).sum(), pairs(captures.counts(url).sum()));
         }
     }
 }
@@ -96,7 +92,7 @@ mod tests {
         pages.into_iter().for_each(|(uri, content)| captures.push(uri.as_bytes(), content));
         let rules = [ContentRule::parse("ignore-parameter s").unwrap().into()];
         let mut scores = RuleScores::default();
-        scores.add(&captures, &rules);
+        scores.add(&captures, &rules, 0.0);
         assert_eq!((scores.urls, scores.forms), (5, 3));
         let PairCounts { merged, equal } = scores.pairs;
         assert_eq!((merged.all, merged.part, equal.all, equal.part), (3, 1, 2, 1));
@@ -112,12 +108,17 @@ mod tests {
                 captures
                     .push(format!("http://a/{:02}?s={}", page / 2, page % 2).as_bytes(), 9 * page + capture % variants);
             }
-            scores.add(&captures, &[ContentRule::parse("ignore-parameter s").unwrap().into()]);
+            scores.add(&captures, &[ContentRule::parse("ignore-parameter s").unwrap().into()], 0.0);
             scores
         };
         let stable = scores(1);
         assert_eq!((stable.pairs.merged.all, stable.changing_hosts), (20, 0));
         assert_eq!((stable.repeated.all, stable.repeated.part), (240, 240));
+        // Other captures of the host show that it changes.
+        let (mut captures, mut of_changing) = (HostCaptures::default(), RuleScores::default());
+        (10..20).for_each(|page| captures.push(format!("http://a/{page}").as_bytes(), page));
+        of_changing.add(&captures, &[], 0.5);
+        assert_eq!((of_changing.changing_hosts, of_changing.changing_urls), (1, 10));
         let changing = scores(4);
         assert_eq!((changing.urls, changing.forms), (40, 20));
         assert_eq!((changing.changing_hosts, changing.changing_urls), (1, 40));
@@ -131,7 +132,7 @@ mod tests {
             captures
                 .push(format!("http://a/{page:02}?sid={:032x}", (12 * page + session) as u128 + 1).as_bytes(), page);
         }
-        scores.add(&captures, &[]);
+        scores.add(&captures, &[], 0.0);
         // Rules for these pages are missing.
         assert_eq!((scores.sink_urls, scores.pairs.equal.all, scores.pairs.equal.part), (0, 20 * 66, 0));
     }
@@ -140,7 +141,7 @@ mod tests {
     fn urls_of_sinks_are_counted() {
         let (mut captures, mut scores) = (HostCaptures::default(), RuleScores::default());
         (10..40).for_each(|page| captures.push(format!("http://a/{page}").as_bytes(), 7));
-        scores.add(&captures, &[]);
+        scores.add(&captures, &[], 0.0);
         assert_eq!((scores.sink_urls, scores.pairs.equal.interval()), (30, None));
     }
 }

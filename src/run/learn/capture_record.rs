@@ -14,11 +14,14 @@ const TARGET: u8 = 1;
 const TEXT: u8 = 2;
 const CANONICAL: u8 = 3;
 
+/// The time of captures whose time is not known.
+const UNKNOWN_TIME: i64 = i64::MIN;
+
 /// What a record states about a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CaptureRecord<'a> {
-    /// It was fetched: the hash of the content, the answer as bits, and the day.
-    Capture { content: u64, answer: u8, day: u16 },
+    /// It was fetched: the hash of the content, the answer as bits, and the time as milliseconds since 1970, if it is known.
+    Capture { content: u64, answer: u8, time: Option<i64> },
     /// It redirected.
     Redirect { to: &'a [u8], code: RedirectCode, place: RecordPlace },
     /// Another URL redirected to it.
@@ -32,11 +35,11 @@ pub(super) enum CaptureRecord<'a> {
 impl<'a> CaptureRecord<'a> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match *self {
-            CaptureRecord::Capture { content, answer, day } => {
+            CaptureRecord::Capture { content, answer, time } => {
                 out.push(CAPTURE);
                 out.put_u64(content);
                 out.push(answer);
-                out.extend_from_slice(&day.to_be_bytes());
+                out.put_u64(time.unwrap_or(UNKNOWN_TIME) as u64);
             }
             CaptureRecord::Redirect { to, code, place } => {
                 out.push(REDIRECT);
@@ -63,7 +66,10 @@ impl<'a> CaptureRecord<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> CaptureRecord<'a> {
         let mut fields = FieldReader(bytes);
         match fields.u8() {
-            CAPTURE => CaptureRecord::Capture { content: fields.u64(), answer: fields.u8(), day: fields.u16() },
+            CAPTURE => {
+                let (content, answer, time) = (fields.u64(), fields.u8(), fields.u64() as i64);
+                CaptureRecord::Capture { content, answer, time: (time != UNKNOWN_TIME).then_some(time) }
+            }
             REDIRECT => {
                 let (to, code) = (fields.text(), RedirectCode::numbered(fields.u8()));
                 CaptureRecord::Redirect { to, code, place: fields.place() }
@@ -87,7 +93,8 @@ mod tests {
     fn records_are_read_as_they_were_written() {
         let place = RecordPlace { source: 3, record: 0x0102_0304_0506 };
         let records = [
-            CaptureRecord::Capture { content: 1 << 60, answer: 5, day: 20_000 },
+            CaptureRecord::Capture { content: 1 << 60, answer: 5, time: Some(-20_000) },
+            CaptureRecord::Capture { content: 1, answer: 4, time: None },
             CaptureRecord::Redirect { to: b"http://a/", code: RedirectCode::Temporary, place },
             CaptureRecord::Target(TargetSource { is_counted: true, source: 7 }),
             CaptureRecord::Target(TargetSource { is_counted: false, source: 7 }),

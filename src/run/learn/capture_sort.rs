@@ -5,7 +5,7 @@
 
 use super::super::RowGroup;
 use super::capture_record::{CAPTURE, CaptureRecord, OTHER, REDIRECT};
-use super::held_out::{DAYS, DayCounts, SiteCount};
+use super::held_out::{DayCounts, SiteCount, day_of};
 use super::parts_error::PartsError;
 use crate::canon::Rows;
 use crate::learn::content::{UrlParts, can_be_scope};
@@ -113,13 +113,13 @@ impl CaptureSort<'_> {
         if answer == 0 {
             return;
         }
-        let day = day_of(rows, row);
+        let time = rows.carried.times.get(row).copied().flatten();
         records.push_with(|record| {
             write_url(&url, record);
-            CaptureRecord::Capture { content: content.unwrap_or(0), answer, day }.write(record);
+            CaptureRecord::Capture { content: content.unwrap_or(0), answer, time }.write(record);
         });
         if content.is_some() && self.days.is_some() {
-            days.days.push(i32::from(day));
+            days.days.push(day_of(time));
             days.sites.add_host(url.authority());
         }
     }
@@ -179,13 +179,6 @@ pub(super) fn write_canonical(uri: &[u8], canonical: &[u8], records: &mut BytesB
             CaptureRecord::Canonical(canonical).write(record);
         });
     }
-}
-
-/// Returns the day of a capture since 1970; 0 if it is unknown, or if days make no difference.
-fn day_of(rows: &Rows, row: usize) -> u16 {
-    const MS: i64 = 24 * 60 * 60 * 1000;
-    let time = rows.carried.times.get(row).copied().flatten();
-    time.map_or(0, |time| (time / MS).clamp(0, DAYS as i64 - 1) as u16)
 }
 
 /// The answer of a URL, as bits: its content is evidence.

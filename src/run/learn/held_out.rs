@@ -7,15 +7,23 @@ use super::rule_collector::BatchSpool;
 use crate::learn::Equivalences;
 use crate::learn::content::{HostCaptures, RuleScores, ScopedRule, site_of};
 use crate::spill::SpillError;
-use arrow::array::{ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, RecordBatch, UInt64Array};
-use arrow::datatypes::UInt64Type;
+use arrow::array::{
+    ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Float64Array, RecordBatch, UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{Float64Type, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Days that captures are counted by, from 1970.
-pub(super) const DAYS: usize = 1 << 16;
+const DAYS: usize = 1 << 16;
+
+/// Returns the day of a time since 1970 in milliseconds; 0 if it is unknown.
+pub(super) fn day_of(time: Option<i64>) -> i32 {
+    const MS: i64 = 24 * 60 * 60 * 1000;
+    time.map_or(0, |time| (time / MS).clamp(0, DAYS as i64 - 1) as i32)
+}
 
 /// Of how many sites captures are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,33 +128,37 @@ impl HoldOut {
 pub(super) struct HeldOutHost<'a> {
     pub(super) host: &'a [u8],
     pub(super) captures: &'a HostCaptures,
+    /// How much the contents of the host change, as the captures show that are not held out.
+    pub(super) noise: f64,
     /// The whole site is held out.
     pub(super) is_site: bool,
 }
 
 /// Encodes held out captures for [`BatchSpool::append`].
 pub(super) fn encode_held_out<'a>(hosts: impl Iterator<Item = HeldOutHost<'a>>) -> Result<Vec<u8>, SpillError> {
-    let (mut names, mut uris, mut contents, mut is_site) =
-        (BinaryBuilder::new(), BinaryBuilder::new(), Vec::new(), BooleanBuilder::new());
+    let (mut names, mut uris, mut is_site) = (BinaryBuilder::new(), BinaryBuilder::new(), BooleanBuilder::new());
+    let (mut contents, mut counts, mut noises) = (Vec::new(), Vec::new(), Vec::new());
     for host in hosts {
         for url in 0..host.captures.len() {
-            for (content, count) in host.captures.contents(url) {
-                for _ in 0..*count {
-                    names.append_value(host.host);
-                    uris.append_value(host.captures.uri(url));
-                    contents.push(*content);
-                    is_site.append_value(host.is_site);
-                }
+            for ((content, _), count) in host.captures.contents(url).iter().zip(host.captures.counts(url)) {
+                names.append_value(host.host);
+                uris.append_value(host.captures.uri(url));
+                contents.push(*content);
+                counts.push(count);
+                noises.push(host.noise);
+                is_site.append_value(host.is_site);
             }
         }
     }
     if contents.is_empty() {
         return Ok(Vec::new());
     }
-    let columns: [(&str, ArrayRef); 4] = [
+    let columns: [(&str, ArrayRef); 6] = [
         ("host", Arc::new(names.finish())),
         ("uri", Arc::new(uris.finish())),
         ("content", Arc::new(UInt64Array::from(contents))),
+        ("count", Arc::new(UInt32Array::from(counts))),
+        ("noise", Arc::new(Float64Array::from(noises))),
         ("is_site", Arc::new(is_site.finish())),
     ];
     BatchSpool::encode(&RecordBatch::try_from_iter(columns)?)
@@ -175,17 +187,19 @@ fn add_scores(batch: &RecordBatch, rules: &Equivalences, validation: &mut Valida
     let text = |at: usize| batch.column(at).as_binary_opt::<i32>().ok_or_else(missing);
     let (hosts, uris) = (text(0)?, text(1)?);
     let contents = batch.column(2).as_primitive_opt::<UInt64Type>().ok_or_else(missing)?;
-    let is_site = batch.column(3).as_boolean_opt().ok_or_else(missing)?;
+    let counts = batch.column(3).as_primitive_opt::<UInt32Type>().ok_or_else(missing)?;
+    let noises = batch.column(4).as_primitive_opt::<Float64Type>().ok_or_else(missing)?;
+    let is_site = batch.column(5).as_boolean_opt().ok_or_else(missing)?;
     let mut row = 0;
     while row < batch.num_rows() {
         let (host, first, mut captures) = (hosts.value(row), row, HostCaptures::default());
         while row < batch.num_rows() && hosts.value(row) == host {
-            captures.push(uris.value(row), contents.value(row));
+            captures.push_repeated(uris.value(row), contents.value(row), counts.value(row));
             row += 1;
         }
         let rules: Vec<ScopedRule> = rules.rules_of(host);
         let scores = if is_site.value(first) { &mut validation.other_sites } else { &mut validation.known_sites };
-        scores.add(&captures, &rules);
+        scores.add(&captures, &rules, noises.value(first));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use super::capture_record::CaptureRecord;
 use super::capture_sort::{HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, ObserveError, StoredUrl, authority_of};
-use super::held_out::{HeldOutHost, HoldOut};
+use super::held_out::{HeldOutHost, HoldOut, day_of};
 use crate::learn::content::{DocumentEvidence, HostCaptures};
 use crate::learn::{ReadRecords, RecordStore, RedirectCode, RedirectObserver, SortRecords};
 use crate::sort::{BytesMerger, BytesRuns, BytesSorter};
@@ -32,7 +32,8 @@ impl HostUnit {
     }
 
     pub(super) fn held_out(&self) -> HeldOutHost<'_> {
-        HeldOutHost { host: &self.host, captures: &self.held_out, is_site: self.is_site_held_out }
+        let noise = if self.held_out.len() > 0 { self.captures.noise() } else { 0.0 };
+        HeldOutHost { host: &self.host, captures: &self.held_out, noise, is_site: self.is_site_held_out }
     }
 }
 
@@ -127,10 +128,17 @@ impl<'a> HostReader<'a> {
                 url.write(&unit.host, &mut self.uri);
                 (self.stored_len, self.is_served) = (url.len, false);
             }
-            if let Some(unit) = &mut found {
+            let is_repeated = shared == self.merger.record().len();
+            if let Some(unit) = found.as_mut().filter(|_| !is_repeated || !self.counts_once()) {
                 self.add(unit)?;
             }
         }
+    }
+
+    /// Returns whether a record that is equal to the current one adds nothing: it is the same capture, or the same link.
+    fn counts_once(&self) -> bool {
+        let record = CaptureRecord::read(&self.merger.record()[self.stored_len..]);
+        matches!(record, CaptureRecord::Capture { .. } | CaptureRecord::Canonical(_))
     }
 
     /// Adds the current record.
@@ -147,12 +155,12 @@ impl<'a> HostReader<'a> {
                 unit.documents.add_canonical(uri, canonical);
                 Ok(())
             }
-            CaptureRecord::Capture { content, answer, day } => {
+            CaptureRecord::Capture { content, answer, time } => {
                 if answer & HAS_CONTENT != 0 {
-                    let is_held_out = unit.is_site_held_out
-                        || hold_out.is_some_and(|hold_out| hold_out.contains(uri, i32::from(day)));
+                    let is_held_out =
+                        unit.is_site_held_out || hold_out.is_some_and(|hold_out| hold_out.contains(uri, day_of(time)));
                     let captures = if is_held_out { &mut unit.held_out } else { &mut unit.captures };
-                    captures.push(uri, content);
+                    captures.push_at(uri, content, time);
                 }
                 self.add_answer(answer)
             }

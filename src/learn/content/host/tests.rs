@@ -265,3 +265,30 @@ fn of_several_values_of_one_name_the_order_matters() {
     });
     assert_eq!(learned(&both.collect::<Vec<_>>()), ["ignore-parameter-order "]);
 }
+
+#[test]
+fn contents_of_many_groups_are_no_evidence() {
+    // Three pages show each of eight contents, one of them under two URLs.
+    let page = |page: u64, copy: u64| (format!("http://a/{page:02}?v={copy}"), page % 8);
+    let scattered: Vec<_> = (0..24).map(|number| page(number, 0)).chain((0..8).map(|number| page(number, 1))).collect();
+    assert!(learned(&scattered).is_empty());
+    // One page shows each of them.
+    let own: Vec<_> = (0..8).flat_map(|number| [page(number, 0), page(number, 1)]).collect();
+    assert_eq!(learned(&own), ["ignore-parameter v "]);
+}
+
+#[test]
+fn rules_on_hosts_that_always_change_must_be_confirmed_as_often_as_contradicted() {
+    // Two of three captures of a URL differ, and so do the contents of a page's URLs in `wrong` of ten pages.
+    let rules = |wrong: u64| {
+        let url = |page: u64, copy: u64| {
+            (format!("http://a/{page:02}?v={copy}"), if page % 10 < wrong { page * 5 + copy + 1000 } else { page })
+        };
+        let noise = (0..60u64)
+            .flat_map(|page| (0..3).map(move |time| (format!("http://a/n{page:02}"), 5000 + page * 3 + time)));
+        let pages = (0..40).flat_map(|page| (0..2).map(move |copy| url(page, copy)));
+        learned(&pages.chain(noise).collect::<Vec<_>>())
+    };
+    assert_eq!(rules(4), ["ignore-parameter v "]);
+    assert!(rules(6).is_empty());
+}
