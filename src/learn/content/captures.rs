@@ -279,7 +279,7 @@ mod tests {
             assert!((0..20).all(|page| host.contents(page).len() == 2) && host.captures() == 60);
             host.noise()
         };
-        assert_eq!(noise(|number| Some(number)), 0.5);
+        assert_eq!(noise(Some), 0.5);
         assert_eq!(noise(|_| None), 0.0);
         assert_eq!(noise(|_| Some(7)), 0.0);
         // The time of one of the captures is known.
