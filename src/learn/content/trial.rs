@@ -3,7 +3,7 @@
 //! [`UrlGroup`] says what a group is evidence for. A content under many unlike URLs (an error page, a login) is a *sink* and no
 //! evidence for any rule.
 
-use super::captures::{Content, HostCaptures};
+use super::captures::{Content, HostCaptures, MAX_CLEAR_NOISE};
 use super::evidence::RuleEvidence;
 use super::group::UrlGroup;
 use super::pairs::PairCounts;
@@ -22,6 +22,8 @@ const MAX_GROUPS_OF_CONTENT: usize = 8;
 pub(super) struct Trial<'a> {
     captures: &'a HostCaptures,
     urls: Vec<Option<UrlParts<'a>>>,
+    /// Unequal contents do not show that URLs are different pages, so that equal ones may be a coincidence.
+    is_noisy: bool,
 }
 
 /// The URLs in the form that rules give them.
@@ -90,7 +92,7 @@ impl ContentsInGroups {
 impl<'a> Trial<'a> {
     pub(super) fn new(captures: &'a HostCaptures) -> Trial<'a> {
         let urls = (0..captures.len()).map(|i| UrlParts::of(captures.uri(i))).collect();
-        Trial { captures, urls }
+        Trial { captures, urls, is_noisy: captures.noise() > MAX_CLEAR_NOISE }
     }
 
     pub(super) fn url(&self, i: u32) -> Option<&UrlParts<'a>> {
@@ -149,7 +151,7 @@ impl<'a> Trial<'a> {
                 self.judge_group(group, &forms, &sinks, &mut evidence);
             }
         }
-        let scattered = contents.scattered();
+        let scattered = if self.is_noisy { contents.scattered() } else { HashSet::new() };
         evidence.iter_mut().for_each(|evidence| evidence.count_contents(&scattered));
         (evidence, forms)
     }
