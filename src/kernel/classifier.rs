@@ -4,6 +4,7 @@
 use super::byte_set::ByteSet;
 #[cfg(target_arch = "x86_64")]
 use super::byte_set::NibbleTables;
+use super::copy::prefetch;
 #[cfg(target_arch = "x86_64")]
 use super::sse2;
 
@@ -107,6 +108,9 @@ impl MaskWords<'_> {
     }
 }
 
+/// Blocks of 64 bytes between the one that is classified and the one that is prefetched.
+const PREFETCH_DISTANCE: usize = 24;
+
 /// Writes the masks of `text` to `words`. `masks` computes those of 64 bytes; its second argument are the bytes before each of
 /// them. What is missing before and after the text is NUL.
 ///
@@ -127,7 +131,8 @@ pub(super) fn write_masks(text: &[u8], mut words: MaskWords<'_>, masks: impl Fn(
     let before = text.get(63..).unwrap_or_default().as_chunks::<64>().0;
     let MaskWords { newline, attention, stop } = &mut words;
     let written = newline[1..].iter_mut().zip(&mut attention[1..]).zip(&mut stop[1..]);
-    for ((bytes, before), ((newline, attention), stop)) in whole.iter().zip(before).zip(written) {
+    for (i, ((bytes, before), ((newline, attention), stop))) in whole.iter().zip(before).zip(written).enumerate() {
+        prefetch(whole, i + PREFETCH_DISTANCE);
         let block = masks(bytes, before);
         *newline = block.newline.to_le_bytes();
         *attention = block.attention.to_le_bytes();
