@@ -169,8 +169,8 @@ impl Appender<'_> {
             _ => {
                 let bytes = &text[at..at + len];
                 assert!(len <= self.room(), "no room");
-                // SAFETY: the assertion checked that there is room for `len` bytes behind the length. Source and destination are in different
-                // allocations. `copy_short` reads and initializes exactly `len` bytes.
+                // SAFETY: the assertion checked that there is room for `len` bytes behind the length. Source and destination
+                // are in different allocations. `copy_short` reads and initializes exactly `len` bytes.
                 unsafe { copy_short(bytes.as_ptr(), self.out.as_mut_ptr().add(self.len), len) };
                 self.len += len;
             }

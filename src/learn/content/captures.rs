@@ -79,8 +79,7 @@ impl CaptureTimes {
 
 impl HostCaptures {
     /// Adds a capture. Captures come in the order of their URLs, and those of a URL in the order of their contents; identical
-    /// captures are given once. Of captures without a time nobody knows whether they are the same, so they add their content
-    /// and are not counted as captures with it.
+    /// captures are given once. Captures without a time may be the same one, so they add their content but are not counted.
     pub(crate) fn push_at(&mut self, uri: &[u8], content: Content, time: Option<i64>) {
         self.captures += 1;
         if let Some(url) = self.add(uri, content, u32::from(time.is_some())) {
