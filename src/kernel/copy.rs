@@ -37,24 +37,10 @@ pub(crate) fn append_range(out: &mut Vec<u8>, text: &[u8], at: usize, len: usize
 /// If `text` is shorter.
 #[inline(always)]
 pub(crate) fn append_line(out: &mut Vec<u8>, text: &[u8], len: usize) {
-    match text.first_chunk::<COPY_LEN>() {
-        Some(bytes) if len <= COPY_LEN => {
-            out.reserve(COPY_LEN + 1);
-            // SAFETY: `reserve` made the `COPY_LEN + 1` bytes behind the vector's length writable. The first write initializes
-            // `COPY_LEN` of them and the second one the byte at `len`, which is at most `COPY_LEN`, as the guard checked. Source and
-            // destination are in different allocations.
-            unsafe {
-                let target = out.as_mut_ptr().add(out.len());
-                target.cast::<[u8; COPY_LEN]>().write_unaligned(*bytes);
-                target.add(len).write(b'\n');
-                out.set_len(out.len() + len + 1);
-            }
-        }
-        _ => {
-            append(out, &text[..len]);
-            out.push(b'\n');
-        }
-    }
+    let mut appender = Appender::new(out, len.max(COPY_LEN) + 1);
+    appender.append_range(text, 0, len);
+    appender.push(b'\n');
+    appender.finish();
 }
 
 /// The case of ASCII letters.
@@ -225,14 +211,9 @@ pub(crate) fn prefetch<T>(items: &[T], at: usize) {
 /// If `count` is larger than `N`.
 #[inline(always)]
 pub(crate) fn append_some<T: Copy, const N: usize>(out: &mut Vec<T>, items: [T; N], count: usize) {
-    assert!(count <= N);
-    out.reserve(N);
-    // SAFETY: `reserve` made room for `N` items behind the vector's length, and the write initializes all of them. The
-    // assertion checked that `count` is not larger.
-    unsafe {
-        out.as_mut_ptr().add(out.len()).cast::<[T; N]>().write(items);
-        out.set_len(out.len() + count);
-    }
+    let mut appender = Appender::new(out, N);
+    appender.append(items, count);
+    appender.finish();
 }
 
 /// Copies `len` bytes in pieces of a fixed size. The last piece overlaps the one before it.
