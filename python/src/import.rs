@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::intake::Column;
+use crate::column::Column;
 use crate::plain::plain_column;
 use crate::schema::arrow_error;
 

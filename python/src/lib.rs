@@ -12,6 +12,7 @@
 mod answer;
 mod arrays;
 mod canonicalizer;
+mod column;
 mod configuration;
 mod engine;
 mod files;

@@ -8,7 +8,7 @@ use arrow::array::{GenericBinaryArray, OffsetSizeTrait};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 
-use crate::intake::Column;
+use crate::column::Column;
 
 /// Returns the only column `name` of a batch, checked; `None` for everything that needs a complete import: other types, rows
 /// that are null as a whole, buffers that are missing or not aligned, offsets that contradict each other, unknown names.

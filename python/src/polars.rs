@@ -26,9 +26,9 @@ use pyo3::types::PyBytes;
 
 use crate::arrays::Operands;
 use crate::canonicalizer::Canonicalizer;
+use crate::column::Column;
 use crate::engine::{Engine, Signals, lock};
 use crate::import::import_parts;
-use crate::intake::Column;
 use crate::schema::arrow_error;
 
 /// The version of the interface: the major number in the upper 16 bits, the minor one in the lower.

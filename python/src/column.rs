@@ -1,0 +1,121 @@
+//! A column of URLs, bases or charsets as bytes.
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, OffsetSizeTrait};
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use irikey::kernel::Span;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::schema::arrow_error;
+
+/// A column of bytes, converted from any type of text or bytes.
+pub enum Column {
+    Binary(BinaryArray),
+    Large(LargeBinaryArray),
+}
+
+impl Column {
+    /// Returns the bytes of the column `name`.
+    ///
+    /// # Errors
+    /// The column holds neither text nor bytes.
+    pub fn of(array: &ArrayRef, name: &str) -> PyResult<Column> {
+        Ok(match array.data_type() {
+            DataType::Binary => Column::Binary(array.as_binary::<i32>().clone()),
+            DataType::Utf8 => Column::Binary(array.as_string::<i32>().clone().into()),
+            DataType::LargeBinary => Column::Large(array.as_binary::<i64>().clone()),
+            DataType::LargeUtf8 => Column::Large(array.as_string::<i64>().clone().into()),
+            DataType::Utf8View | DataType::BinaryView | DataType::Dictionary(..) | DataType::Null => {
+                let bytes = match array.data_type() {
+                    DataType::Utf8View => cast(array, &DataType::LargeUtf8),
+                    DataType::Dictionary(_, values) => cast(array, values),
+                    _ => cast(array, &DataType::LargeBinary),
+                };
+                let bytes = bytes.map_err(arrow_error)?;
+                return Column::of(&bytes, name);
+            }
+            other => {
+                return Err(PyTypeError::new_err(format!(
+                    "column {name:?} has the type {other}; expected text or bytes"
+                )));
+            }
+        })
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.array().len()
+    }
+
+    fn array(&self) -> &dyn Array {
+        match self {
+            Column::Binary(array) => array,
+            Column::Large(array) => array,
+        }
+    }
+
+    /// Returns row `row`, empty if it is null.
+    pub fn value(&self, row: usize) -> &[u8] {
+        match self {
+            _ if self.array().is_null(row) => &[],
+            Column::Binary(array) => array.value(row),
+            Column::Large(array) => array.value(row),
+        }
+    }
+
+    /// Returns the rows that are null.
+    pub fn nulls(&self) -> Option<&NullBuffer> {
+        self.array().nulls()
+    }
+
+    /// Returns the bytes of all rows, also of those before and after a slice.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Column::Binary(array) => array.values(),
+            Column::Large(array) => array.values(),
+        }
+    }
+
+    /// Returns the start and the end of row `row` in these bytes.
+    pub fn range(&self, row: usize) -> (usize, usize) {
+        match self {
+            Column::Binary(array) => (array.value_offsets()[row] as usize, array.value_offsets()[row + 1] as usize),
+            Column::Large(array) => (array.value_offsets()[row] as usize, array.value_offsets()[row + 1] as usize),
+        }
+    }
+
+    /// Appends the spans of rows `from..to`, relative to the first byte of row `from`.
+    pub fn push_spans(&self, from: usize, to: usize, spans: &mut Vec<Span>) {
+        match self {
+            Column::Binary(array) => push_spans(&array.value_offsets()[from..=to], spans),
+            Column::Large(array) => push_spans(&array.value_offsets()[from..=to], spans),
+        }
+    }
+
+    /// Returns the length of rows `from..to` in bytes.
+    pub fn text_len(&self, from: usize, to: usize) -> usize {
+        if from < to { self.range(to - 1).1 - self.range(from).0 } else { 0 }
+    }
+
+    /// Returns the end of the longest range of rows from `from` up to `end` with at most `most` bytes, but at least one row.
+    pub fn cut(&self, from: usize, end: usize, most: usize) -> usize {
+        if self.text_len(from, end) <= most {
+            return end;
+        }
+        let (mut low, mut high) = ((from + 1).min(end), end);
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.text_len(from, middle) <= most { low = middle } else { high = middle - 1 }
+        }
+        low
+    }
+}
+
+/// Appends the spans between offsets, relative to the first one; together they cover less than 4 GiB.
+fn push_spans<O: OffsetSizeTrait>(offsets: &[O], spans: &mut Vec<Span>) {
+    let begin = offsets[0];
+    let len = |from: O, to: O| (to - from).as_usize() as u32;
+    spans.extend(offsets.windows(2).map(|ends| Span { at: len(begin, ends[0]), len: len(ends[0], ends[1]) }));
+}
