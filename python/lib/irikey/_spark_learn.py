@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ._spark_columns import _found, _quoted
+from ._spark_rows import canonicalize
+
 # What `irikey learn` reads of a capture besides its URL, by the names of Common Crawl's index.
 _FIELDS = ("fetch_time", "fetch_status", "content_digest", "payload_digest", "content_mime_type", "content_truncated", "warc_record_length")
 
@@ -41,8 +44,6 @@ def learn(
 
     Raises ``RuntimeError`` with the message of the command if it fails.
     """
-    from .spark import _found, _quoted, canonicalize
-
     present = {name.lower() for name in df.columns}
     if not {"content_digest", "payload_digest"} & present:
         raise ValueError("there is no column content_digest or payload_digest to learn from; rename the column of digests")

@@ -144,7 +144,7 @@ def read_files(spark: SparkSession, paths: list[str], arguments: argparse.Namesp
 
 
 def _sum(streams: list[dict[str, Any]]) -> dict[str, Any]:
-    from irikey.spark import _add
+    from irikey._spark_rows import _add
 
     sums: dict[str, Any] = {}
     for counts in streams:
