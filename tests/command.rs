@@ -662,6 +662,13 @@ fn completions_and_manual_pages_are_generated() {
     for page in ["irikey.1", "irikey-canon.1", "irikey-seen-merge.1"] {
         assert!(directory.path().join(page).exists(), "{page}");
     }
+    // Each flag is described, also those that -h does not show.
+    let canon = fs::read_to_string(directory.path().join("irikey-canon.1")).unwrap();
+    let entries: Vec<&str> = canon.split("\n.TP\n").skip(1).collect();
+    assert!(entries.len() > 50, "{} flags", entries.len());
+    let text_of = |entry: &str| entry.lines().skip(1).take_while(|line| !line.starts_with(".SH")).collect::<String>();
+    let bare: Vec<_> = entries.iter().filter(|entry| text_of(entry).trim().is_empty()).collect();
+    assert!(bare.is_empty(), "flags without a description: {bare:?}");
 }
 
 #[test]

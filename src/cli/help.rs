@@ -151,9 +151,11 @@ fn write_pages(command: &Command, name: &str, directory: &std::path::Path) -> Re
         .try_for_each(|subcommand| write_pages(subcommand, &format!("{name}-{}", subcommand.get_name()), directory))
 }
 
+/// The manual page of a command, with the flags that its short help does not show.
 fn page(command: &Command) -> String {
     let mut page = Vec::new();
+    let command = command.clone().mut_args(|flag| flag.hide_short_help(false));
     // Writing to a vector does not fail.
-    let _ = Man::new(command.clone()).render(&mut page);
+    let _ = Man::new(command).render(&mut page);
     String::from_utf8_lossy(&page).into_owned()
 }
