@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckSortedArgs {
-    /// Files to check; - is standard input, whose lines are checked
+    /// Files to check, on local disks; - is standard input, whose lines are checked
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Columns to check instead of the declared ones, separated by commas; a - before a name means descending order

@@ -54,6 +54,20 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use self::error::CommandError;
 use crate::process::{self, exit};
 
+const EXAMPLES: &str = "\
+Examples:
+  Write the canonical URIs and keys of a list of URLs, or of any other file of a crawl:
+      irikey canon urls.txt.gz -o urls.parquet
+
+  Keep one row per key, and leave out what earlier crawls had:
+      irikey dedup crawl.warc.gz --seen keys/ --update-seen -o new.parquet
+
+  Show how one URL is read:
+      irikey explain 'HTTP://Example.org:80/%7Euser'
+
+  Show every flag of a command, with examples:
+      irikey help canon";
+
 /// Canonical URIs and 128-bit equivalence keys for crawl data, by RFC 3987 and RFC 3986.
 #[derive(Debug, Parser)]
 #[command(name = "irikey", version, max_term_width = 100)]
@@ -88,9 +102,9 @@ enum Command {
 /// The declaration of the command line. Commands that are hidden in the main list are those for developers.
 fn declaration() -> clap::Command {
     let command = help::with_short_help(Cli::command());
-    let developer = help::developer_commands(&command);
-    let long = format!("{developer}\n\n{}", help::exit_statuses());
-    command.after_help(developer).after_long_help(long)
+    let short = format!("{EXAMPLES}\n\n{}", help::developer_commands(&command));
+    let long = format!("{short}\n\n{}", help::exit_statuses());
+    command.after_help(short).after_long_help(long)
 }
 
 /// Runs the command that the arguments of the process name.

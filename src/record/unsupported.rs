@@ -28,7 +28,10 @@ const BINARY: [(&[u8], UnsupportedFormat); 20] = [
     (b"\x04\x22\x4d\x18", format("lz4 within another packing", PACKED_TWICE)),
     (
         b"PK\x03\x04",
-        format("a ZIP archive from a pipe or within another file", "write it to a file of its own, and name that file"),
+        format(
+            "a ZIP archive from a pipe, within another file, or from a server that does not send ranges",
+            "write it to a file of its own, and name that file",
+        ),
     ),
     (b"PK\x05\x06", format("an empty ZIP archive", "name another file")),
     (b"7z\xbc\xaf\x27\x1c", format("a 7-Zip archive", "extract it (7z x FILE), and name its files")),

@@ -105,6 +105,15 @@ fn the_readme_is_short() {
 }
 
 #[test]
+fn every_column_is_in_one_table() {
+    let tables = Tables::load();
+    let text = read(Path::new("docs/reference/columns.md"));
+    let count = |name: &str| tables.render(Path::new("columns.md"), &text).matches(&format!("\n| `{name}` |")).count();
+    let wrong: Vec<_> = tables.column_names().into_iter().filter(|name| count(name) != 1).collect();
+    assert!(wrong.is_empty(), "not in exactly one table of docs/reference/columns.md: {wrong:?}");
+}
+
+#[test]
 fn documentation_is_current() {
     let tables = Tables::load();
     let python = python();

@@ -101,9 +101,10 @@ fn the_examples_in_help_run_as_they_are_printed() {
         cp captures.parquet captures-1.parquet";
     run(captures, directory.path()).unwrap();
     let (mut failed, mut count) = (Vec::new(), 0);
-    for command in COMMANDS {
-        let scripts = scripts(&printed(&[command, "--help"], b""));
-        assert!(!scripts.is_empty(), "{command} --help has no examples");
+    for command in COMMANDS.map(Some).into_iter().chain([None]) {
+        let arguments: Vec<&str> = command.into_iter().chain(["--help"]).collect();
+        let scripts = scripts(&printed(&arguments, b""));
+        assert!(!scripts.is_empty(), "{arguments:?}: no examples");
         count += scripts.len();
         failed.extend(scripts.iter().filter_map(|script| run(script, directory.path()).err()));
     }

@@ -12,9 +12,43 @@ const CLOSE: &str = "<!-- end -->";
 /// What tables are made from.
 pub(super) struct Tables(Value);
 
+/// The tables of the columns on request.
+#[derive(Clone, Copy, PartialEq)]
+enum ColumnGroup {
+    /// Keys, and texts of keys.
+    Keys,
+    Captures,
+    Links,
+    PartsOfUrls,
+    Others,
+}
+
+impl ColumnGroup {
+    fn of(column: &Value) -> ColumnGroup {
+        let name = column["name"].as_str().expect("a name");
+        let begins_with = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        if begins_with(&["key_", "url_surtkey", "url_rules"]) {
+            ColumnGroup::Keys
+        } else if begins_with(&["fetch_", "content_", "payload_", "warc_", "request_"]) {
+            ColumnGroup::Captures
+        } else if begins_with(&["page", "link_"]) {
+            ColumnGroup::Links
+        } else if begins_with(&["url_", "fragment"]) {
+            ColumnGroup::PartsOfUrls
+        } else {
+            ColumnGroup::Others
+        }
+    }
+}
+
 impl Tables {
     pub(super) fn load() -> Tables {
         Tables(serde_json::from_str(&printed(&["schema", "--json"], b"")).expect("schema prints JSON"))
+    }
+
+    /// Names of all columns.
+    pub(super) fn column_names(&self) -> Vec<&str> {
+        array(&self.0["columns"]).iter().map(|column| column["name"].as_str().expect("a name")).collect()
     }
 
     /// The text of a file with its generated tables as they are now.
@@ -38,8 +72,12 @@ impl Tables {
     fn table(&self, name: &str) -> Option<String> {
         let two = |list: &str| Some(self.rows(list, &["name", "meaning"]));
         match name {
-            "columns" => Some(self.columns(true)),
-            "columns on request" => Some(self.columns(false)),
+            "columns" => Some(self.columns(|column| column["default"] == true)),
+            "key columns" => Some(self.columns_on_request(ColumnGroup::Keys)),
+            "capture columns" => Some(self.columns_on_request(ColumnGroup::Captures)),
+            "link columns" => Some(self.columns_on_request(ColumnGroup::Links)),
+            "URL columns" => Some(self.columns_on_request(ColumnGroup::PartsOfUrls)),
+            "other columns" => Some(self.columns_on_request(ColumnGroup::Others)),
             "flags" => Some(self.bits("flags")),
             "spoofing flags" => Some(self.bits("spoofing_flags")),
             "faults" => two("faults"),
@@ -62,9 +100,13 @@ impl Tables {
         rows(&self.0[list], fields)
     }
 
-    fn columns(&self, is_default: bool) -> String {
+    fn columns_on_request(&self, group: ColumnGroup) -> String {
+        self.columns(|column| column["default"] == false && ColumnGroup::of(column) == group)
+    }
+
+    fn columns(&self, is_chosen: impl Fn(&Value) -> bool) -> String {
         let mut text = String::from("| column | type | null | meaning |\n|---|---|---|---|\n");
-        for column in array(&self.0["columns"]).iter().filter(|column| column["default"] == is_default) {
+        for column in array(&self.0["columns"]).iter().filter(|column| is_chosen(column)) {
             let null = if column["nullable"] == true { "yes" } else { "" };
             let cells = [code(&column["name"]), code(&column["type"]), null.to_string(), cell(&column["meaning"])];
             text += &format!("| {} |\n", cells.join(" | "));

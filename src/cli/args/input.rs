@@ -31,7 +31,7 @@ pub(crate) struct InputArgs {
     /// Put PREFIX before each name in a list (@FILE), such as the directory or the address to which the names are relative
     #[arg(long, value_name = "PREFIX", help_heading = "Input")]
     prefix: Option<OsString>,
-    /// Format of the inputs
+    /// Format of the inputs. Parquet and Arrow files are recognized by content and need no format
     #[arg(short, long, value_name = "FORMAT", value_parser = format_names(), default_value = AUTO, help_heading = "Input")]
     format: String,
     /// Column that holds the URL: its name in the header, or its number from 1. Only for tables

@@ -20,11 +20,11 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
     ("csv", OutputFormat::Csv, "Comma-separated values with a header; keys in hexadecimal, nulls empty"),
     ("tsv", OutputFormat::Tsv, "Tab-separated values, otherwise like csv"),
     ("jsonl", OutputFormat::JsonLines, "One JSON object per line; keys in hexadecimal, flags by name"),
-    ("cdxj", OutputFormat::Cdxj, "CDXJ: SURT key, time and JSON per line, sorted by these"),
+    ("cdxj", OutputFormat::Cdxj, "CDXJ: SURT key, time and JSON per line, sorted by these; only canon writes it"),
     (
         "zipnum",
         OutputFormat::Zipnum,
-        "CDXJ in gzip members of 3000 lines, with an index of the members beside it (.idx)",
+        "CDXJ in gzip members of 3000 lines, with an index of the members beside it (.idx); only canon writes it",
     ),
     (
         "text",

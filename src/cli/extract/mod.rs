@@ -62,7 +62,7 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 
 /// Write a row for every IRI in HTML and XML documents, sitemaps, feeds and robots.txt
 ///
-/// An input is a document, or a WARC or ARC file. In a WARC or ARC file, each capture with status 2xx and the media type of
+/// An input is a document, or a WARC, ARC or WACZ file. In these archives, each capture with status 2xx and the media type of
 /// such a document is read, and the header fields Link, Refresh and Location of all captures; what is skipped is counted.
 ///
 /// canon can read the rows. By default, the columns are url, base, charset, element, attribute, record_offset, source, fault
@@ -74,10 +74,10 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = long_help())]
 pub(crate) struct ExtractArgs {
-    /// Documents to read. A directory stands for all files below it, except names that begin with . or _; @FILE for the
-    /// inputs that FILE lists, one per line. s3://BUCKET/KEY, gs://, az:// and https:// name objects in stores and files on
-    /// servers. - is standard input, which is also read if there is no INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized
-    /// by content
+    /// Documents to read. A directory stands for all files below it, except names that begin with . or _; a ZIP or WACZ
+    /// archive for its members; @FILE for the inputs that FILE lists, one per line. s3://BUCKET/KEY, gs://, az:// and
+    /// https:// name objects in stores and files on servers. - is standard input, which is also read if there is no INPUT.
+    /// Gzip, zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Markup of the documents
