@@ -2,7 +2,9 @@
 import datetime
 import os
 import platform
+import shlex
 import subprocess
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -16,10 +18,13 @@ def count_lines(path):
 def head(name, path, lines, how="", of=""):
     """Returns the header of a results file: input, machine and `how` it was used, commit and what was made `of` it."""
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
+    words = [os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:]]
+    command = shlex.join([f"scripts/{os.path.basename(sys.argv[0])}", *words])
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], stdout=subprocess.PIPE, text=True)
     return [
         f"# {name}, {today()}",
         "",
+        f"- command: `{command}`",
         f"- input: `{os.path.basename(path)}`, {lines} lines, {os.path.getsize(path)} bytes, in the page cache",
         f"- CPU: {cpu or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} at the end{how}",
         f"- commit: {commit.stdout.strip()}{of}",
