@@ -43,6 +43,7 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
     let mut check = OrderCheck::new(by.clone());
     let mut status = exit::SUCCESS;
     for path in &args.files {
+        CommandError::refuse_remote(path)?;
         if path.is_dir() {
             let parts = path.join("part-*");
             let message = format!("{}: is a directory; name its files, such as {}", path.display(), parts.display());

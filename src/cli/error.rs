@@ -9,6 +9,7 @@ use crate::dedup::seen::SeenError;
 use crate::input::ListError;
 use crate::output::OutputError;
 use crate::process::{exit, plain_error};
+use crate::remote::RemoteUrl;
 use crate::run::{BudgetError, DedupError, ObserveError, PartsError, RunError, SortError};
 
 /// The error of a command.
@@ -51,6 +52,15 @@ impl CommandError {
     /// The file at `path`, which a flag or an argument names, cannot be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> CommandError {
         CommandError::Input(format!("{}: cannot read: {}", path.display(), plain_error(error)))
+    }
+
+    /// Refuses a name of an object or of a file on a server, for a command that reads local files only.
+    pub(crate) fn refuse_remote(path: &Path) -> Result<(), CommandError> {
+        let refuse = |url: RemoteUrl| {
+            let name = url.name();
+            Err(CommandError::Usage(format!("{name}: this command reads local files only; copy them to a disk")))
+        };
+        path.to_str().and_then(RemoteUrl::parse).map_or(Ok(()), refuse)
     }
 
     /// Prints the error of `irikey COMMAND` and returns its exit code. A closed pipe is a success: its reader has read

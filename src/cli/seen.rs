@@ -35,12 +35,14 @@ enum SeenAction {
 
 #[derive(Debug, Args)]
 struct StoreArgs {
-    /// Directory of the store
+    /// Directory of the store, on a local disk
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
 
 pub(crate) fn run(args: &SeenArgs) -> Result<u8, CommandError> {
+    let (SeenAction::Info(store) | SeenAction::Merge(store) | SeenAction::Verify(store)) = &args.action;
+    CommandError::refuse_remote(&store.directory)?;
     Ok(print_lines(&perform(&args.action)?))
 }
 

@@ -94,6 +94,15 @@ fn what_cannot_be_checked_by_columns_is_reported() {
     );
 }
 
+/// Objects are not said to be files that do not exist.
+#[test]
+fn commands_of_local_files_refuse_objects() {
+    for command in [&["check-sorted"][..], &["seen", "info"], &["seen", "verify"], &["seen", "merge"]] {
+        let text = "s3://bucket/x: this command reads local files only";
+        assert_rejected(&[command, &["s3://bucket/x"]].concat(), 2, text);
+    }
+}
+
 /// Nothing of a pipe is lost when its format is recognized.
 #[test]
 fn pipes_are_checked_from_their_first_byte() {
