@@ -405,6 +405,25 @@ fn recipes_merge_more_than_rungs() {
     assert!(String::from_utf8(other.stderr).unwrap().contains(r#"dedup_key is "surt-wayback@"#));
 }
 
+/// Columns that a job adds, and the suffix list of such columns, do not change the keys of a store.
+#[test]
+fn a_store_accepts_jobs_with_other_columns() {
+    let directory = tempfile::tempdir().unwrap();
+    let [store, list] = ["seen", "list.dat"].map(|name| text(&directory.path().join(name)).to_string());
+    fs::write(&list, "// ===BEGIN ICANN DOMAINS===\norg\n// ===END ICANN DOMAINS===\n").unwrap();
+    let dedup = |flags: &[&str]| {
+        printed(&[&["dedup", "-q", "--seen", &store, "--update-seen"], flags].concat(), b"http://www.h.org/a\n")
+    };
+    assert_eq!(dedup(&[]), "http://www.h.org/a\n");
+    assert_eq!(dedup(&["--columns", "uri,url_surtkey"]), "uri,url_surtkey\n");
+    assert_eq!(dedup(&["--columns", "uri,url_host_registered_domain", "--psl", &list]).lines().count(), 1);
+    // The keys of a recipe are others.
+    assert_eq!(
+        irikey(&["dedup", "-q", "--seen", &store, "--key", "surt-ia"], b"", Stdio::null()).status.code(),
+        Some(2)
+    );
+}
+
 #[test]
 fn count_equals_the_rows_that_dedup_keeps() {
     let directory = tempfile::tempdir().unwrap();

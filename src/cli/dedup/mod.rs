@@ -86,9 +86,12 @@ fn key_name(policy: &Policy, key: RowKey) -> String {
     }
 }
 
-/// What the keys in a store depend on: the policy, and which of its keys they are.
+/// What the keys in a store depend on: the policy, and which of its keys they are. The recipes and the suffix list of a policy
+/// change columns only; a recipe whose keys are stored is `dedup_key`.
 fn describe_keys(policy: &Policy, key: RowKey) -> Vec<(&'static str, String)> {
-    policy.describe().into_iter().chain([("dedup_key", key_name(policy, key))]).collect()
+    let of_columns = ["recipes", "psl"];
+    let of_keys = policy.describe().into_iter().filter(|(name, _)| !of_columns.contains(name));
+    of_keys.chain([("dedup_key", key_name(policy, key))]).collect()
 }
 
 fn count_rows(job: &Job, dedup: &DedupOptions, deduped: &DedupSummary, names: &[String]) -> DedupReport {
