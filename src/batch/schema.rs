@@ -76,9 +76,6 @@ impl ColumnSet {
     }
 
     /// Returns the default columns, followed by the columns with these names.
-    ///
-    /// # Errors
-    /// As [`ColumnSet::named`].
     pub(crate) fn default_and<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<ColumnSet, UnknownColumn> {
         let mut columns = ColumnSet::default();
         ColumnSet::named(names)?.0.into_iter().for_each(|column| columns.push(column));

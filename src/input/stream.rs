@@ -303,9 +303,6 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
 
 impl Source {
     /// Opens the source, see [`open`].
-    ///
-    /// # Errors
-    /// Those of [`open`].
     pub(crate) fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
         open(self.origin, options)
     }

@@ -195,9 +195,6 @@ impl PartDirectory {
     }
 
     /// Finishes the last file. Returns all files, and the lock of the directory, which the caller completes.
-    ///
-    /// # Errors
-    /// As [`PartDirectory::append`].
     pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, Option<DirectoryLock>), OutputError> {
         self.close()?;
         commit_all(std::mem::take(&mut self.pending))?;

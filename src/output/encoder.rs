@@ -89,9 +89,6 @@ impl Encoder {
     /// Encodes `rows` as slices, of which [`Encoder::join`] makes parts: as one slice, unless `files` ends files of the
     /// output within these rows. Then each slice but the last one ends a file. Afterwards `rows` is empty as after
     /// [`Encoder::encode`].
-    ///
-    /// # Errors
-    /// As [`Encoder::encode`].
     pub(crate) fn slices(
         &self,
         rows: &mut Rows,
@@ -160,9 +157,6 @@ impl Encoder {
     }
 
     /// Builds the batch of `rows` without encoding it, for [`Encoder::encode_batch`].
-    ///
-    /// # Errors
-    /// The rows do not form a batch.
     pub(crate) fn batch(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, OutputError> {
         Ok(self.builder.build(rows, runs)?)
     }
@@ -173,9 +167,6 @@ impl Encoder {
     }
 
     /// Returns the columns of this output from a batch that has more columns. Rows of an index stay as they are.
-    ///
-    /// # Errors
-    /// A column is missing.
     pub(crate) fn project(&self, batch: &RecordBatch) -> Result<RecordBatch, OutputError> {
         if self.is_index() {
             return Ok(batch.clone());
@@ -198,9 +189,6 @@ impl Encoder {
     }
 
     /// Encodes a batch of this output's columns.
-    ///
-    /// # Errors
-    /// The format cannot encode the batch.
     pub(crate) fn encode_batch(&self, batch: &RecordBatch) -> Result<Part, OutputError> {
         let rows = batch.num_rows() as u64;
         let body = if rows == 0 { PartBody::Empty } else { self.batch_body(batch)? };

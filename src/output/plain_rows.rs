@@ -102,9 +102,6 @@ const BATCH_ROWS: usize = 8 << 10;
 impl RowWriter {
     /// Opens an output of these columns. `format` is [`OutputFormat::JsonLines`], [`OutputFormat::Parquet`] or delimited
     /// text.
-    ///
-    /// # Errors
-    /// The destination cannot be written.
     pub(crate) fn create(
         destination: &Destination,
         format: OutputFormat,
@@ -118,9 +115,6 @@ impl RowWriter {
     }
 
     /// Appends a row.
-    ///
-    /// # Errors
-    /// The row cannot be written.
     pub(crate) fn append(&mut self, values: &[PlainValue]) -> Result<(), OutputError> {
         match &mut self.output {
             RowOutput::Lines(lines) => lines.append(&self.columns, values),

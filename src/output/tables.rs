@@ -24,9 +24,6 @@ pub(crate) struct TableWriter {
 
 impl TableWriter {
     /// Opens a file for batches of `schema`.
-    ///
-    /// # Errors
-    /// The file cannot be created.
     pub(crate) fn create(
         destination: &Destination,
         schema: SchemaRef,
@@ -44,9 +41,6 @@ impl TableWriter {
     }
 
     /// Appends a batch.
-    ///
-    /// # Errors
-    /// The batch cannot be written.
     pub(crate) fn append(&mut self, batch: &RecordBatch) -> Result<(), OutputError> {
         self.rows += batch.num_rows() as u64;
         let written = self.writer.write(batch);

@@ -188,9 +188,6 @@ impl Output {
     }
 
     /// Writes the footer of a regular file, which keeps its temporary name: the caller commits several files together.
-    ///
-    /// # Errors
-    /// Writing failed.
     pub(crate) fn finish_pending(self) -> Result<(FinishedOutput, Option<PendingFile>), OutputError> {
         let FinishedPart { output, pending, .. } = self.finish_part(None)?;
         Ok((output, pending))

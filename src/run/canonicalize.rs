@@ -122,9 +122,6 @@ where
 
 /// Checks that no record was lost, and adds up what the cutter and the workers counted. `appended` is the number of rows
 /// appended.
-///
-/// # Errors
-/// [`RunError::Unbalanced`].
 fn summarize<E>(
     cutter: Cutter<'_>,
     workers: Vec<Worker<'_>>,
@@ -181,9 +178,6 @@ const JOIN_STAGE: usize = 0;
 ///
 /// If the format allows it, workers take slices of row groups. Slices of lines follow each other in the file. Slices of a row
 /// group of Parquet are joined by the worker with the last one. Where slices end depends on the input only.
-///
-/// # Errors
-/// As [`canon`].
 pub(crate) fn canon_encoded(
     request: RunRequest<'_>,
     encoder: &Encoder,

@@ -18,9 +18,6 @@ pub(super) struct OrderedPool {
 
 impl OrderedPool {
     /// Starts `threads` threads for work with `stage_count` serial stages, see [`StageTicket::pass`].
-    ///
-    /// # Errors
-    /// [`RunError::Threads`].
     pub(super) fn new<E>(threads: usize, stage_count: usize) -> Result<OrderedPool, RunError<E>> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.max(1))
@@ -87,9 +84,6 @@ impl OrderedPool {
 }
 
 /// Calls `work` with every number below `count`, on `threads` threads, and `append` with the results, in order.
-///
-/// # Errors
-/// The first error of either, or a panic. Nothing is appended after an error.
 pub(super) fn in_order<P: Send, E: Send>(
     threads: usize,
     count: usize,

@@ -71,9 +71,6 @@ impl Times {
 }
 
 /// Measures all stages over `text`, `rounds` times after a first round that does not count.
-///
-/// # Errors
-/// Temporary files cannot be written.
 pub(super) fn measure(text: &[u8], rounds: u16, compression: Compression) -> Result<Times, Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir()?;
     let mut file = tempfile::tempfile_in(directory.path())?;

@@ -110,9 +110,6 @@ pub(super) fn describe_columns() -> String {
 
 impl LinkRows {
     /// Opens the output.
-    ///
-    /// # Errors
-    /// The destination cannot be written.
     pub(super) fn create(
         destination: &Destination,
         format: OutputFormat,
@@ -133,9 +130,6 @@ impl LinkRows {
     }
 
     /// Appends the row of a link.
-    ///
-    /// # Errors
-    /// The row cannot be written.
     pub(super) fn append(
         &mut self,
         origin: &LinkOrigin<'_>,
@@ -184,9 +178,6 @@ impl LinkRows {
     }
 
     /// Completes the output.
-    ///
-    /// # Errors
-    /// The output cannot be completed.
     pub(super) fn finish(self) -> Result<(), OutputError> {
         self.writer.finish()
     }

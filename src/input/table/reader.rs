@@ -36,9 +36,6 @@ impl TableReader {
     }
 
     /// Opens an Arrow IPC file, or a file of the streaming format.
-    ///
-    /// # Errors
-    /// Those of [`TableReader::parquet`].
     pub(crate) fn arrow(file: &TableFile, is_stream: bool, options: &TableOptions) -> Result<TableReader, Defect> {
         let open = || file.open().map_err(Defect::Open);
         let mut opened = open()?;
