@@ -4,13 +4,11 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::args::{
-    InputArgs, KeyArgs, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, SpillArgs, WorkArgs, parse_key,
-};
+use super::args::{ColumnArgs, InputArgs, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, WorkArgs, parse_key};
 use super::error::CommandError;
-use super::file_roles::FileRoles;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
+use super::progress::watch;
 use super::report::Report;
 use super::resume;
 use crate::batch::ColumnId;
@@ -65,7 +63,7 @@ pub(crate) struct CanonArgs {
     #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
-    keys: KeyArgs,
+    columns: ColumnArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// In cdxj and zipnum, name archives that are read by their paths as given, not by the last part of the path only
@@ -75,8 +73,6 @@ pub(crate) struct CanonArgs {
     sort: SortArgs,
     #[command(flatten)]
     work: WorkArgs,
-    #[command(flatten)]
-    spill: SpillArgs,
     #[command(flatten)]
     reporting: ReportingArgs,
 }
@@ -102,24 +98,22 @@ impl CanonArgs {
             return Err(CommandError::usage("--limit would apply to each input of --resume; remove one of the flags"));
         }
         let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition());
-        let policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
-        let directory = self.spill.directory()?;
-        let mut budget = self.spill.budget(&self.input);
+        let policy = self.columns.complete(self.policy.policy(&self.input)?, &columns)?;
+        let directory = self.work.directory()?;
         let need = match !layout.is_sorted() && output.joins_slices() {
             true => WorkerNeed::slices(row_group_len),
             false if layout.is_sorted() => WorkerNeed::rows(row_group_len).with_waiting_rows(),
             false => WorkerNeed::rows(row_group_len),
         };
-        options.threads = budget.reserve_workers(options.threads, need.with_columns(&columns))?;
-        let sort = layout.is_sorted().then(|| layout.sort_options(budget.remaining(), directory));
+        let memory = self.input.reserve_memory(&self.work, &mut options, need.with_columns(&columns))?;
+        let sort = layout.is_sorted().then(|| layout.sort_options(memory, directory));
         let (input, reporting) = (&self.input, &self.reporting);
-        let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&input.inputs);
-        let files = files.input("--partition", layout.split_points_file());
+        let files = reporting.files(&input.inputs).input("--partition", layout.split_points_file());
         let files = match &destination {
             Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => files.directory(path),
             _ => files.destination(&destination, output.format),
         };
-        let files = self.keys.add_to(files).report(reporting.report.as_deref());
+        let files = self.columns.add_to(files);
         Ok(Job { input, options, policy, destination, output, layout, sort, files, reporting })
     }
 }
@@ -137,7 +131,7 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
     let replaced = job.files.check(&sources)?;
     let names = sources.names();
     let (encoder, mut files) = OutputFiles::create(job, &names)?;
-    let (summary, timeline) = job.watch(sources.total_len(), |progress| -> Result<Summary, CommandError> {
+    let (summary, timeline) = watch(job.reporting, sources.total_len(), |progress| -> Result<Summary, CommandError> {
         match &job.sort {
             Some(sort) => {
                 let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;

@@ -3,23 +3,17 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use bstr::ByteSlice;
 use serde_json::{Value, json};
 
-use super::args::{
-    EquivalenceArgs, InputArgs, PolicyArgs, RecipeArgs, ReportFormat, ReportingArgs, SpillArgs, WorkArgs, name_of_key,
-    parse_key,
-};
+use super::args::{InputArgs, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key, parse_key};
 use super::error::CommandError;
-use super::file_roles::FileRoles;
-use super::progress::TerminalBar;
-use super::report::{SourceError, Table, advice_to_text, conclude, document, replaced_to_text};
-use super::terminal::{print_json, print_lines, thousands};
+use super::progress::watch;
+use super::report::{PrintedResult, Table};
+use super::terminal::thousands;
 use crate::batch::ColumnId;
-use crate::process::exit;
-use crate::run::{self, KeyDiffOptions, KeyDifference, KeyMerges, Progress, RuleMerges, RunRequest, WorkerNeed};
+use crate::run::{self, KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, RunRequest, WorkerNeed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,8 +22,6 @@ Examples:
 
   The same for a program, with 20 examples of each kind:
       irikey diff --key scheme,surt-wayback urls.txt --examples 20 --json";
-
-const TITLE: &str = "irikey diff report";
 
 /// Input bytes that are compared at a time: rows with the texts of recipes are many times as long.
 const ROW_GROUP_LEN: usize = 256 << 10;
@@ -48,9 +40,7 @@ pub(crate) struct DiffArgs {
           help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
-    equivalences: EquivalenceArgs,
-    #[command(flatten)]
-    recipes: RecipeArgs,
+    keys: KeyArgs,
     /// Number of examples of each kind
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Reporting")]
     examples: usize,
@@ -60,14 +50,12 @@ pub(crate) struct DiffArgs {
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
-    spill: SpillArgs,
-    #[command(flatten)]
     reporting: ReportingArgs,
 }
 
 impl DiffArgs {
     /// The keys to compare.
-    fn keys(&self) -> Result<[ColumnId; 2], CommandError> {
+    fn compared(&self) -> Result<[ColumnId; 2], CommandError> {
         match self.key[..] {
             [first, second] if first != second => Ok([first, second]),
             _ => Err(CommandError::usage("diff compares two different keys; name them with --key A,B")),
@@ -76,21 +64,23 @@ impl DiffArgs {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
-    let keys = args.keys()?;
+    let keys = args.compared()?;
     let (difference, recipes, replaced) = perform(args, &keys)?;
     let shown = ShownDifference { names: keys.map(|key| name_of_key(key).unwrap_or("key")), recipes, difference };
-    let text = shown.to_text();
-    let status = if args.json { print_json(&format!("{:#}\n", shown.to_json())) } else { print_lines(&text) };
-    if status != exit::SUCCESS {
-        return Ok(status);
-    }
-    let summary = &shown.difference.summary;
-    let messages = replaced_to_text(&replaced) + &advice_to_text(summary);
-    conclude(&args.reporting, &SourceError::of_run(summary), summary, &messages, |format| match format {
-        ReportFormat::Page => shown.to_html(),
-        ReportFormat::Text => text,
-        ReportFormat::Json => format!("{:#}\n", shown.to_report()),
-    })
+    let json = shown.to_json();
+    let mut report = json.clone();
+    report["irikey"] = json!(env!("CARGO_PKG_VERSION"));
+    report["temporary_bytes"] = json!(shown.difference.spilled);
+    let result = PrintedResult {
+        command: "diff",
+        summary: &shown.difference.summary,
+        replaced: &replaced,
+        text: shown.to_text(),
+        json,
+        report,
+        tables: shown.to_tables(),
+    };
+    result.conclude(args.json, &args.reporting)
 }
 
 /// Compares these keys. Returns the difference, the names of the recipes, and the files that will be replaced.
@@ -99,20 +89,17 @@ fn perform(
     keys: &[ColumnId; 2],
 ) -> Result<(KeyDifference, Vec<&'static str>, Vec<PathBuf>), CommandError> {
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
-    let (policy, keys) = args.policy.key_policy(&args.input, (&args.equivalences, &args.recipes), keys)?;
-    let mut budget = args.spill.budget(&args.input);
+    let (policy, keys) = args.keys.complete(args.policy.policy(&args.input)?, keys)?;
     // Of short lines, the keys without single rules take three times as much as the rows.
-    options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(4 * ROW_GROUP_LEN))?;
-    let (memory, directory) = (budget.remaining(), args.spill.directory()?);
+    let memory = args.input.reserve_memory(&args.work, &mut options, WorkerNeed::keys(4 * ROW_GROUP_LEN))?;
+    let directory = args.work.directory()?;
     let sources = args.input.sources()?;
-    let files = FileRoles::new(args.reporting.replace.no_clobber).arguments(&args.input.inputs);
-    let files = files.input("--equivalences", args.equivalences.path());
-    let replaced = files.report(args.reporting.report.as_deref()).check(&sources)?;
-    let progress = Arc::new(Progress::new());
-    let _bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
+    let replaced = args.keys.add_to(args.reporting.files(&args.input.inputs)).check(&sources)?;
     let diff = KeyDiffOptions { keys: [keys[0], keys[1]], examples: args.examples, memory, directory };
-    let difference = run::compare_keys(RunRequest::new(sources, &options, &policy, &progress), &diff)?;
-    Ok((difference, policy.recipes.iter().map(|recipe| recipe.column).collect(), replaced))
+    let (difference, _) = watch(&args.reporting, sources.total_len(), |progress| {
+        run::compare_keys(RunRequest::new(sources, &options, &policy, progress), &diff)
+    });
+    Ok((difference?, policy.recipes.iter().map(|recipe| recipe.column).collect(), replaced))
 }
 
 /// A difference with the names of what was compared.
@@ -154,19 +141,6 @@ impl ShownDifference {
         })
     }
 
-    /// As [`ShownDifference::to_json`], with figures of the run.
-    fn to_report(&self) -> Value {
-        let KeyDifference { summary, spilled, .. } = &self.difference;
-        let mut report = self.to_json();
-        report["irikey"] = json!(env!("CARGO_PKG_VERSION"));
-        report["input_bytes"] = json!(summary.bytes);
-        report["temporary_bytes"] = json!(spilled);
-        report["peak_memory_bytes"] = json!(summary.memory.peak_resident);
-        report["peak_anonymous_bytes"] = json!(summary.memory.peak_anonymous);
-        report["errors"] = SourceError::of_run(summary).iter().map(SourceError::to_json).collect();
-        report
-    }
-
     fn to_text(&self) -> String {
         let KeyDifference { summary, incomplete, rules, .. } = &self.difference;
         let (records, incomplete) = (thousands(summary.tally.rows), thousands(*incomplete));
@@ -190,28 +164,26 @@ impl ShownDifference {
         text
     }
 
-    fn to_html(&self) -> String {
+    fn to_tables(&self) -> Vec<Table> {
         let KeyDifference { summary, incomplete, rules, .. } = &self.difference;
         let counts = [("records", summary.tally.rows), ("lacking one or both keys", *incomplete)];
         let counts = counts.map(|(label, count)| vec![label.to_string(), thousands(count)]);
-        let mut tables = Table::new("Records", &["count of", "#number"]).with_rows(counts).to_html();
         let merges = self.merges().map(|(by, not_by, merged)| {
             vec![by.to_string(), not_by.to_string(), thousands(merged.keys), thousands(merged.merges)]
         });
-        tables +=
-            &Table::new("Merges", &["merged by", "kept apart by", "#keys", "#merges"]).with_rows(merges).to_html();
         let rules = rules.iter().map(|RuleMerges { recipe, rule, merges }| {
             vec![self.recipes[*recipe].to_string(), rule.to_string(), thousands(*merges)]
         });
-        tables += &Table::new("Merges by single rules", &["recipe", "rule", "#more keys without it"])
-            .with_rows(rules)
-            .to_html();
         let examples =
             self.merges().flat_map(|(by, _, merged)| (1..).zip(&merged.examples).map(move |example| (by, example)));
         let urls = examples.flat_map(|(by, (number, urls))| {
             urls.iter().map(move |url| vec![by.to_string(), thousands(number), url.to_str_lossy().into_owned()])
         });
-        tables += &Table::new("Examples", &["merged by", "#example", "URL"]).with_rows(urls).to_html();
-        document(TITLE, &format!("<header>\n<h1>{TITLE}</h1>\n</header>\n<section>\n{tables}</section>\n"))
+        vec![
+            Table::new("Records", &["count of", "#number"]).with_rows(counts),
+            Table::new("Merges", &["merged by", "kept apart by", "#keys", "#merges"]).with_rows(merges),
+            Table::new("Merges by single rules", &["recipe", "rule", "#more keys without it"]).with_rows(rules),
+            Table::new("Examples", &["merged by", "#example", "URL"]).with_rows(urls),
+        ]
     }
 }

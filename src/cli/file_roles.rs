@@ -12,14 +12,12 @@ use crate::process::parent;
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
 
-/// The flag of the report.
-const REPORT: &str = "--report";
-
 /// The files that the flags of a command name.
 #[derive(Debug, Default)]
 pub(crate) struct FileRoles {
-    /// Files that are written, each with its flag.
+    /// Files that are written, each with its flag, without the report.
     outputs: Vec<(&'static str, PathBuf)>,
+    report: Option<PathBuf>,
     /// Files that are read besides the sources, each with its flag.
     inputs: Vec<(&'static str, PathBuf)>,
     /// Directories that are read.
@@ -35,20 +33,23 @@ pub(crate) struct FileRoles {
 }
 
 impl FileRoles {
-    /// No files yet. With `no_clobber`, an output that exists is an error.
-    pub(crate) fn new(no_clobber: bool) -> FileRoles {
-        FileRoles { no_clobber, ..FileRoles::default() }
+    /// The report, and the directories and lists of inputs (`@FILE`) among the arguments of a command. With `no_clobber`, an
+    /// output that exists is an error.
+    pub(crate) fn new(arguments: &[PathBuf], no_clobber: bool, report: Option<&Path>) -> FileRoles {
+        let lists = arguments.iter().filter_map(|argument| list_name(argument.as_os_str()));
+        FileRoles {
+            inputs: lists.map(|name| ("the list of inputs", PathBuf::from(name))).collect(),
+            input_directories: arguments.iter().filter(|path| path.is_dir()).cloned().collect(),
+            report: report.map(Path::to_path_buf),
+            no_clobber,
+            ..FileRoles::default()
+        }
     }
 
     /// Adds a file that is written.
     pub(crate) fn output(mut self, flag: &'static str, path: Option<&Path>) -> FileRoles {
         self.outputs.extend(path.map(|path| (flag, path.to_path_buf())));
         self
-    }
-
-    /// Adds the report.
-    pub(crate) fn report(self, path: Option<&Path>) -> FileRoles {
-        self.output(REPORT, path)
     }
 
     /// Adds the destination of rows, and the index that is written with it.
@@ -83,14 +84,6 @@ impl FileRoles {
         self
     }
 
-    /// Adds the directories and the lists of inputs (`@FILE`) among the arguments of a command.
-    pub(crate) fn arguments(mut self, arguments: &[PathBuf]) -> FileRoles {
-        self.input_directories.extend(arguments.iter().filter(|path| path.is_dir()).cloned());
-        let lists = arguments.iter().filter_map(|argument| list_name(argument.as_os_str()));
-        self.inputs.extend(lists.map(|name| ("the list of inputs", PathBuf::from(name))));
-        self
-    }
-
     /// Returns the files that the job will replace.
     ///
     /// # Errors
@@ -115,34 +108,34 @@ impl FileRoles {
         }
         self.check_directory(sources)?;
         self.check_own_files(sources)?;
-        let is_replaced =
-            |path: &&PathBuf| !is_handle_name(path) && fs::metadata(path).is_ok_and(|data| data.is_file());
-        let remote = |path: &Path| RemoteUrl::parse(path.to_str()?);
-        // Whether an object exists is asked only if it matters.
-        let is_object = |path: &&PathBuf| self.no_clobber && remote(path).is_some_and(|url| RemoteObject::exists(&url));
-        let is_replaced = |path: &&PathBuf| is_replaced(path) || is_object(path);
-        let replaced: Vec<PathBuf> = self.outputs.iter().map(|(_, path)| path).filter(is_replaced).cloned().collect();
-        match replaced.first().filter(|_| self.no_clobber) {
-            Some(path) => {
-                let path = path.display();
-                Err(CommandError::Usage(format!(
-                    "{path}: the file exists, and --no-clobber does not replace it; name another file"
-                )))
-            }
-            None => {
-                self.report_path().map_or(Ok(()), check_creatable)?;
-                Ok(replaced)
-            }
+        let replaced: Vec<PathBuf> =
+            self.all_outputs().map(|(_, path)| path).filter(|path| self.is_replaced(path)).cloned().collect();
+        if let Some(path) = replaced.first().filter(|_| self.no_clobber) {
+            let path = path.display();
+            return Err(CommandError::Usage(format!(
+                "{path}: the file exists, and --no-clobber does not replace it; name another file"
+            )));
         }
+        self.report.as_deref().map_or(Ok(()), check_creatable)?;
+        Ok(replaced)
     }
 
-    fn report_path(&self) -> Option<&Path> {
-        self.outputs.iter().find(|(flag, _)| *flag == REPORT).map(|(_, path)| path.as_path())
+    fn all_outputs(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let outputs = self.outputs.iter().map(|(flag, path)| (*flag, path));
+        outputs.chain(self.report.iter().map(|path| ("--report", path)))
+    }
+
+    /// A file or object exists at the path of an output. Objects are only looked for if it matters.
+    fn is_replaced(&self, path: &Path) -> bool {
+        match RemoteUrl::of_path(path) {
+            Some(url) => self.no_clobber && RemoteObject::exists(&url),
+            None => !is_handle_name(path) && fs::metadata(path).is_ok_and(|data| data.is_file()),
+        }
     }
 
     /// The files of [`FileRoles::check`] that are replaced after all: only the report if no input could be read.
     pub(crate) fn replaced_after(&self, replaced: Vec<PathBuf>, summary: &Summary) -> Vec<PathBuf> {
-        let is_replaced = |path: &PathBuf| !summary.is_nothing_read() || Some(path.as_path()) == self.report_path();
+        let is_replaced = |path: &PathBuf| !summary.is_nothing_read() || Some(path) == self.report.as_ref();
         replaced.into_iter().filter(is_replaced).collect()
     }
 
@@ -150,7 +143,7 @@ impl FileRoles {
     fn written(&self) -> Result<HashMap<FileId, String>, CommandError> {
         let stdout = self.has_stdout.then(|| FileId::of_handle(&std::io::stdout())).flatten();
         let mut written: HashMap<_, _> = stdout.into_iter().map(|id| (id, "standard output".to_string())).collect();
-        for (flag, path) in &self.outputs {
+        for (flag, path) in self.all_outputs() {
             let name = format!("{flag} {}", path.display());
             let other = FileId::of_output(path).and_then(|id| written.insert(id, name.clone()));
             if let Some(other) = other {
@@ -164,7 +157,7 @@ impl FileRoles {
     /// The directory of the parts contains no source, and is in no directory of sources: a later run would read its own
     /// output.
     fn check_directory(&self, sources: &Sources) -> Result<(), CommandError> {
-        if let Some(url) = self.directory.as_deref().and_then(|path| RemoteUrl::parse(path.to_str()?)) {
+        if let Some(url) = self.directory.as_deref().and_then(RemoteUrl::of_path) {
             return check_prefix(&url, sources);
         }
         let Some(directory) = self.directory.as_deref().map(absolute) else { return Ok(()) };
@@ -194,7 +187,8 @@ impl FileRoles {
 
     /// No other file is one of those that a store of seen keys or a directory of parts consists of.
     fn check_own_files(&self, sources: &Sources) -> Result<(), CommandError> {
-        let paths = self.outputs.iter().chain(&self.inputs).map(|(flag, path)| (*flag, path.as_path()));
+        let inputs = self.inputs.iter().map(|(flag, path)| (*flag, path));
+        let paths = self.all_outputs().chain(inputs).map(|(flag, path)| (flag, path.as_path()));
         let sources = sources.0.iter().filter_map(|source| Some(("the input", source.origin.file()?)));
         let store = self.store.as_deref().map(absolute);
         let directory = self.directory.as_deref().map(absolute);
@@ -248,8 +242,7 @@ enum FileId {
 impl FileId {
     /// The object that a remote name stands for; `None` for the path of a local file.
     fn of_object(path: &Path) -> Option<FileId> {
-        let url = path.to_str().and_then(RemoteUrl::parse)?;
-        Some(FileId::Path(url.identity().into()))
+        Some(FileId::Path(RemoteUrl::of_path(path)?.identity().into()))
     }
 
     /// The object or the regular file at `path`; `None` if there is no such file.

@@ -1,16 +1,14 @@
 //! The job that the flags of `canon` or `dedup` describe: inputs, policy, destination and reports.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::args::{FileLayout, InputArgs, ReportingArgs};
 use super::file_roles::FileRoles;
-use super::progress::{TerminalBar, Timeline, TimelineSample};
 use super::report::{Report, SourceError};
 use crate::canon::Policy;
 use crate::output::{self, Destination, FinishedOutput, OutputOptions};
 use crate::remote::{redact_argument, transfer};
-use crate::run::{Progress, RunOptions, SortOptions, Summary};
+use crate::run::{RunOptions, SortOptions, Summary};
 
 /// The flags of a command, checked against each other and turned into the options of the library.
 pub(crate) struct Job<'a> {
@@ -43,17 +41,6 @@ impl Job<'_> {
             sources: sources.to_vec(),
             ..self.output.clone()
         }
-    }
-
-    /// Does `work` and shows a progress bar meanwhile. Also returns samples of throughput and memory, if a report is written.
-    /// `total`: length of the input in bytes, if it is known.
-    pub(crate) fn watch<R>(&self, total: Option<u64>, work: impl FnOnce(&Progress) -> R) -> (R, Vec<TimelineSample>) {
-        let progress = Arc::new(Progress::new());
-        let bar = TerminalBar::start(self.reporting.progress(), total, &progress);
-        let timeline = self.reporting.report.as_ref().map(|_| Timeline::start(&progress));
-        let result = work(&progress);
-        drop(bar);
-        (result, timeline.map_or_else(Vec::new, Timeline::finish))
     }
 
     /// The report of a run that wrote its output.

@@ -47,6 +47,8 @@ pub(crate) struct Manifest {
 /// An input that is not finished.
 pub(crate) struct PendingInput {
     pub(crate) source: Source,
+    /// Its place among all inputs.
+    pub(crate) place: usize,
     /// Number of its part: one more than that of the last input before it.
     pub(crate) number: u64,
     /// Path of its part.
@@ -125,15 +127,16 @@ impl Manifest {
         Ok(Manifest { inputs, path, log, policy, merge: found["merge"].take() })
     }
 
-    /// Finds out which inputs are finished and which are not, and writes the list of inputs.
+    /// Finds out which inputs are finished and which are not, and writes the list of inputs. Parts are in `directory` and have
+    /// `suffix`.
     ///
     /// # Errors
-    /// An input that is named twice, is not a regular file, or has changed since its part was made.
+    /// An input that is named twice, or has changed since its part was made.
     pub(crate) fn divide(
         &mut self,
         sources: Sources,
-        directory: &Path,
-        suffix: &str,
+        stamps: Vec<FileStamp>,
+        (directory, suffix): (&Path, &str),
     ) -> Result<InputStates, CommandError> {
         let names = sources.names();
         let mut seen = HashSet::new();
@@ -142,8 +145,7 @@ impl Manifest {
             return Err(CommandError::Usage(message));
         }
         let mut states = InputStates { pending: Vec::new(), finished: Vec::new(), errors: Vec::new() };
-        for source in sources.0 {
-            let stamp = FileStamp::of(&source)?;
+        for (place, (source, stamp)) in sources.0.into_iter().zip(stamps).enumerate() {
             let is_new = !self.inputs.contains_key(&source.name);
             let number = self.number(&source.name);
             let part = directory.join(format!("part-{number:05}.{suffix}"));
@@ -156,7 +158,7 @@ impl Manifest {
             // An object that could not be read may be readable now.
             let is_repeated = matches!(source.origin, Origin::Remote(_)) && entry["error"].is_string();
             if entry["rows"].is_null() || (!is_merged && (is_repeated || !part.exists())) {
-                states.pending.push(PendingInput { source, number, part, stamp });
+                states.pending.push(PendingInput { source, place, number, part, stamp });
                 continue;
             }
             stamp.check(&source, entry)?;
@@ -345,6 +347,11 @@ fn foreign_part(part: &Path) -> CommandError {
 }
 
 impl PendingInput {
+    /// The input as the only source of a run.
+    pub(crate) fn sources(&self) -> Sources {
+        Sources(vec![self.source.again().expect("an input with a stamp can be read again")])
+    }
+
     /// Checks that the input is as it was before it was read, and returns [`hash_file`] of it.
     ///
     /// # Errors

@@ -2,14 +2,13 @@
 //! report. The run never waits for them.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::args::ShowProgress;
+use super::args::{ReportingArgs, ShowProgress};
 use super::terminal::thousands;
 use crate::run::{Progress, memory};
 
@@ -19,47 +18,53 @@ const FIRST_SAMPLE_PERIOD: Duration = Duration::from_millis(50);
 /// Highest number of samples. When it is reached, every second sample is dropped and the period doubles.
 const MAX_SAMPLES: usize = 256;
 
-/// A thread that calls a function now and then until it is stopped.
-struct Watcher<T> {
-    is_over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<T>>,
+/// The state of a run at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct TimelineSample {
+    /// Seconds since the start.
+    pub(crate) seconds: f64,
+    /// Records decoded.
+    pub(crate) records: u64,
+    /// Anonymous memory in bytes; 0 if the system does not report it.
+    pub(crate) memory: u64,
 }
 
-impl<T: Send + 'static> Watcher<T> {
-    fn start(watch: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Watcher<T> {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let flag = is_over.clone();
-        Watcher { is_over, thread: Some(thread::spawn(move || watch(&flag))) }
-    }
-
-    /// Stops the thread. `None` if it panicked, which the panic hook has reported; the run is not affected.
-    fn stop(&mut self) -> Option<T> {
-        self.is_over.store(true, Ordering::Relaxed);
-        let thread = self.thread.take()?;
-        thread.thread().unpark();
-        thread.join().ok()
-    }
+/// Does `work` and shows a progress bar meanwhile. Also returns samples of throughput and memory, if a report is written.
+/// `total`: length of the input in bytes, if it is known.
+pub(crate) fn watch<R>(
+    reporting: &ReportingArgs,
+    total: Option<u64>,
+    work: impl FnOnce(&Progress) -> R,
+) -> (R, Vec<TimelineSample>) {
+    let (progress, is_over) = (Progress::new(), AtomicBool::new(false));
+    let is_shown = match reporting.progress() {
+        ShowProgress::Auto => std::io::stderr().is_terminal(),
+        ShowProgress::Always => true,
+        ShowProgress::Never => false,
+    };
+    thread::scope(|scope| {
+        let bar = is_shown.then(|| scope.spawn(|| draw(total, &is_over, &progress)));
+        let samples = reporting.report.as_ref().map(|_| scope.spawn(|| sample(&is_over, &progress)));
+        let threads = [bar.as_ref().map(|bar| bar.thread().clone()), samples.as_ref().map(|all| all.thread().clone())];
+        let stop = StopOnDrop { is_over: &is_over, threads };
+        let result = work(&progress);
+        drop(stop);
+        // The panic hook has reported a thread that panicked; the run is not affected.
+        bar.map(|bar| bar.join());
+        (result, samples.and_then(|samples| samples.join().ok()).unwrap_or_default())
+    })
 }
 
-/// A progress bar on stderr. Dropping it removes the bar.
-pub(crate) struct TerminalBar(Watcher<()>);
-
-impl TerminalBar {
-    /// Shows a bar if `show` says so. `total`: length of the input in bytes, if it is known.
-    pub(crate) fn start(show: ShowProgress, total: Option<u64>, progress: &Arc<Progress>) -> Option<TerminalBar> {
-        let is_shown = match show {
-            ShowProgress::Auto => std::io::stderr().is_terminal(),
-            ShowProgress::Always => true,
-            ShowProgress::Never => false,
-        };
-        let progress = progress.clone();
-        is_shown.then(|| TerminalBar(Watcher::start(move |is_over| draw(total, is_over, &progress))))
-    }
+/// Stops the threads that watch a run, also if the run panics.
+struct StopOnDrop<'a> {
+    is_over: &'a AtomicBool,
+    threads: [Option<Thread>; 2],
 }
 
-impl Drop for TerminalBar {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.stop();
+        self.is_over.store(true, Ordering::Relaxed);
+        self.threads.iter().flatten().for_each(Thread::unpark);
     }
 }
 
@@ -84,33 +89,6 @@ fn style(is_total_known: bool) -> ProgressStyle {
     };
     // The templates are constants; one that does not parse only looks plain.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
-/// The state of a run at one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct TimelineSample {
-    /// Seconds since the start.
-    pub(crate) seconds: f64,
-    /// Records decoded.
-    pub(crate) records: u64,
-    /// Anonymous memory in bytes; 0 if the system does not report it.
-    pub(crate) memory: u64,
-}
-
-/// A thread that samples a run.
-pub(crate) struct Timeline(Watcher<Vec<TimelineSample>>);
-
-impl Timeline {
-    /// Starts sampling.
-    pub(crate) fn start(progress: &Arc<Progress>) -> Timeline {
-        let progress = progress.clone();
-        Timeline(Watcher::start(move |is_over| sample(is_over, &progress)))
-    }
-
-    /// Takes a last sample and returns all.
-    pub(crate) fn finish(mut self) -> Vec<TimelineSample> {
-        self.0.stop().unwrap_or_default()
-    }
 }
 
 fn sample(is_over: &AtomicBool, progress: &Progress) -> Vec<TimelineSample> {
@@ -140,21 +118,31 @@ fn drop_every_second(samples: &mut Vec<TimelineSample>) {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
-    #[test]
-    fn templates_parse_and_the_bar_stops() {
-        for template in [true, false] {
-            let _ = style(template);
-        }
-        let progress = Arc::new(Progress::new());
-        assert!(TerminalBar::start(ShowProgress::Never, None, &progress).is_none());
-        drop(TerminalBar::start(ShowProgress::Always, Some(1), &progress));
+    #[derive(Debug, Parser)]
+    struct TestCli {
+        #[command(flatten)]
+        reporting: ReportingArgs,
+    }
+
+    fn reporting(flags: &str) -> ReportingArgs {
+        TestCli::try_parse_from(flags.split(' ')).unwrap().reporting
     }
 
     #[test]
-    fn the_last_sample_is_taken_at_the_end() {
-        assert!(!Timeline::start(&Arc::new(Progress::new())).finish().is_empty());
+    fn the_threads_stop_with_the_work() {
+        let (result, samples) = watch(&reporting("canon --progress always --report x.html"), Some(1), |_| 7);
+        assert!(result == 7 && !samples.is_empty(), "the last sample is taken at the end");
+        assert_eq!(watch(&reporting("canon --progress never"), None, |_| 7), (7, Vec::new()));
+        let panics = || watch(&reporting("canon --progress always"), None, |_| panic!("as the test wants"));
+        assert!(std::panic::catch_unwind(panics).is_err());
+    }
+
+    #[test]
+    fn every_second_sample_is_dropped() {
         let mut many: Vec<_> =
             (0..9u64).map(|records| TimelineSample { records, ..TimelineSample::default() }).collect();
         drop_every_second(&mut many);

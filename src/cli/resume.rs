@@ -10,21 +10,19 @@
 //! is finished and does the rest. The directory is then the same as after one run. A merge that was interrupted starts
 //! again; after it, the runs are removed. Other flags, and inputs that have changed, are refused.
 
-use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::error::CommandError;
+use super::file_stamp::FileStamp;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
-use super::progress::TerminalBar;
+use super::progress::watch;
 use super::report::{Report, SourceError};
-use crate::input::{Origin, Source, Sources};
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::{PendingFile, commit_all, create_directory};
 use crate::remote::RemoteUrl;
@@ -40,16 +38,15 @@ const RUNS_SUFFIX: &str = "runs";
 /// State of the merge in the manifest, from the first part of the output until all are finished.
 const MERGING: &str = "merging";
 
-/// A job, its directory, and the inputs that remain.
+/// A job, its directory, and what is finished of it.
 struct ResumableJob<'a> {
     job: &'a Job<'a>,
-    directory: PathBuf,
+    directory: &'a Path,
     /// Names of all inputs.
-    names: Vec<String>,
+    names: &'a [String],
     manifest: Manifest,
     /// The parts, or files of runs, of finished inputs.
     finished: Vec<FinishedOutput>,
-    progress: Arc<Progress>,
 }
 
 /// Inputs that took less time are recorded together, because each record waits for the disk.
@@ -75,9 +72,7 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let directory = local_directory(&job.destination)?;
     let mut sources = job.input.sources()?;
     sources.find_objects();
-    if let Some(source) = sources.0.iter().find(|source| source.is_read_once()) {
-        return Err(read_once(source));
-    }
+    let stamps = sources.0.iter().map(FileStamp::of).collect::<Result<Vec<_>, _>>()?;
     let replaced = job.files.check(&sources)?;
     let is_sorted = job.layout.is_sorted();
     let (parts, suffix) = match is_sorted {
@@ -98,12 +93,10 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
             directory.display()
         )));
     }
-    let InputStates { pending, finished, mut errors } = manifest.divide(sources, &parts, suffix)?;
+    let InputStates { pending, finished, mut errors } = manifest.divide(sources, stamps, (&parts, suffix))?;
     let resumed = finished.len() as u64;
-    let progress = Arc::new(Progress::new());
-    let (directory, names_of_job) = (directory.to_path_buf(), names.clone());
-    let places = places_of(&pending, &names);
-    let mut resumable = ResumableJob { job, directory, names: names_of_job, manifest, finished, progress };
+    let places: Vec<usize> = pending.iter().map(|input| input.place).collect();
+    let mut resumable = ResumableJob { job, directory, names: &names, manifest, finished };
     let (mut summary, WrittenFiles { whole, files }) = match is_sorted {
         true => resumable.sort(pending)?,
         false => resumable.write_parts(pending)?,
@@ -116,17 +109,11 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })
 }
 
-/// The places of pending inputs among all.
-fn places_of(pending: &[PendingInput], names: &[String]) -> Vec<usize> {
-    let place_of: HashMap<_, _> = names.iter().enumerate().map(|(place, name)| (name, place)).collect();
-    pending.iter().map(|input| place_of[&input.source.name]).collect()
-}
-
 /// The directory of the output.
 fn local_directory(destination: &Destination) -> Result<&Path, CommandError> {
     match destination.path() {
         None => Err(CommandError::usage("--resume writes files; name their directory with -o")),
-        Some(path) if path.to_str().and_then(RemoteUrl::parse).is_some() => {
+        Some(path) if RemoteUrl::of_path(path).is_some() => {
             Err(CommandError::usage("--resume writes its state on disk; name a local directory with -o"))
         }
         Some(path) => Ok(path),
@@ -136,11 +123,11 @@ fn local_directory(destination: &Destination) -> Result<&Path, CommandError> {
 impl ResumableJob<'_> {
     /// Writes a part for each pending input.
     fn write_parts(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
-        let (job, progress) = (self.job, self.progress.clone());
-        let summary = self.run_all(pending, |input, threads| write_part(job, input, threads, &progress))?;
+        let job = self.job;
+        let summary = self.run_all(pending, |input, threads, progress| write_part(job, input, threads, progress))?;
         self.manifest.write()?;
         let files = std::mem::take(&mut self.finished);
-        Ok((summary, WrittenFiles::in_directory(self.directory.clone(), files)))
+        Ok((summary, WrittenFiles::in_directory(self.directory.to_path_buf(), files)))
     }
 
     /// Makes the sorted runs of pending inputs and merges all runs, unless an earlier run has done so.
@@ -153,28 +140,27 @@ impl ResumableJob<'_> {
             // A file that cannot be removed does no harm.
             let _ = fs::remove_file(runs);
         }
-        written.whole.path = Some(self.directory.clone());
+        written.whole.path = Some(self.directory.to_path_buf());
         Ok((summary, written))
     }
 
     fn sort_and_merge(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
         if self.manifest.merge == json!(MERGING) {
-            output::remove_parts(&self.job.layout.root(&self.directory))?;
+            output::remove_parts(&self.job.layout.root(self.directory))?;
         }
-        let job = self.job;
+        let (job, names) = (self.job, self.names);
         let Some(sort) = &job.sort else { return Err(CommandError::Internal("no columns to sort by".to_string())) };
-        let (encoder, files) = OutputFiles::create(job, &self.names)?;
-        let (names, progress) = (self.names.clone(), self.progress.clone());
-        let summary = self.run_all(pending, |input, threads| {
+        let (encoder, files) = OutputFiles::create(job, names)?;
+        let summary = self.run_all(pending, |input, threads, progress| {
             let options = RunOptions { threads, ..job.options.clone() };
-            let sorter = Sorter::new(&names, (&options, sort), &job.policy, &encoder)?;
-            write_runs(input, &sorter, &progress)
+            let sorter = Sorter::new(names, (&options, sort), &job.policy, &encoder)?;
+            write_runs(input, &sorter, progress)
         })?;
         self.manifest.merge = json!(MERGING);
         self.manifest.write()?;
-        let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;
+        let sorter = Sorter::new(names, (&job.options, sort), &job.policy, &encoder)?;
         let written = self.merge(&sorter, files)?;
-        let merged = written.files.iter().map(|file| finished_to_json(file, &self.directory));
+        let merged = written.files.iter().map(|file| finished_to_json(file, self.directory));
         self.manifest.merge = json!({"files": merged.collect::<Vec<_>>()});
         self.manifest.write()?;
         Ok((summary, written))
@@ -200,10 +186,9 @@ impl ResumableJob<'_> {
     fn run_all(
         &mut self,
         pending: Vec<PendingInput>,
-        work: impl Fn(PendingInput, usize) -> Result<FinishedInput, CommandError> + Sync,
+        work: impl Fn(PendingInput, usize, &Progress) -> Result<FinishedInput, CommandError> + Sync,
     ) -> Result<Summary, CommandError> {
-        let _bar = TerminalBar::start(self.job.reporting.progress(), None, &self.progress);
-        let threads = self.job.options.threads;
+        let (reporting, threads) = (self.job.reporting, self.job.options.threads);
         let (side_by_side, threads) = if pending.len() >= threads { (threads, 1) } else { (1, threads) };
         let mut total = Summary::default();
         let mut pending = pending.into_iter();
@@ -218,7 +203,10 @@ impl ResumableJob<'_> {
             recorded = Instant::now();
             Ok(())
         };
-        let result = run::produced_in_order(side_by_side, || Ok(pending.next()), |input| work(input, threads), append);
+        let (result, _) = watch(reporting, None, |progress| {
+            let work = |input| work(input, threads, progress);
+            run::produced_in_order(side_by_side, || Ok(pending.next()), work, append)
+        });
         // What was finished before an error is recorded.
         self.record(batch, &mut total)?;
         match result {
@@ -243,14 +231,14 @@ impl ResumableJob<'_> {
     /// The files that an earlier run has merged, if it has.
     fn merged_files(&self) -> Result<Option<WrittenFiles>, CommandError> {
         let Some(files) = self.manifest.merge["files"].as_array() else { return Ok(None) };
-        let files: Vec<FinishedOutput> = files.iter().map(|file| finished_from_json(file, &self.directory)).collect();
+        let files: Vec<FinishedOutput> = files.iter().map(|file| finished_from_json(file, self.directory)).collect();
         if let Some(lost) = files.iter().filter_map(|file| file.path.as_deref()).find(|path| !path.exists()) {
             let lost = lost.display();
             return Err(CommandError::Usage(format!(
                 "{lost}: the file was finished, but no longer exists; remove the directory {RUNS} to start again"
             )));
         }
-        Ok(Some(WrittenFiles::in_directory(self.directory.clone(), files)))
+        Ok(Some(WrittenFiles::in_directory(self.directory.to_path_buf(), files)))
     }
 }
 
@@ -262,13 +250,12 @@ fn write_part(
     progress: &Progress,
 ) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
-    let sources = open_source(&input)?;
     let output_options = job.output_options(std::slice::from_ref(&input.source.name));
     let arrangement = Arrangement { bloom: job.layout.arrangement.bloom, ..Arrangement::default() };
     let destination = Destination::File(input.part.clone());
     let (encoder, mut output) = output::create_arranged(&destination, output_options, &arrangement)?;
     let options = RunOptions { threads, ..job.options.clone() };
-    let request = RunRequest::new(sources, &options, &job.policy, progress);
+    let request = RunRequest::new(input.sources(), &options, &job.policy, progress);
     let summary = run::canon_encoded(request, &encoder, None, |part| output.append(part))?;
     if output.rows() != summary.rows {
         let message = format!("{} of {} rows were written", output.rows(), summary.rows);
@@ -282,35 +269,11 @@ fn write_part(
 /// Writes the file of sorted runs of one input.
 fn write_runs(input: PendingInput, sorter: &Sorter, progress: &Progress) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
-    let sources = open_source(&input)?;
     let directory = input.part.parent().unwrap_or(Path::new("."));
     let mut runs = RunFileWriter::create(directory).map_err(SortError::from)?;
-    let summary = sorter.sort_runs(sources, input.number as u32, |blocks| runs.add(blocks), progress)?;
+    let summary = sorter.sort_runs(input.sources(), input.number as u32, |blocks| runs.add(blocks), progress)?;
     let hash = input.hash_unchanged()?;
     let (bytes, file) = runs.finish().map_err(SortError::from)?;
     let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, parts: 1 };
     Ok(FinishedInput { input, part, file: Some(file), summary, hash, elapsed: started.elapsed() })
-}
-
-fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
-    match &input.source.origin {
-        Origin::Path(path) => match Source::path(path.clone()) {
-            Ok(source) => Ok(Sources(vec![source])),
-            Err(error) => Err(CommandError::Input(error.to_string())),
-        },
-        Origin::Member(member) => {
-            let source = &input.source;
-            let origin = Origin::Member(member.clone());
-            Ok(Sources(vec![Source { name: source.name.clone(), origin, len: source.len }]))
-        }
-        Origin::Remote(object) => Ok(Sources(vec![Source::remote(object.clone())])),
-        _ => Err(read_once(&input.source)),
-    }
-}
-
-fn read_once(source: &Source) -> CommandError {
-    CommandError::Usage(format!(
-        "{}: --resume reads only regular files and objects; copy the input to a file",
-        source.name
-    ))
 }

@@ -70,7 +70,7 @@ impl Sources {
 
     /// Adds what `path` names. An object in a list is not requested before it is opened, because a list may be long.
     fn push(&mut self, path: PathBuf, is_listed: bool) -> Result<(), ListError> {
-        if let Some(url) = path.to_str().and_then(RemoteUrl::parse) {
+        if let Some(url) = RemoteUrl::of_path(&path) {
             self.0.extend(remote_sources(&url, is_listed)?);
             return Ok(());
         }
@@ -101,9 +101,6 @@ pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
 }
 
 /// [`list`], with `prefix` before each name of a list.
-///
-/// # Errors
-/// As [`list`].
 pub(crate) fn list_prefixed<S: AsRef<OsStr>>(arguments: &[S], prefix: &OsStr) -> Result<Sources, ListError> {
     let mut sources = Sources::default();
     if arguments.is_empty() {

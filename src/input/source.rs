@@ -98,6 +98,17 @@ impl Source {
         }
     }
 
+    /// The same source, to be read once more; `None` if it cannot be read, or only once.
+    pub(crate) fn again(&self) -> Option<Source> {
+        let origin = match &self.origin {
+            Origin::Path(path) => Origin::Path(path.clone()),
+            Origin::Member(member) => Origin::Member(member.clone()),
+            Origin::Remote(object) => Origin::Remote(object.clone()),
+            Origin::Stdin | Origin::Special | Origin::Unreadable(_) | Origin::Reader(_) => return None,
+        };
+        Some(Source { name: self.name.clone(), origin, len: self.len })
+    }
+
     /// Standard input.
     pub(super) fn stdin() -> Source {
         Source { name: "-".to_string(), origin: Origin::Stdin, len: None }

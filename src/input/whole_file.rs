@@ -33,7 +33,7 @@ fn open(object: &RemoteObject) -> io::Result<Box<dyn Read>> {
 
 /// The bytes of a file, or of an object.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let Some(url) = path.to_str().and_then(RemoteUrl::parse) else { return fs::read(path) };
+    let Some(url) = RemoteUrl::of_path(path) else { return fs::read(path) };
     let mut bytes = Vec::new();
     open(&RemoteObject::named(&url)?)?.take(MAX_LEN + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MAX_LEN {
@@ -44,5 +44,5 @@ pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The path without credentials.
 pub(crate) fn shown_path(path: &Path) -> PathBuf {
-    path.to_str().and_then(RemoteUrl::parse).map_or_else(|| path.to_path_buf(), |url| url.name().into())
+    RemoteUrl::of_path(path).map_or_else(|| path.to_path_buf(), |url| url.name().into())
 }

@@ -82,7 +82,7 @@ pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), 
 
 /// The object that a destination names.
 fn remote_name(destination: &Destination) -> Option<(RemoteUrl, Existing)> {
-    let url = RemoteUrl::parse(destination.path()?.to_str()?)?;
+    let url = RemoteUrl::of_path(destination.path()?)?;
     Some((url, if matches!(destination, Destination::NewFile(_)) { Existing::Keep } else { Existing::Replace }))
 }
 
@@ -274,8 +274,7 @@ impl ClosedOutput {
                 removed => removed.and_then(|()| sync_directory(parent(path))),
             },
             ClosedOutput::Object { existing: Existing::Replace, .. } => {
-                let url = path.to_str().and_then(RemoteUrl::parse);
-                url.map_or(Ok(()), |url| clear_object(&url))
+                RemoteUrl::of_path(path).map_or(Ok(()), |url| clear_object(&url))
             }
             _ => Ok(()),
         };
@@ -314,7 +313,7 @@ pub(crate) fn write_file(destination: &Destination, bytes: &[u8]) -> Result<(), 
 /// Checks that a file can be created at `path`. Objects, pipes and devices are not opened.
 pub(crate) fn check_creatable(path: &Path) -> Result<(), OutputError> {
     let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
-    if is_special || path.to_str().and_then(RemoteUrl::parse).is_some() {
+    if is_special || RemoteUrl::of_path(path).is_some() {
         return Ok(());
     }
     open(path, Existing::Replace)?.1.abort()

@@ -1,5 +1,7 @@
 //! The names of remote objects, and how they are shown without credentials: [`RemoteUrl`].
 
+use std::path::Path;
+
 /// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RemoteScheme {
@@ -48,6 +50,11 @@ impl RemoteUrl {
         let key = rest[end..].strip_prefix('/').unwrap_or(&rest[end..]);
         let (text, bucket) = (format!("{prefix}{rest}"), rest[..end].to_string());
         Some(RemoteUrl { scheme, text, bucket, key: key.to_string() })
+    }
+
+    /// As [`RemoteUrl::parse`].
+    pub(crate) fn of_path(path: &Path) -> Option<RemoteUrl> {
+        RemoteUrl::parse(path.to_str()?)
     }
 
     /// The name stands for objects that are listed: it is a prefix that ends in `/`, or a pattern.

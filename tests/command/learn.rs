@@ -259,6 +259,9 @@ fn nearly_equal_texts_are_evidence_on_request() {
     assert_eq!((&documents["texts"], &documents["near_contents"]), (&30.into(), &20.into()), "{documents}");
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&out).unwrap()).unwrap();
     assert_eq!(reader.schema().metadata()["irikey.learn.near_duplicates"], "6");
+    // A list of inputs on standard input is read once.
+    printed(&["learn", "-q", "@-", "-o", &out, "--near-duplicates", "6"], archive.as_bytes());
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid"]);
     let ran = irikey(&["learn", "-", "-o", &out, "--near-duplicates", "3"], b"", Stdio::null());
     assert!(String::from_utf8(ran.stderr).unwrap().contains("read archives twice") && ran.status.code() == Some(2));
     #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! The flags that say which records are read and with how many threads, and the library options that they stand for.
+//! The flags that say which records are read, and the library options that they stand for.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -9,14 +9,15 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Value, json};
 
 use super::values::parse_size_up_to;
+use super::work::WorkArgs;
 use crate::cli::error::CommandError;
 use crate::input::{Sources, list_name, list_prefixed};
 use crate::record::access_log::LogFormat;
 use crate::record::archive::RecordTypes;
 use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
 use crate::record::{AUTO, FormatOptions, InputFormat};
-use crate::remote::{RemoteUrl, StoreOption, set_options};
-use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, MAX_THREADS, RunOptions};
+use crate::remote::{MAX_READ_AHEAD, RemoteUrl, StoreOption, set_options, set_read_ahead};
+use crate::run::{Budget, MAX_RECORD_LEN, RunOptions, WorkerNeed};
 
 /// Flags of every command that reads records.
 #[derive(Debug, Args)]
@@ -85,19 +86,6 @@ pub(crate) struct InputArgs {
     store: StoreArgs,
 }
 
-/// Flags of every command that works with several threads. The output does not depend on them.
-#[derive(Debug, Args)]
-pub(crate) struct WorkArgs {
-    /// Worker threads, at most 512 [default: one per core]
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_THREADS as i64),
-          help_heading = "Work")]
-    threads: Option<u16>,
-    /// Bytes of text that a worker normalizes at a time; the output does not depend on it. At most 128M
-    #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "1M",
-          help_heading = "Work")]
-    chunk_size: usize,
-}
-
 /// Flags of every command that reads or writes remote objects.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
@@ -154,9 +142,28 @@ impl InputArgs {
         })
     }
 
+    /// Reserves memory to read ahead in stores and for the workers, of which `options` then has fewer if necessary. Returns
+    /// the rest, in bytes.
+    ///
+    /// # Errors
+    /// `--memory` does not suffice for one worker.
+    pub(crate) fn reserve_memory(
+        &self,
+        work: &WorkArgs,
+        options: &mut RunOptions,
+        need: WorkerNeed,
+    ) -> Result<usize, CommandError> {
+        let mut budget = Budget::new(work.memory);
+        if self.may_be_remote() {
+            set_read_ahead(budget.reserve_eighth(MAX_READ_AHEAD));
+        }
+        options.threads = budget.reserve_workers(options.threads, need)?;
+        Ok(budget.remaining())
+    }
+
     /// An input is in a store, or a list, which may name objects in stores.
-    pub(crate) fn may_be_remote(&self) -> bool {
-        let is_remote = |input: &PathBuf| input.to_str().and_then(RemoteUrl::parse).is_some();
+    fn may_be_remote(&self) -> bool {
+        let is_remote = |input: &PathBuf| RemoteUrl::of_path(input).is_some();
         self.inputs.iter().any(|input| list_name(input.as_os_str()).is_some() || is_remote(input))
     }
 

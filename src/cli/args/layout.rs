@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::values::read_text;
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
-use crate::input::{read_file, shown_path};
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
-use crate::process::plain_error;
 use crate::run::{PartCut, SortOptions};
 use crate::sort::{Partition, SortBy, SplitPoints};
 
@@ -212,9 +211,10 @@ impl PartitionFlag {
         match self {
             PartitionFlag::Given(partitioning) => Ok(partitioning.clone()),
             PartitionFlag::Points(path) => {
-                let points = read_split_points(path);
-                let points = points.map_err(|error| CommandError::Usage(format!("--partition surt:FILE: {error}")))?;
-                Ok(Partitioning::Points(path.clone(), points))
+                let failed = |line| format!("line {line}: not greater than the line before");
+                let parse = |text: String| SplitPoints::parse(&text).map_err(failed);
+                let points = read_text("--partition surt:FILE", path, parse)?;
+                Ok(Partitioning::Points(path.clone(), Partition::Surt(points)))
             }
         }
     }
@@ -233,15 +233,6 @@ fn parse_partitioning(text: &str) -> Result<PartitionFlag, String> {
         Some(("surt", path)) if !path.is_empty() => Ok(PartitionFlag::Points(PathBuf::from(path))),
         _ => Err("expected host:N, surt:N or surt:FILE".to_string()),
     }
-}
-
-fn read_split_points(path: &Path) -> Result<Partition, String> {
-    let failed = |reason: String| format!("{}: {reason}", shown_path(path).display());
-    let bytes = read_file(path).map_err(|error| failed(format!("cannot read: {}", plain_error(&error))))?;
-    let text = String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?;
-    let points = SplitPoints::parse(&text);
-    let points = points.map_err(|line| failed(format!("line {line}: not greater than the line before")))?;
-    Ok(Partition::Surt(points))
 }
 
 fn parse_hive(text: &str) -> Result<String, String> {

@@ -2,12 +2,11 @@
 //! library types that it stands for. Contradictions are reported before any file is opened.
 //!
 //! ```text
-//! InputArgs, WorkArgs ---------> RunOptions, Sources
-//! PolicyArgs, KeyArgs ---------> Policy
-//! OutputArgs, SortArgs --------> Destination, OutputOptions, FileLayout
-//! SpillArgs -------------------> shares of --memory
-//! StoreArgs -------------------> options of remote stores
-//! ReportingArgs                  used as they are
+//! InputArgs, WorkArgs ----------------> RunOptions, Sources, memory
+//! PolicyArgs, KeyArgs, ColumnArgs ----> Policy
+//! OutputArgs, SortArgs ---------------> Destination, OutputOptions, FileLayout
+//! StoreArgs --------------------------> options of remote stores
+//! ReportingArgs                         used as they are
 //! ```
 
 mod input;
@@ -15,15 +14,15 @@ mod layout;
 mod output;
 mod policy;
 mod reporting;
-mod spill;
 mod values;
+mod work;
 
-pub(crate) use self::input::{InputArgs, StoreArgs, WorkArgs};
+pub(crate) use self::input::{InputArgs, StoreArgs};
 pub(crate) use self::layout::{FileLayout, Partitioning, SortArgs};
 pub(crate) use self::output::{OutputArgs, ReplaceArgs, is_device_or_pipe};
 pub(crate) use self::policy::{
-    EquivalenceArgs, KeyArgs, PROTOCOL, PolicyArgs, RecipeArgs, name_of_key, parse_charset, parse_key, parse_profile,
+    ColumnArgs, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset, parse_key, parse_profile, read_equivalences,
 };
 pub(crate) use self::reporting::{ReportFormat, ReportingArgs, ShowProgress};
-pub(crate) use self::spill::SpillArgs;
 pub(crate) use self::values::{Choices, parse_size};
+pub(crate) use self::work::WorkArgs;

@@ -6,19 +6,17 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::input::InputArgs;
-use super::values::{Choices, parse_size_up_to};
+use super::values::{Choices, parse_size_up_to, read_text};
 use crate::batch::{COLUMNS, ColumnId, ColumnSet, OWN_RULES};
 use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
-use crate::input::{read_file, shown_path};
 use crate::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use crate::key::psl::SuffixList;
 use crate::key::{KeyAlgorithm, Recipe};
 use crate::learn::Equivalences;
-use crate::process::plain_error;
-use crate::run::{RowKey, read_equivalences};
+use crate::run::{self, RowKey};
 
 const RUNGS: Choices<Rung> = Choices(&[
     (
@@ -148,23 +146,6 @@ impl PolicyArgs {
         })
     }
 
-    /// The policy that makes the keys of these columns, and which of its keys they are.
-    ///
-    /// # Errors
-    /// As [`PolicyArgs::policy`], [`RecipeArgs::columns`] and [`EquivalenceArgs::read`].
-    pub(crate) fn key_policy(
-        &self,
-        input: &InputArgs,
-        (equivalences, recipes): (&EquivalenceArgs, &RecipeArgs),
-        keys: &[ColumnId],
-    ) -> Result<(Policy, Vec<RowKey>), CommandError> {
-        let mut policy = self.policy(input)?;
-        policy.recipes = recipes.columns(&ColumnSet::of(keys).recipes())?;
-        policy.equivalences = equivalences.read(&policy, keys.contains(&ColumnId::KeyProtocol))?;
-        let keys = keys.iter().map(|key| RowKey::of_column(*key, &mut policy)).collect();
-        Ok((policy, keys))
-    }
-
     fn check(&self, has_bases: bool) -> Result<(), CommandError> {
         if self.literal_base && self.base.is_none() && !has_bases {
             return Err(CommandError::usage("--literal-base needs a base: add --base or --base-column"));
@@ -182,60 +163,54 @@ impl PolicyArgs {
     }
 }
 
-/// Flags of every command that makes keys of the rung `protocol`.
+/// Flags of every command that makes keys.
 #[derive(Debug, Args)]
-pub(crate) struct EquivalenceArgs {
+pub(crate) struct KeyArgs {
     /// Table of equivalences for --key protocol, written by irikey learn with the same --profile, --key-hash and
     /// --drop-fragment
     #[arg(long, value_name = "FILE", help_heading = "Canonical form")]
     equivalences: Option<PathBuf>,
-}
-
-impl EquivalenceArgs {
-    /// The file of equivalences.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.equivalences.as_deref()
-    }
-
-    /// The equivalences for the keys of `policy`. `is_needed`: some key is of the rung `protocol`.
-    ///
-    /// # Errors
-    /// Such a key without the file, or the file without such a key; a file that cannot be read or does not fit.
-    pub(crate) fn read(&self, policy: &Policy, is_needed: bool) -> Result<Option<Arc<Equivalences>>, CommandError> {
-        let path = match &self.equivalences {
-            None if !is_needed => return Ok(None),
-            None => {
-                return Err(CommandError::usage("--key protocol needs --equivalences FILE, written by irikey learn"));
-            }
-            Some(_) if !is_needed => {
-                return Err(CommandError::usage("--equivalences is used only by --key protocol; add it"));
-            }
-            Some(_) if policy.rung != Rung::Scheme => {
-                return Err(CommandError::usage("--key protocol needs the rung scheme; remove --rung"));
-            }
-            Some(path) => path,
-        };
-        let read = read_equivalences(path, policy);
-        read.map(|read| Some(Arc::new(read)))
-            .map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))
-    }
-}
-
-/// Flags of every command that makes keys of recipes.
-#[derive(Debug, Args)]
-pub(crate) struct RecipeArgs {
     /// Define the recipe for --key rules: by rules, such as +www,+fragment, or by the name of a recipe and changes to its
     /// rules, such as surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
     #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
     rules: Option<Recipe>,
 }
 
-impl RecipeArgs {
+impl KeyArgs {
+    /// Adds the files that these flags name.
+    pub(crate) fn add_to(&self, files: FileRoles) -> FileRoles {
+        files.input("--equivalences", self.equivalences.as_deref())
+    }
+
+    /// `policy` with everything that the keys of these columns need, and which of its keys they are.
+    pub(crate) fn complete(&self, policy: Policy, keys: &[ColumnId]) -> Result<(Policy, Vec<RowKey>), CommandError> {
+        let (recipes, has_protocol) = (ColumnSet::of(keys).recipes(), keys.contains(&ColumnId::KeyProtocol));
+        let (recipes, equivalences) = (self.recipes(&recipes)?, self.equivalences(&policy, has_protocol)?);
+        let mut policy = Policy { recipes, equivalences, ..policy };
+        let keys = keys.iter().map(|key| RowKey::of_column(*key, &mut policy)).collect();
+        Ok((policy, keys))
+    }
+
+    /// The equivalences for the keys of `policy`. `is_needed`: some key is of the rung `protocol`.
+    ///
+    /// # Errors
+    /// Such a key without the file, or the file without such a key; a file that cannot be read or does not fit.
+    fn equivalences(&self, policy: &Policy, is_needed: bool) -> Result<Option<Arc<Equivalences>>, CommandError> {
+        let usage = |message| Err(CommandError::usage(message));
+        match &self.equivalences {
+            None if !is_needed => Ok(None),
+            None => usage("--key protocol needs --equivalences FILE, written by irikey learn"),
+            Some(_) if !is_needed => usage("--equivalences is used only by --key protocol; add it"),
+            Some(_) if policy.rung != Rung::Scheme => usage("--key protocol needs the rung scheme; remove --rung"),
+            Some(path) => Ok(Some(Arc::new(read_equivalences(path, policy)?))),
+        }
+    }
+
     /// The recipes with these names.
     ///
     /// # Errors
     /// `rules` is a name without `--rules`, or the other way round.
-    pub(crate) fn columns(&self, names: &[&'static str]) -> Result<Vec<RecipeColumn>, CommandError> {
+    fn recipes(&self, names: &[&'static str]) -> Result<Vec<RecipeColumn>, CommandError> {
         if self.rules.is_some() && !names.contains(&OWN_RULES) {
             let message = "--rules is used only by --key rules (columns key_rules and url_rules); add it";
             return Err(CommandError::usage(message));
@@ -251,22 +226,25 @@ impl RecipeArgs {
     }
 }
 
-/// Flags of the commands that write key columns.
+/// Reads a table of equivalences.
+pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, CommandError> {
+    run::read_equivalences(path, policy).map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))
+}
+
+/// Flags of the commands that write columns.
 #[derive(Debug, Args)]
-pub(crate) struct KeyArgs {
+pub(crate) struct ColumnArgs {
     #[command(flatten)]
-    equivalences: EquivalenceArgs,
-    #[command(flatten)]
-    recipes: RecipeArgs,
+    keys: KeyArgs,
     /// Public Suffix List for the columns url_host_*, a public_suffix_list.dat [default: the embedded one]
     #[arg(long, value_name = "FILE", help_heading = "Canonical form")]
     psl: Option<PathBuf>,
 }
 
-impl KeyArgs {
+impl ColumnArgs {
     /// Adds the files that these flags name.
     pub(crate) fn add_to(&self, files: FileRoles) -> FileRoles {
-        files.input("--equivalences", self.equivalences.path()).input("--psl", self.psl.as_deref())
+        self.keys.add_to(files).input("--psl", self.psl.as_deref())
     }
 
     /// `policy` with everything that rows of these columns need.
@@ -277,21 +255,19 @@ impl KeyArgs {
         Ok(Policy {
             more_keys: columns.key_rungs(),
             carry: columns.carry(),
-            recipes: self.recipes.columns(&columns.recipes())?,
+            recipes: self.keys.recipes(&columns.recipes())?,
             suffixes: self.suffixes()?,
             keep_input: columns.contains(ColumnId::Input),
             spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
-            equivalences: self.equivalences.read(&policy, columns.contains(ColumnId::KeyProtocol))?,
+            equivalences: self.keys.equivalences(&policy, columns.contains(ColumnId::KeyProtocol))?,
             ..policy
         })
     }
 
     fn suffixes(&self) -> Result<SuffixList, CommandError> {
         let Some(path) = &self.psl else { return Ok(SuffixList::default()) };
-        let error = |reason: &str| CommandError::Usage(format!("--psl: {}: {reason}", shown_path(path).display()));
-        let bytes = read_file(path).map_err(|cause| error(&format!("cannot read: {}", plain_error(&cause))))?;
-        let text = String::from_utf8(bytes).map_err(|_| error("the list is not UTF-8"))?;
-        SuffixList::parse(&text).map_err(|cause| error(&cause.to_string()))
+        let parse = |text: String| SuffixList::parse(&text).map_err(|error| error.to_string());
+        read_text("--psl", path, parse)
     }
 }
 

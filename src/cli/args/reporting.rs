@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::output::ReplaceArgs;
+use crate::cli::file_roles::FileRoles;
 
 /// When to show a progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -57,6 +58,11 @@ pub(crate) struct ReportingArgs {
 }
 
 impl ReportingArgs {
+    /// The files of a command with these arguments, without its outputs and other inputs.
+    pub(crate) fn files(&self, arguments: &[PathBuf]) -> FileRoles {
+        FileRoles::new(arguments, self.replace.no_clobber, self.report.as_deref())
+    }
+
     /// When to show a progress bar.
     pub(crate) fn progress(&self) -> ShowProgress {
         if self.quiet { ShowProgress::Never } else { self.progress }

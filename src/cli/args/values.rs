@@ -1,9 +1,14 @@
-//! Parsers of flag values: names that stand for values of library types, and sizes in bytes.
+//! Parsers of flag values: names that stand for values of library types, sizes in bytes, and files.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
+
+use crate::cli::error::CommandError;
+use crate::input::{read_file, shown_path};
+use crate::process::plain_error;
 
 /// Parses one of a few names, each of which stands for a value of a library type. Each entry is a name, its value and
 /// its help text.
@@ -89,6 +94,18 @@ pub(crate) fn parse_size_up_to<const LIMIT: usize>(text: &str) -> Result<usize, 
         size if size <= LIMIT => Ok(size),
         _ => Err(format!("at most {}M is supported", LIMIT >> 20)),
     }
+}
+
+/// Parses the text of the file that `flag` names.
+pub(crate) fn read_text<T>(
+    flag: &str,
+    path: &Path,
+    parse: impl FnOnce(String) -> Result<T, String>,
+) -> Result<T, CommandError> {
+    let bytes = read_file(path).map_err(|error| format!("cannot read: {}", plain_error(&error)));
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".to_string()));
+    let parsed = text.and_then(parse);
+    parsed.map_err(|reason| CommandError::Usage(format!("{flag}: {}: {reason}", shown_path(path).display())))
 }
 
 #[cfg(test)]

@@ -8,9 +8,7 @@ use serde_json::json;
 
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, Rung};
-use crate::cli::args::{
-    Choices, InputArgs, KeyArgs, OutputArgs, PolicyArgs, ReportingArgs, SpillArgs, WorkArgs, parse_key,
-};
+use crate::cli::args::{Choices, ColumnArgs, InputArgs, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs, parse_key};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::{FileRoles, absolute};
 use crate::cli::job::Job;
@@ -71,7 +69,7 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     policy: PolicyArgs,
     #[command(flatten)]
-    keys: KeyArgs,
+    columns: ColumnArgs,
     /// Key by which records are compared: the rung simple, that of --rung, or protocol (with --equivalences); or the
     /// recipe surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, or rules (with
     /// --rules). A URL without a key of the recipe is compared by its URI [default: the rung]
@@ -116,8 +114,6 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
-    spill: SpillArgs,
-    #[command(flatten)]
     pub(super) reporting: ReportingArgs,
 }
 
@@ -128,20 +124,19 @@ impl DedupArgs {
         let mut options = self.input.run_options(&self.work, row_group_len)?;
         let (destination, output, layout) = self.output.options(&[], None)?;
         let destination = self.reporting.replace.apply(destination);
-        let mut budget = self.spill.budget(&self.input);
         // The key is made even if it is not a column of the output.
         let mut columns = output.columns.clone();
         columns.add_keys(self.key.as_slice());
         let need = self.need(row_group_len).with_columns(&columns);
-        options.threads = budget.reserve_workers(options.threads, need)?;
-        let mut policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
+        let memory = self.input.reserve_memory(&self.work, &mut options, need)?;
+        let mut policy = self.columns.complete(self.policy.policy(&self.input)?, &columns)?;
         self.check_times(&options.format)?;
         let dedup = DedupOptions {
             key: self.key(&mut policy)?,
             keep: self.keep,
             keep_faulty: self.keep_faulty,
-            memory: budget.remaining(),
-            directory: self.spill.directory()?,
+            memory,
+            directory: self.work.directory()?,
             seen: None,
             gather_new: self.update_seen,
             has_evidence: self.table_count() > 0,
@@ -165,11 +160,10 @@ impl DedupArgs {
 
     /// The files of the job, without the destination of the rows.
     fn files(&self) -> FileRoles {
-        let is_local = |path: &&Path| path.to_str().and_then(RemoteUrl::parse).is_none();
-        let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&self.input.inputs);
-        let files = self.keys.add_to(files.store(self.seen.as_deref().filter(is_local)));
-        let files = files.output("--duplicates", self.duplicates.as_deref()).output("--groups", self.groups.as_deref());
-        files.report(self.reporting.report.as_deref())
+        let is_local = |path: &&Path| RemoteUrl::of_path(path).is_none();
+        let files = self.reporting.files(&self.input.inputs).store(self.seen.as_deref().filter(is_local));
+        let files = self.columns.add_to(files).output("--duplicates", self.duplicates.as_deref());
+        files.output("--groups", self.groups.as_deref())
     }
 
     /// What a worker thread needs.
@@ -236,8 +230,7 @@ impl DedupArgs {
 
     pub(super) fn open_store(&self, keys: &[(&str, String)]) -> Result<Option<Arc<SeenStore>>, CommandError> {
         let Some(directory) = &self.seen else { return Ok(None) };
-        let url = directory.to_str().and_then(RemoteUrl::parse);
-        let store = match url {
+        let store = match RemoteUrl::of_path(directory) {
             Some(_) if self.update_seen => {
                 return Err(CommandError::usage(
                     "--update-seen changes a store of seen keys on the local disk; copy the store that --seen names",
@@ -254,7 +247,7 @@ impl DedupArgs {
     /// Opens a copy of a store of seen keys that is in an object store. The copy has no names once it is open.
     fn open_copy(&self, url: &RemoteUrl) -> Result<SeenStore, CommandError> {
         let failed = |error| CommandError::Input(format!("--seen {}: cannot copy: {error}", url.name()));
-        let directory = tempfile::tempdir_in(self.spill.directory()?).map_err(failed)?;
+        let directory = tempfile::tempdir_in(self.work.directory()?).map_err(failed)?;
         copy_objects(&url.prefix(), directory.path()).map_err(failed)?;
         Ok(SeenStore::open(directory.path())?)
     }

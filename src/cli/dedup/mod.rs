@@ -15,6 +15,7 @@ use super::args::PROTOCOL;
 use super::error::CommandError;
 use super::files::abandoned;
 use super::job::Job;
+use super::progress::watch;
 use super::report::{CollisionReport, DedupReport, Report};
 use super::terminal::print_error;
 use crate::canon::{Policy, RecipeColumn};
@@ -49,7 +50,7 @@ fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
     let names = sources.names();
     let files = keyed_files(&sources, &mut job, &dedup, args)?;
     let (encoder, mut outputs) = DedupOutputs::create(args, &job, &names)?;
-    let (deduped, timeline) = job.watch(sources.total_len(), |progress| {
+    let (deduped, timeline) = watch(job.reporting, sources.total_len(), |progress| {
         let append = |given| outputs.append(given);
         let request = RunRequest::new(sources, &job.options, &job.policy, progress);
         match files {

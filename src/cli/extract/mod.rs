@@ -143,7 +143,7 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let columns = parse_columns(&args.columns)?;
     let (destination, format) = args.destination()?;
     let sources = input::list(&args.inputs)?;
-    let files = FileRoles::new(args.replace.no_clobber).arguments(&args.inputs).destination(&destination, format);
+    let files = FileRoles::new(&args.inputs, args.replace.no_clobber, None).destination(&destination, format);
     let replaced = files.check(&sources)?;
     let rows = LinkRows::create(&destination, format, &columns)?;
     let mut extraction = Extraction::new(args, rows);

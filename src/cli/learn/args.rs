@@ -7,11 +7,11 @@ use clap::Args;
 use super::rules::{Export, parse_export};
 use crate::batch::part_metadata;
 use crate::canon::{Policy, Rung};
-use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, SpillArgs, WorkArgs};
+use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::help;
-use crate::input::Sources;
+use crate::input::{Source, Sources};
 use crate::learn::LearnLimits;
 use crate::learn::content::ContentLimits;
 use crate::output::OutputFormat;
@@ -120,8 +120,6 @@ pub(crate) struct LearnArgs {
           help_heading = "Learning")]
     pub(super) validate: Option<f64>,
     #[command(flatten)]
-    pub(super) spill: SpillArgs,
-    #[command(flatten)]
     pub(super) work: WorkArgs,
     #[command(flatten)]
     pub(super) reporting: ReportingArgs,
@@ -165,13 +163,10 @@ impl LearnArgs {
 
     /// The files that the job reads and writes.
     pub(super) fn files(&self) -> FileRoles {
-        let files = FileRoles::new(self.reporting.replace.no_clobber)
-            .arguments(&self.input.inputs)
-            .input("--rules", self.rules.as_deref());
+        let files = self.reporting.files(&self.input.inputs).input("--rules", self.rules.as_deref());
         let files = self.merge.iter().fold(files, |files, part| files.input("--merge", Some(part)));
         let files = files.output("-o", Some(&self.output));
-        let files = self.export.iter().fold(files, |files, export| files.output("--export", Some(&export.path)));
-        files.report(self.reporting.report.as_deref())
+        self.export.iter().fold(files, |files, export| files.output("--export", Some(&export.path)))
     }
 
     fn content_limits(&self) -> ContentLimits {
@@ -186,7 +181,7 @@ impl LearnArgs {
     pub(super) fn observe_options(&self, memory: usize) -> Result<ObserveOptions, CommandError> {
         Ok(ObserveOptions {
             memory,
-            directory: self.spill.directory()?,
+            directory: self.work.directory()?,
             redirects: self.limits(),
             content: (!self.no_content && self.merge.is_empty()).then_some(self.content_limits()),
             parts: self.parts()?,
@@ -225,18 +220,18 @@ impl LearnArgs {
     }
 
     /// What is looked for in documents, with the sources that are read a second time for it.
-    pub(super) fn document_options(&self) -> Result<Option<DocumentOptions>, CommandError> {
+    pub(super) fn document_options(&self, sources: &Sources) -> Result<Option<DocumentOptions>, CommandError> {
         if !self.reads_documents() {
             return Ok(None);
         }
         let (has_texts, has_canonical) = (self.near_duplicates.is_some(), self.canonical_links);
-        let sources = self.input.sources()?.0;
-        if let Some(source) = sources.iter().find(|source| source.is_read_once()) {
+        if let Some(source) = sources.0.iter().find(|source| source.is_read_once()) {
             return Err(CommandError::Usage(format!(
                 "{}: --near-duplicates and --canonical-links read archives twice, which a pipe does not allow; copy the input to a file",
                 source.name
             )));
         }
+        let sources = sources.0.iter().filter_map(Source::again).collect();
         Ok(Some(DocumentOptions { sources, has_texts, has_canonical }))
     }
 

@@ -5,7 +5,6 @@ mod report;
 mod rules;
 mod validation;
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
@@ -16,13 +15,13 @@ use self::report::LearnReport;
 use self::rules::{ExportedRule, HandRules};
 use super::error::CommandError;
 use super::files::abandoned;
-use super::progress::TerminalBar;
+use super::progress::watch;
 use super::terminal::{print_error, thousands};
 use crate::batch::{BatchError, EquivalenceRows, applied_rule, equivalences_metadata, equivalences_schema};
 use crate::learn::{Equivalences, LearnedRedirects, Pattern};
 use crate::output::{OutputError, TableWriter, metadata, write_file};
 use crate::run::{
-    self, DiskStore, LearnedContent, ObserveError, ObserveResult, Progress, RunRequest, Validation, WorkerNeed, memory,
+    self, DiskStore, LearnedContent, ObserveError, ObserveResult, RunRequest, Validation, WorkerNeed, memory,
 };
 
 /// Input bytes that are processed at a time.
@@ -35,20 +34,19 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let started = Instant::now();
     let (policy, limits) = (args.policy()?, args.limits());
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
-    let mut budget = args.spill.budget(&args.input);
-    options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN).with_tables(1))?;
-    let observe_options = args.observe_options(budget.remaining())?;
-    let (sources, documents) = (args.sources()?, args.document_options()?);
+    let need = WorkerNeed::keys(ROW_GROUP_LEN).with_tables(1);
+    let observe_options = args.observe_options(args.input.reserve_memory(&args.work, &mut options, need)?)?;
+    let sources = args.sources()?;
+    let documents = args.document_options(&sources)?;
     let files = args.files();
     let replaced = files.check(&sources)?;
     let hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits), args.more_metadata()].concat();
     let destination = args.reporting.replace.file(&args.output);
     let table = TableWriter::create(&destination, equivalences_schema(), &metadata)?;
-    let progress = Arc::new(Progress::new());
-    let bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
-    let observed = run::observe(RunRequest::new(sources, &options, &policy, &progress), &observe_options, documents);
-    drop(bar);
+    let (observed, _) = watch(&args.reporting, sources.total_len(), |progress| {
+        run::observe(RunRequest::new(sources, &options, &policy, progress), &observe_options, documents)
+    });
     let mut observed = observed?;
     check_observed(&observed, args)?;
     let mut written = WrittenPatterns::default();

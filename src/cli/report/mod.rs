@@ -9,6 +9,10 @@ mod page;
 mod survey;
 mod text;
 
+use std::path::PathBuf;
+
+use serde_json::Value;
+
 pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts};
 pub(crate) use self::html::{Table, chart_and_table, escape, section, share};
@@ -16,7 +20,7 @@ pub(crate) use self::page::document;
 pub(crate) use self::text::{advice_to_text, replaced_to_text};
 use super::args::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
-use super::terminal::{print_error, print_to_stderr};
+use super::terminal::{print_error, print_json, print_lines, print_to_stderr};
 use crate::output::{OutputError, write_file};
 use crate::process::{exit, plain_error};
 use crate::run::Summary;
@@ -35,6 +39,51 @@ impl Report {
             _ => Ok(status),
         }
     }
+}
+
+/// The result of a command that prints it on standard output, and its report.
+pub(crate) struct PrintedResult<'a> {
+    /// Name of the command.
+    pub(crate) command: &'static str,
+    pub(crate) summary: &'a Summary,
+    /// Files that the report replaces.
+    pub(crate) replaced: &'a [PathBuf],
+    pub(crate) text: String,
+    /// What `--json` prints.
+    pub(crate) json: Value,
+    /// The result in the report, before the figures of the run.
+    pub(crate) report: Value,
+    /// The result in the report as a page.
+    pub(crate) tables: Vec<Table>,
+}
+
+impl PrintedResult<'_> {
+    /// Prints the result, errors and messages, writes the report, and returns the exit code.
+    pub(crate) fn conclude(self, is_json: bool, reporting: &ReportingArgs) -> Result<u8, CommandError> {
+        let status = if is_json { print_json(&format!("{:#}\n", self.json)) } else { print_lines(&self.text) };
+        if status != exit::SUCCESS {
+            return Ok(status);
+        }
+        let (summary, messages) = (self.summary, replaced_to_text(self.replaced) + &advice_to_text(self.summary));
+        conclude(reporting, &SourceError::of_run(summary), summary, &messages, |format| match format {
+            ReportFormat::Page => {
+                let title = format!("irikey {} report", self.command);
+                let tables: String = self.tables.iter().map(Table::to_html).collect();
+                document(&title, &format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{tables}</section>\n"))
+            }
+            ReportFormat::Text => self.text,
+            ReportFormat::Json => format!("{:#}\n", with_run_figures(self.report, summary)),
+        })
+    }
+}
+
+/// Adds the figures of a run to a JSON object.
+pub(crate) fn with_run_figures(mut json: Value, summary: &Summary) -> Value {
+    json["input_bytes"] = summary.bytes.into();
+    json["peak_memory_bytes"] = summary.memory.peak_resident.into();
+    json["peak_anonymous_bytes"] = summary.memory.peak_anonymous.into();
+    json["errors"] = SourceError::of_run(summary).iter().map(SourceError::to_json).collect();
+    json
 }
 
 /// Prints errors and summary, writes the report if one is requested, and returns the exit code.

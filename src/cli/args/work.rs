@@ -1,40 +1,37 @@
-//! The flags that limit memory.
+//! The flags that say with how many threads and how much memory a job works. Its output does not depend on them.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::input::InputArgs;
-use super::values::parse_size;
+use super::values::{parse_size, parse_size_up_to};
 use crate::cli::error::CommandError;
 use crate::process::plain_error;
-use crate::remote::{MAX_READ_AHEAD, set_read_ahead};
-use crate::run::Budget;
+use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS};
 
-/// Flags of every command that keeps keys or sorts rows.
+/// Flags of every command that reads inputs to their end.
 #[derive(Debug, Args)]
-pub(crate) struct SpillArgs {
+pub(crate) struct WorkArgs {
+    /// Worker threads, at most 512 [default: one per core]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_THREADS as i64),
+          help_heading = "Work")]
+    pub(super) threads: Option<u16>,
+    /// Bytes of text that a worker normalizes at a time; the output does not depend on it. At most 128M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "1M",
+          help_heading = "Work")]
+    pub(super) chunk_size: usize,
     /// Limit memory to BYTES, such as 1.5G, 2GiB (powers of 1024) or 2GB (powers of 1000) [default: half of the memory
     /// of the machine, or of what the control group or ulimit -v allows]. Keys and rows that do not fit are spilled to --tmp,
     /// and fewer threads run if necessary; the output is the same. The limit is on anonymous memory; mapped inputs do not
     /// count
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
-    memory: Option<usize>,
+    pub(super) memory: Option<usize>,
     /// Write temporary files to DIR [default: the directory of the system]. They have no names and disappear with the process
     #[arg(long, value_name = "DIR", help_heading = "Work")]
     tmp: Option<PathBuf>,
 }
 
-impl SpillArgs {
-    /// The memory of a job over `input`, without what is used to read ahead in stores.
-    pub(crate) fn budget(&self, input: &InputArgs) -> Budget {
-        let mut budget = Budget::new(self.memory);
-        if input.may_be_remote() {
-            set_read_ahead(budget.reserve_eighth(MAX_READ_AHEAD));
-        }
-        budget
-    }
-
+impl WorkArgs {
     /// The directory of temporary files.
     ///
     /// # Errors
