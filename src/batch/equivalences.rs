@@ -324,7 +324,7 @@ pub(crate) struct EvidenceRow {
 
 /// Returns the evidence in the first row whose texts in some columns are these; a missing text is empty.
 #[cfg(feature = "cli")]
-pub(crate) fn find_evidence(batch: &RecordBatch, texts: &[(&str, &str)]) -> Option<EvidenceRow> {
+pub(crate) fn find_evidence(batch: &RecordBatch, texts: &[(&str, String)]) -> Option<EvidenceRow> {
     let is_found =
         |cells: &RowCells<'_>| texts.iter().all(|(name, value)| cells.text(name).unwrap_or_default() == *value);
     let cells = (0..batch.num_rows()).map(|row| RowCells { batch, row }).find(is_found)?;

@@ -204,7 +204,7 @@ impl Explanation {
             text.push_str(&format!("  {}  on every rung, because of the fault\n", hex(key)));
         }
         if let Some(applied) = &self.equivalences {
-            text.push_str(&format!("  {:9} {}\n", "protocol", hex(applied.key())));
+            text.push_str(&format!("  {:9} {}\n", "protocol", hex(applied.key)));
             text.push_str(&applied.show());
         }
         if !self.flags.is_empty() {
@@ -287,7 +287,7 @@ impl Explanation {
             "fault_key": self.fault_key().map(hex),
         });
         if let Some(applied) = &self.equivalences {
-            value["rungs"]["protocol"] = json!({"key": hex(applied.key())});
+            value["rungs"]["protocol"] = json!({"key": hex(applied.key)});
             value["equivalences"] = applied.json();
         }
         value

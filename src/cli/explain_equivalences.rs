@@ -2,65 +2,54 @@
 //! with their evidence.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::args::read_equivalences;
 use super::error::CommandError;
 use super::terminal::visible;
 use crate::batch::EvidenceRow;
 use crate::canon::Policy;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::{Equivalences, KeyOrigin, TraceStep};
-use crate::run::{read_equivalences, read_evidence};
+use crate::run::read_evidence;
 
 /// A file of equivalences.
 pub(super) struct KnownEquivalences {
     path: PathBuf,
-    equivalences: Arc<Equivalences>,
+    equivalences: Equivalences,
 }
 
 /// What the equivalences do to one URL.
 pub(super) struct AppliedEquivalences {
-    key: KeyBytes,
+    pub(super) key: KeyBytes,
     steps: Vec<(TraceStep, Option<EvidenceRow>)>,
 }
 
 impl KnownEquivalences {
     pub(super) fn read(path: &Path, policy: &Policy) -> Result<KnownEquivalences, CommandError> {
-        let read = read_equivalences(path, policy);
-        let equivalences = read.map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))?;
-        Ok(KnownEquivalences { path: path.to_path_buf(), equivalences: Arc::new(equivalences) })
+        Ok(KnownEquivalences { path: path.to_path_buf(), equivalences: read_equivalences(path, policy)? })
     }
 
     /// Applies the equivalences to a URL on the rung `scheme`.
     pub(super) fn apply(&self, uri: &[u8]) -> Result<AppliedEquivalences, CommandError> {
         let steps = self.equivalences.trace(uri);
-        let uris: Vec<_> = steps.iter().map(|step| String::from_utf8_lossy(&step.uri)).collect();
-        let wanted: Vec<Vec<(&str, &str)>> = steps
-            .iter()
-            .zip(&uris)
-            .map(|(step, uri)| match step.origin {
-                KeyOrigin::Class => vec![("kind", "member"), ("uri", uri)],
-                KeyOrigin::Rule => {
-                    vec![("kind", "rule"), ("host", &step.scope), ("pattern", &step.name), ("context", &step.context)]
-                }
-                _ => vec![("kind", "pattern"), ("host", &step.scope), ("pattern", &step.name)],
-            })
-            .collect();
+        let wanted = |step: &TraceStep| match kind(step) {
+            "member" => vec![("kind", "member".to_string()), ("uri", lossy(&step.uri))],
+            kind => {
+                let [host, pattern, context] = [&step.scope, &step.name, &step.context].map(String::clone);
+                vec![("kind", kind.to_string()), ("host", host), ("pattern", pattern), ("context", context)]
+            }
+        };
+        let wanted: Vec<_> = steps.iter().map(wanted).collect();
         let evidence = read_evidence(&self.path, &wanted);
         let evidence = evidence.map_err(|error| CommandError::Usage(format!("{}: {error}", self.path.display())))?;
-        drop(wanted);
         let key = self.equivalences.key(uri, KeyAlgorithm::default().key(uri)).0;
         Ok(AppliedEquivalences { key, steps: steps.into_iter().zip(evidence).collect() })
     }
 }
 
 impl AppliedEquivalences {
-    pub(super) fn key(&self) -> KeyBytes {
-        self.key
-    }
-
     /// Lines for the terminal.
     pub(super) fn show(&self) -> String {
         let mut text = String::from("\nequivalences\n");
@@ -73,11 +62,9 @@ impl AppliedEquivalences {
             text.push_str(&format!("  {}\n", visible(&name)));
             let evidence = evidence.as_ref().map_or("  no evidence in the file".to_string(), evidence_to_text);
             text.push_str(&format!("  {}\n", visible(&evidence)));
-            let result = match evidence_result(step) {
-                Some(result) => result,
-                None => continue,
-            };
-            text.push_str(&format!("    {}\n", visible(&result)));
+            if !step.result.is_empty() {
+                text.push_str(&format!("    {}\n", visible(&lossy(&step.result))));
+            }
         }
         if self.steps.is_empty() {
             text.push_str("  none applies\n");
@@ -87,17 +74,12 @@ impl AppliedEquivalences {
 
     pub(super) fn json(&self) -> Value {
         let step = |(step, evidence): &(TraceStep, Option<EvidenceRow>)| {
-            let kind = match step.origin {
-                KeyOrigin::Class => "member",
-                KeyOrigin::Rule => "rule",
-                _ => "pattern",
-            };
             json!({
-                "kind": kind,
+                "kind": kind(step),
                 "host": step.scope,
                 "pattern": step.name,
                 "context": step.context,
-                "result": evidence_result(step),
+                "result": (!step.result.is_empty()).then(|| lossy(&step.result)),
                 "how": evidence.as_ref().map(|evidence| evidence.how.clone()),
                 "support": evidence.as_ref().and_then(|evidence| evidence.support),
                 "counter": evidence.as_ref().and_then(|evidence| evidence.counter),
@@ -110,8 +92,17 @@ impl AppliedEquivalences {
     }
 }
 
-fn evidence_result(step: &TraceStep) -> Option<String> {
-    (!step.result.is_empty()).then(|| String::from_utf8_lossy(&step.result).into_owned())
+/// The kind of the rows that explain a step.
+fn kind(step: &TraceStep) -> &'static str {
+    match step.origin {
+        KeyOrigin::Class => "member",
+        KeyOrigin::Rule => "rule",
+        _ => "pattern",
+    }
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
 }
 
 fn evidence_to_text(evidence: &EvidenceRow) -> String {

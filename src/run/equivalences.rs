@@ -30,24 +30,18 @@ pub(crate) enum EquivalencesError {
     Open(#[from] std::io::Error),
     /// The file is not Parquet, or is damaged.
     #[error("{0}; give a file that irikey learn wrote")]
-    Parquet(#[from] parquet::errors::ParquetError),
+    Parquet(#[from] ParquetError),
     /// The table is not one of equivalences, or does not fit the policy.
     #[error(transparent)]
     Refused(#[from] EquivalencesTableError),
 }
 
 /// Reads the equivalences in the Parquet file at `path`, for keys of `policy`.
-///
-/// # Errors
-/// [`EquivalencesError`].
 pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
-    let damaged = |message| ParquetError::General(message).into();
-    if RemoteUrl::parse(&path.to_string_lossy()).is_some() {
-        let bytes = Bytes::from(read_file(path)?);
-        return catch_panic(|| read_table(bytes, policy), damaged);
-    }
-    let file = File::open(path)?;
-    catch_panic(|| read_table(file, policy), damaged)
+    catch_table_panic(|| match object_bytes(path)? {
+        Some(bytes) => read_table(bytes, policy),
+        None => read_table(File::open(path)?, policy),
+    })
 }
 
 fn read_table(file: impl ChunkReader + 'static, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
@@ -61,24 +55,40 @@ fn read_table(file: impl ChunkReader + 'static, policy: &Policy) -> Result<Equiv
 }
 
 /// Returns the evidence in the rows of the file whose texts in some columns are `wanted`, one per entry.
-///
-/// # Errors
-/// [`EquivalencesError`].
 #[cfg(feature = "cli")]
 pub(crate) fn read_evidence(
     path: &Path,
-    wanted: &[Vec<(&str, &str)>],
+    wanted: &[Vec<(&str, String)>],
 ) -> Result<Vec<Option<EvidenceRow>>, EquivalencesError> {
-    let file = File::open(path)?;
-    let read = || -> Result<Vec<Option<EvidenceRow>>, EquivalencesError> {
-        let mut found = vec![None; wanted.len()];
-        for batch in ParquetRecordBatchReaderBuilder::try_new(file)?.build()? {
-            let batch = batch.map_err(EquivalencesTableError::from)?;
-            for (row, texts) in found.iter_mut().zip(wanted).filter(|(row, _)| row.is_none()) {
-                *row = find_evidence(&batch, texts);
-            }
+    catch_table_panic(|| match object_bytes(path)? {
+        Some(bytes) => find_rows(bytes, wanted),
+        None => find_rows(File::open(path)?, wanted),
+    })
+}
+
+#[cfg(feature = "cli")]
+fn find_rows(
+    file: impl ChunkReader + 'static,
+    wanted: &[Vec<(&str, String)>],
+) -> Result<Vec<Option<EvidenceRow>>, EquivalencesError> {
+    let mut found = vec![None; wanted.len()];
+    for batch in ParquetRecordBatchReaderBuilder::try_new(file)?.build()? {
+        let batch = batch.map_err(EquivalencesTableError::from)?;
+        for (row, texts) in found.iter_mut().zip(wanted).filter(|(row, _)| row.is_none()) {
+            *row = find_evidence(&batch, texts);
         }
-        Ok(found)
-    };
+    }
+    Ok(found)
+}
+
+/// The bytes of a file in a store; `None` for a local file.
+fn object_bytes(path: &Path) -> std::io::Result<Option<Bytes>> {
+    RemoteUrl::of_path(path).map(|_| read_file(path).map(Bytes::from)).transpose()
+}
+
+/// Runs `read`, which reads a table of equivalences; a panic of the decoder is an error of the table.
+pub(super) fn catch_table_panic<T>(
+    read: impl FnOnce() -> Result<T, EquivalencesError>,
+) -> Result<T, EquivalencesError> {
     catch_panic(read, |message| ParquetError::General(message).into())
 }

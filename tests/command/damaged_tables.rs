@@ -194,7 +194,7 @@ fn pages_that_unpack_to_more_than_they_state_are_refused() {
     assert!(message.contains("its content has not the 4194308 bytes that it states"), "{message}");
 }
 
-/// Files of keys and of equivalences are read by other code, which must not panic either.
+/// Files of keys, of equivalences and of parts are read by other code, which must not panic either.
 #[test]
 fn damaged_files_of_keys_and_equivalences_are_errors() {
     let directory = tempfile::tempdir().unwrap();
@@ -203,25 +203,36 @@ fn damaged_files_of_keys_and_equivalences_are_errors() {
         let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
         (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
     };
-    let (keyed, learned, out) = (name("keyed.parquet"), name("learned.parquet"), name("out.parquet"));
+    let [keyed, learned, part, out] =
+        ["keyed.parquet", "learned.parquet", "part.parquet", "out.parquet"].map(name);
     let lines: String = (0..50).map(|i| format!("http://example.org/{}\n", i / 2)).collect();
     assert_eq!(run(&["canon", "-q", "-o", &keyed], &lines).0, Some(0));
     let redirect = r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
     assert_eq!(run(&["learn", "-q", "-", "-o", &learned], redirect).0, Some(0));
-    let (keyed, learned) = (fs::read(keyed).unwrap(), fs::read(learned).unwrap());
+    let capture = |i: u32| {
+        let (page, session) = (i / 3, i % 3);
+        format!(
+            "a {}\t{{\"url\": \"http://e.org/?id={page}&sid={session}\", \"status\": \"200\", \"digest\": \"D{page}\"}}\n",
+            20_200_101_000_000u64 + u64::from(i)
+        )
+    };
+    let captures: String = (0..30).map(capture).collect();
+    assert_eq!(run(&["learn", "-q", "--part", "-", "-o", &part], &captures).0, Some(0));
+    let [keyed, learned, part] = [keyed, learned, part].map(|path| fs::read(path).unwrap());
     let mut state = 5u64;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize
     };
     let file = name("damaged.parquet");
-    let jobs: [(&[u8], &[&str]); 2] = [
+    let jobs: [(&[u8], &[&str]); 3] = [
         (&keyed, &["dedup", "-q", &file, "-o", &out]),
         (&learned, &["dedup", "-q", "-", "-o", &out, "--key", "protocol", "--equivalences", &file]),
+        (&part, &["learn", "-q", "--merge", &file, "-o", &out]),
     ];
     let mut error_count = 0;
-    for i in 0..160 {
-        let (original, arguments) = jobs[i % 2];
+    for i in 0..240 {
+        let (original, arguments) = jobs[i % 3];
         fs::write(&file, damaged(original, &mut random)).unwrap();
         let (status, message) = run(arguments, &lines);
         assert!(matches!(status, Some(0 | 2 | 4)) && !message.contains("panicked at"), "{i}: {status:?} {message}");

@@ -8,7 +8,7 @@
 //! All captures of a registered domain belong to one part. Then the result is the same as if all captures were learned from
 //! at once.
 
-use super::super::equivalences::EquivalencesError;
+use super::super::equivalences::{EquivalencesError, catch_table_panic};
 use super::content_rules::LearnedContent;
 use super::parts_error::PartsError;
 use super::rule_collector::{BatchSpool, RuleCollector};
@@ -84,11 +84,12 @@ struct PartReader<'a> {
 
 impl PartReader<'_> {
     fn open<'a>(path: &'a Path, policy: &Policy) -> Result<PartReader<'a>, PartsError> {
+        let open = || {
+            let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
+            Ok((check_part(builder.schema(), policy)?, builder.with_batch_size(BATCH_ROWS).build()?))
+        };
         let failed = |error| PartsError::Read { path: path.to_path_buf(), error };
-        let file = File::open(path).map_err(|error| failed(error.into()))?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(error.into()))?;
-        let limits = check_part(builder.schema(), policy).map_err(|error| failed(error.into()))?;
-        let batches = builder.with_batch_size(BATCH_ROWS).build().map_err(|error| failed(error.into()))?;
+        let (limits, batches) = catch_table_panic(open).map_err(failed)?;
         Ok(PartReader { path, limits, batches, rows: VecDeque::new(), read: 0, site: Vec::new() })
     }
 
@@ -104,8 +105,8 @@ impl PartReader<'_> {
     /// Makes sure that a row is held. Returns false after the last.
     fn fill(&mut self) -> Result<bool, PartsError> {
         while self.rows.is_empty() {
-            let Some(batch) = self.batches.next() else { return Ok(false) };
-            let batch = batch.map_err(|error| self.failed(EquivalencesTableError::from(error)))?;
+            let next = || Ok(self.batches.next().transpose().map_err(EquivalencesTableError::from)?);
+            let Some(batch) = catch_table_panic(next).map_err(|error| self.failed(error))? else { return Ok(false) };
             for row in 0..batch.num_rows() {
                 self.read += 1;
                 self.rows.push_back(part_row(&batch, row).map_err(|reason| self.invalid(reason))?);

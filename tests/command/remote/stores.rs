@@ -114,6 +114,11 @@ fn files_besides_the_inputs_may_be_objects() {
     };
     let (local, remote) = (keys(&path("eq.parquet")), keys("s3://b/eq"));
     assert!(local.stdout == remote.stdout && local.stdout.len() > 500, "{}", stderr(&remote));
+    let explain = |equivalences: &str| {
+        irikey_at(&eq_server, &["explain", "http://example.org/d?q=1", "--equivalences", equivalences], &[])
+    };
+    let (local, remote) = (explain(&path("eq.parquet")), explain("s3://b/eq"));
+    assert!(local.stdout == remote.stdout && local.stdout.len() > 500, "{}", stderr(&remote));
     let ran = run(&server, "missing", "s3://b/missing");
     assert!(ran.status.code() == Some(2) && stderr(&ran).contains("no such object"), "{}", stderr(&ran));
 }
