@@ -69,7 +69,6 @@ impl BatchBuilder {
         }
     }
 
-    /// Returns the schema of all batches.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -90,7 +89,6 @@ impl BatchBuilder {
         self.path_values.iter().find(|(known, _)| *known == name).map(|(_, values)| values)
     }
 
-    /// Returns the columns of all batches.
     pub(crate) fn columns(&self) -> &ColumnSet {
         &self.columns
     }
@@ -258,7 +256,6 @@ fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<
     Ok(())
 }
 
-/// Returns the number of rows in runs.
 fn row_count(runs: &[SourceRun]) -> usize {
     runs.iter().map(|run| run.rows as usize).sum()
 }

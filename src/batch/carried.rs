@@ -17,13 +17,10 @@ use crate::record::fields::{
 
 /// How Arrow stores a kind of field.
 trait ArrowField: RowField {
-    /// The kind of its column.
     const KIND: ColumnKind;
 
-    /// Makes the array of a column.
     fn array(column: &Self::Column) -> ArrayRef;
 
-    /// Number of entries of a column.
     fn len(column: &Self::Column) -> usize;
 }
 
@@ -32,7 +29,6 @@ macro_rules! define_arrays {
         field: $field:ident, buffer: $buffer:ident, kind: $kind:ident,
         column: $column:literal, json: $json:expr, cdxj: $cdxj:expr, meaning: $meaning:literal,
     })*) => {
-        /// Returns the kind of a field's column.
         pub(super) const fn kind(field: CarriedField) -> ColumnKind {
             match field { $(CarriedField::$id => <$kind as ArrowField>::KIND,)* }
         }

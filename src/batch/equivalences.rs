@@ -36,7 +36,6 @@ const PART_METADATA_KEY: &str = "irikey.learn.part";
 /// Metadata key that identifies the table; the value is its version.
 const EQUIVALENCES_METADATA_KEY: &str = "irikey.equivalences";
 
-/// Rows per batch.
 const BATCH_ROWS: usize = 64 << 10;
 
 /// Name and meaning of each column, in order.
@@ -170,7 +169,6 @@ pub(crate) fn check_part(schema: &Schema, policy: &Policy) -> Result<String, Equ
     schema.metadata().get(PART_METADATA_KEY).cloned().ok_or(EquivalencesTableError::NoPart)
 }
 
-/// Returns the schema of the table.
 pub(crate) fn equivalences_schema() -> SchemaRef {
     let texts = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
     let field = |&(name, _): &(&str, &str)| {
@@ -200,7 +198,6 @@ impl EquivalenceRows {
         self.rows.member(member, sources)
     }
 
-    /// Adds a pattern.
     pub(crate) fn add_pattern(&mut self, pattern: &Pattern) {
         self.count += 1;
         self.rows.pattern(pattern);

@@ -12,7 +12,6 @@ use crate::learn::content::{
     ContentRule, EVERYWHERE, JudgedRule, PathContext, RuleRefusal, ScopeRule, ScopedRule, Votes,
 };
 
-/// A row of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PartRow {
     /// A rule of a host or a registered domain, learned or refused.
@@ -68,7 +67,6 @@ pub(crate) fn rule_batch(rules: &[ScopeRule]) -> Result<RecordBatch, ArrowError>
     rows.finish()
 }
 
-/// Returns the rows of votes.
 pub(crate) fn vote_batch<'v>(
     votes: impl Iterator<Item = (&'v ScopedRule, &'v Votes)>,
 ) -> Result<RecordBatch, ArrowError> {

@@ -60,7 +60,6 @@ pub(crate) struct CountArgs {
 }
 
 impl CountArgs {
-    /// The keys to count.
     fn keys(&self) -> Vec<ColumnId> {
         if self.key.is_empty() {
             let rungs = Rung::ALL.into_iter().filter(|rung| *rung <= self.policy.rung);

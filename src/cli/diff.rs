@@ -54,7 +54,6 @@ pub(crate) struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// The keys to compare.
     fn compared(&self) -> Result<[ColumnId; 2], CommandError> {
         match self.key[..] {
             [first, second] if first != second => Ok([first, second]),
@@ -104,7 +103,6 @@ fn perform(
 
 /// A difference with the names of what was compared.
 struct ShownDifference {
-    /// The names of the keys.
     names: [&'static str; 2],
     /// The names of the recipes of the policy.
     recipes: Vec<&'static str>,

@@ -12,7 +12,6 @@ use crate::process::{exit, plain_error};
 use crate::remote::RemoteUrl;
 use crate::run::{BudgetError, DedupError, ObserveError, PartsError, RunError, SortError};
 
-/// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// The flags are wrong, contradict each other, or do not fit what they name.
@@ -39,7 +38,6 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
-    /// A usage error with this message.
     pub(crate) fn usage(message: impl Into<String>) -> CommandError {
         CommandError::Usage(message.into())
     }

@@ -166,7 +166,6 @@ impl Explanation {
         Ok(())
     }
 
-    /// The key of a row with the fault.
     fn fault_key(&self) -> Option<KeyBytes> {
         self.fault.map(|_| KeyAlgorithm::default().fault_key(&self.input))
     }

@@ -41,11 +41,9 @@ pub(crate) struct OutputDirectory {
     splits: Option<SplitPoints>,
 }
 
-/// What was written.
 pub(crate) struct WrittenFiles {
     /// The output as a whole.
     pub(crate) whole: FinishedOutput,
-    /// The files of a directory.
     pub(crate) files: Vec<FinishedOutput>,
 }
 

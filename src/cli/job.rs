@@ -28,12 +28,10 @@ pub(crate) struct Job<'a> {
     pub(crate) sort: Option<SortOptions>,
     /// The files that are read and written.
     pub(crate) files: FileRoles,
-    /// What is reported.
     pub(crate) reporting: &'a ReportingArgs,
 }
 
 impl Job<'_> {
-    /// The options of an output of rows of these sources.
     pub(crate) fn output_options(&self, sources: &[String]) -> OutputOptions {
         OutputOptions {
             policy: self.policy.clone(),

@@ -44,14 +44,12 @@ pub(crate) struct Manifest {
     pub(crate) merge: Value,
 }
 
-/// An input that is not finished.
 pub(crate) struct PendingInput {
     pub(crate) source: Source,
     /// Its place among all inputs.
     pub(crate) place: usize,
     /// Number of its part: one more than that of the last input before it.
     pub(crate) number: u64,
-    /// Path of its part.
     pub(crate) part: PathBuf,
     stamp: FileStamp,
 }

@@ -42,7 +42,6 @@ const MERGING: &str = "merging";
 struct ResumableJob<'a> {
     job: &'a Job<'a>,
     directory: &'a Path,
-    /// Names of all inputs.
     names: &'a [String],
     manifest: Manifest,
     /// The parts, or files of runs, of finished inputs.
@@ -55,7 +54,6 @@ const SHORT: Duration = Duration::from_millis(200);
 /// Inputs that are recorded together at most.
 const MAX_BATCH: usize = 64;
 
-/// An input that was just finished.
 struct FinishedInput {
     input: PendingInput,
     part: FinishedOutput,
@@ -109,7 +107,6 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })
 }
 
-/// The directory of the output.
 fn local_directory(destination: &Destination) -> Result<&Path, CommandError> {
     match destination.path() {
         None => Err(CommandError::usage("--resume writes files; name their directory with -o")),
@@ -121,7 +118,6 @@ fn local_directory(destination: &Destination) -> Result<&Path, CommandError> {
 }
 
 impl ResumableJob<'_> {
-    /// Writes a part for each pending input.
     fn write_parts(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
         let job = self.job;
         let summary = self.run_all(pending, |input, threads, progress| write_part(job, input, threads, progress))?;
@@ -242,7 +238,6 @@ impl ResumableJob<'_> {
     }
 }
 
-/// Writes the part of one input.
 fn write_part(
     job: &Job,
     input: PendingInput,
@@ -266,7 +261,6 @@ fn write_part(
     Ok(FinishedInput { input, part, file, summary, hash, elapsed: started.elapsed() })
 }
 
-/// Writes the file of sorted runs of one input.
 fn write_runs(input: PendingInput, sorter: &Sorter, progress: &Progress) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
     let directory = input.part.parent().unwrap_or(Path::new("."));

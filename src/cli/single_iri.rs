@@ -31,7 +31,6 @@ pub(crate) struct SingleIriArgs {
 }
 
 impl SingleIriArgs {
-    /// The base, if there is one.
     pub(crate) fn base(&self) -> Result<Option<Base>, CommandError> {
         let base = self.base.as_deref().map(|base| Base::new(base.as_bytes())).transpose();
         base.map_err(|fault| CommandError::Usage(format!("--base: {fault}")))
@@ -75,7 +74,6 @@ impl SingleIriArgs {
     }
 }
 
-/// The fault of a row, if it has one.
 pub(crate) fn fault_of(rows: &Rows, row: usize) -> Option<Fault> {
     rows.faults.iter().find(|(at, _)| *at as usize == row).map(|(_, fault)| *fault)
 }

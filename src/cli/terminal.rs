@@ -10,7 +10,6 @@ pub(crate) fn print_error(message: &str) {
     let _ = writeln!(std::io::stderr(), "irikey: {}", visible(message));
 }
 
-/// Prints lines on stderr.
 pub(crate) fn print_to_stderr(text: &str) {
     let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
 }

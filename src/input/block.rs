@@ -68,7 +68,6 @@ impl Buffer {
         self.len = self.len.min(len);
     }
 
-    /// Appends bytes.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         let len = self.len + bytes.len();
         if self.bytes.len() < len {

@@ -116,7 +116,6 @@ impl Unpacker for Bzip2Reader {
 
 /// Adapts a decoder that implements [`Read`].
 pub(super) struct DecoderAdapter {
-    /// Name of the packing.
     name: &'static str,
     decoder: Box<dyn Read + Send>,
     input: Arc<Mutex<AdapterInput>>,

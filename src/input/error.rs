@@ -162,7 +162,6 @@ pub enum Defect {
 }
 
 impl Defect {
-    /// Damage of a ZIP archive.
     pub(super) fn zip_damage(what: &str) -> Defect {
         Defect::Zip(format!("{what}; fetch the archive again (unzip -t checks it)"))
     }

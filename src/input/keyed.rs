@@ -60,12 +60,10 @@ impl KeyedFile {
         pair.value.as_deref()
     }
 
-    /// The names of the columns.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         self.metadata.schema().fields().iter().map(|field| field.name().as_str())
     }
 
-    /// The number of rows of each row group.
     pub(crate) fn row_groups(&self) -> impl Iterator<Item = u64> {
         self.metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
     }

@@ -83,7 +83,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// An object in a store.
     pub(crate) fn remote(object: RemoteObject) -> Source {
         Source { name: object.name().to_string(), len: object.len(), origin: Origin::Remote(object) }
     }

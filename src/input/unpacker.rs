@@ -3,7 +3,6 @@
 use super::error::Defect;
 use std::vec::Drain;
 
-/// Unpacks a source.
 pub(super) trait Unpacker: Send {
     /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
     ///

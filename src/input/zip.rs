@@ -94,7 +94,6 @@ impl ZipBytes {
         Ok(ZipBytes { file: PositionedFile::open(file)?, piece })
     }
 
-    /// Length of the archive.
     fn len(&self) -> u64 {
         self.file.len()
     }

@@ -58,7 +58,6 @@ pub(super) enum MemberFile {
 }
 
 impl MemberFile {
-    /// Opens the archive of `member`.
     pub(super) fn open(member: &ZipMember) -> Result<MemberFile, Defect> {
         Ok(match &member.file {
             TableFile::Path(path) => MemberFile::Path(path.clone()),

@@ -161,7 +161,6 @@ fn decoder(dictionary: &[u8]) -> Result<Decoder<'static>, Defect> {
     Ok(decoder)
 }
 
-/// Unpacks a compressed dictionary.
 fn unpack_dictionary(packed: &[u8]) -> Result<Vec<u8>, Defect> {
     let mut frame = zstd::stream::read::Decoder::with_buffer(packed).map_err(|error| defect(&error))?.single_frame();
     frame.window_log_max(MAX_DICTIONARY_LOG).map_err(|error| defect(&error))?;

@@ -106,7 +106,6 @@ impl<T> QueueState<T> {
 }
 
 impl<T> ReorderQueue<T> {
-    /// An empty queue.
     pub(crate) fn new(limits: QueueLimits) -> ReorderQueue<T> {
         let state = QueueState { first: 0, slots: VecDeque::new(), held: 0, is_closed: false, is_draining: false };
         ReorderQueue {
@@ -134,7 +133,6 @@ impl<T> ReorderQueue<T> {
         self.items.notify_all();
     }
 
-    /// Whether the work was stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Acquire)
     }

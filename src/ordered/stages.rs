@@ -49,7 +49,6 @@ impl<'a> StageTicket<'a> {
         StageTicket { number, stages }
     }
 
-    /// Whether the work was stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stages.is_stopped.load(Ordering::Acquire)
     }

@@ -30,7 +30,6 @@ const MARK: &str = "An irikey job writes this directory, or was interrupted. Run
 /// The paths of the files of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DirectoryLayout {
-    /// The directory.
     pub(crate) directory: PathBuf,
     /// Directories below it that contain all files, outermost first, such as `crawl=A`.
     pub(crate) fixed: Vec<String>,
@@ -46,7 +45,6 @@ impl DirectoryLayout {
         path
     }
 
-    /// Returns the directory of a partition.
     fn partition(&self, partition: u32) -> PathBuf {
         let mut path = self.root();
         if let Some((name, count)) = self.partitions {
@@ -56,7 +54,6 @@ impl DirectoryLayout {
         path
     }
 
-    /// Returns the path of a part.
     pub(crate) fn file(&self, partition: u32, part: u32, suffix: &str) -> PathBuf {
         self.partition(partition).join(format!("part-{part:05}.{suffix}"))
     }
@@ -211,7 +208,6 @@ impl PartDirectory {
         self.lock.into_iter().for_each(DirectoryLock::complete);
     }
 
-    /// Returns the directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.place.directory
     }

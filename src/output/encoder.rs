@@ -146,7 +146,6 @@ impl Encoder {
         Ok(body)
     }
 
-    /// Returns the columns of the output.
     pub(crate) fn columns(&self) -> &ColumnSet {
         self.builder.columns()
     }
@@ -188,7 +187,6 @@ impl Encoder {
         is_packed || matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
     }
 
-    /// Encodes a batch of this output's columns.
     pub(crate) fn encode_batch(&self, batch: &RecordBatch) -> Result<Part, OutputError> {
         let rows = batch.num_rows() as u64;
         let body = if rows == 0 { PartBody::Empty } else { self.batch_body(batch)? };

@@ -44,7 +44,6 @@ pub(crate) fn index_columns() -> impl Iterator<Item = &'static str> {
     [INDEX_KEY, "uri", "input"].into_iter().chain(fields.map(|field| field.column()))
 }
 
-/// Returns the schema of [`index_rows`].
 pub(crate) fn index_schema() -> SchemaRef {
     let field = |name, kind| Field::new(name, kind, false);
     Arc::new(Schema::new(vec![field(INDEX_KEY, DataType::Utf8), field(INDEX_REST, DataType::LargeUtf8)]))

@@ -19,7 +19,6 @@ use super::values::{write_hex, write_json_bytes, write_json_text, write_number, 
 use crate::batch::ColumnKind;
 use crate::key::KeyBytes;
 
-/// A value of a plain row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PlainValue<'a> {
     /// No value: empty in CSV, null in JSON and Parquet.
@@ -56,7 +55,6 @@ impl<'a, T: Into<PlainValue<'a>>> From<Option<T>> for PlainValue<'a> {
 /// A column of plain rows: its name, and how Parquet stores it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainColumn {
-    /// The name.
     pub(crate) name: &'static str,
     /// [`ColumnKind::Text`], `Bytes`, `Count`, `Key`, `Time` or `Short`.
     pub(crate) kind: ColumnKind,
@@ -114,7 +112,6 @@ impl RowWriter {
         Ok(RowWriter { columns: columns.to_vec(), output })
     }
 
-    /// Appends a row.
     pub(crate) fn append(&mut self, values: &[PlainValue]) -> Result<(), OutputError> {
         match &mut self.output {
             RowOutput::Lines(lines) => lines.append(&self.columns, values),

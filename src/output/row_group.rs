@@ -29,7 +29,6 @@ use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
 /// Bytes of a value that statistics store; most SURT keys are shorter.
 const STATISTICS_LEN: usize = 256;
 
-/// Settings of a Parquet file.
 pub(super) struct ParquetSettings<'a> {
     pub(super) compression: Compression,
     pub(super) arrangement: &'a Arrangement,

@@ -164,7 +164,6 @@ impl Write for Sink {
 }
 
 impl OutputTarget {
-    /// Returns the path of the temporary file.
     pub(super) fn temporary_path(&self) -> Option<&Path> {
         match self {
             OutputTarget::Rename { pending, .. } => Some(pending.path()),

@@ -40,7 +40,6 @@ impl TableWriter {
         }
     }
 
-    /// Appends a batch.
     pub(crate) fn append(&mut self, batch: &RecordBatch) -> Result<(), OutputError> {
         self.rows += batch.num_rows() as u64;
         let written = self.writer.write(batch);
@@ -51,7 +50,6 @@ impl TableWriter {
         written.map_err(|error| self.target.error(WriteError::from(error)))
     }
 
-    /// Returns the number of rows that were appended.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }

@@ -17,7 +17,6 @@ use data_encoding::HEXLOWER;
 use crate::batch::ColumnKind;
 use crate::iri::{Flags, SpoofingFlags};
 
-/// The values of a column.
 pub(super) struct ColumnValues<'a> {
     nulls: Option<&'a NullBuffer>,
     array: TypedArray<'a>,

@@ -118,7 +118,6 @@ impl PendingFile {
         renamed.map_err(|error| failed(path, "rename to its final name", false)(error.error))
     }
 
-    /// Removes the file.
     pub(crate) fn remove(self) -> io::Result<()> {
         self.temporary.close()
     }
@@ -177,7 +176,6 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
     sync_directory(parent(path))
 }
 
-/// The directory of a file.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

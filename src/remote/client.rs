@@ -50,7 +50,6 @@ impl RemoteClient {
         Ok(RemoteClient { runtime, connector: Connector::default(), stores: Mutex::default() })
     }
 
-    /// The store of `url`.
     pub(super) fn store(&self, url: &RemoteUrl, purpose: StorePurpose) -> Result<RemoteStore, RemoteError> {
         if url.scheme == RemoteScheme::Http {
             return self.open(url, purpose);

@@ -11,10 +11,8 @@ use super::url::RemoteScheme;
 /// What a key must not have.
 pub(super) const UNUSABLE_KEY: &str = "with an empty part, a part that is . or .., or a control character";
 
-/// A failed request.
 #[derive(Debug)]
 pub(super) struct Failure {
-    /// Status of the answer.
     pub(super) status: Option<u16>,
     /// The error code in the body of the answer, such as `NoSuchKey`.
     code: Option<String>,

@@ -198,7 +198,6 @@ impl RemoteObject {
         self.has_ranges
     }
 
-    /// Reads a range.
     pub(crate) fn read(&self, range: Range<u64>) -> Result<Bytes, RemoteError> {
         let object = self.clone();
         let read = client()?.wait(async move { object.fetch(range).await });

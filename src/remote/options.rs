@@ -146,7 +146,6 @@ pub(crate) fn set_options(options: &[StoreOption]) {
     let _ = OPTIONS.set(options.to_vec());
 }
 
-/// The options of all stores.
 #[cfg(feature = "remote")]
 pub(super) fn options() -> &'static [StoreOption] {
     OPTIONS.get().map_or(&[], Vec::as_slice)

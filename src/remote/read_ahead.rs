@@ -69,7 +69,6 @@ impl ReadAheadBlocks {
         ReadAheadBlocks { object, len, block_len, blocks_ahead, head, slots }
     }
 
-    /// Length of the object.
     pub(crate) fn len(&self) -> u64 {
         self.len
     }

@@ -34,7 +34,6 @@ impl ArchiveBytes {
     }
 }
 
-/// Reads rows of an archive.
 pub(super) struct ArchiveReader {
     parser: ArchiveParser,
     bytes: ArchiveBytes,

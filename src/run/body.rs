@@ -165,7 +165,6 @@ impl SourceBody {
         }
     }
 
-    /// Drops `len` bytes of text.
     pub(super) fn skip(&mut self, len: usize) {
         match self {
             SourceBody::Mapped { start, .. } => *start += len,

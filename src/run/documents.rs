@@ -116,7 +116,6 @@ impl ArchiveDocuments {
         ArchiveDocuments { reader, found: VecDeque::new(), defect: None, is_ended: false }
     }
 
-    /// The next document.
     pub(crate) fn next(&mut self) -> Option<ArchivedDocument> {
         while self.found.is_empty() && !self.is_ended {
             let (documents, end) = self.reader.read_documents();

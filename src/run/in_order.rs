@@ -111,7 +111,6 @@ pub(crate) fn produced_in_order<J, P: Send, E: Send>(
     Ok(())
 }
 
-/// The message of a panic.
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_string(),

@@ -52,7 +52,6 @@ impl RowKey {
         }
     }
 
-    /// Returns the key of each row.
     pub(super) fn of_rows(self, rows: &Rows, algorithm: KeyAlgorithm) -> Cow<'_, [KeyBytes]> {
         match self {
             RowKey::Rung => Cow::Borrowed(&rows.key),
@@ -62,7 +61,6 @@ impl RowKey {
         }
     }
 
-    /// Returns the key of one row.
     pub(super) fn of_row(self, rows: &Rows, row: usize, algorithm: KeyAlgorithm) -> KeyBytes {
         match self {
             RowKey::Rung => rows.key[row],

@@ -26,7 +26,6 @@ pub(super) trait RowReader: Send {
     fn is_compressed(&self) -> bool;
 }
 
-/// Rows of a source.
 pub(super) struct RowsRead {
     pub(super) rows: RecordBuffer,
     /// Size of the rows, in bytes.
@@ -110,7 +109,6 @@ pub(super) struct StreamBytes {
     buffer: Vec<u8>,
     /// The range of `buffer` that is needed.
     range: Range<usize>,
-    /// All bytes were read.
     pub(super) is_read: bool,
     /// What ended the stream.
     pub(super) defect: Option<Defect>,
@@ -127,7 +125,6 @@ impl StreamBytes {
         &self.buffer[self.range.clone()]
     }
 
-    /// Drops the first `len` bytes.
     pub(super) fn skip(&mut self, len: usize) {
         self.range.start += len;
     }
@@ -151,7 +148,6 @@ impl StreamBytes {
     }
 }
 
-/// Reads rows of a JSON document.
 pub(super) struct JsonReader {
     parser: JsonDocumentParser,
     source: StreamBytes,

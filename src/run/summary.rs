@@ -110,7 +110,6 @@ pub struct Summary {
     pub distinct_keys: u64,
     /// Whether `distinct_keys` is exact. Otherwise it is an estimate, which is almost always within 2 %.
     pub is_distinct_exact: bool,
-    /// Peaks of memory.
     pub(crate) memory: MemoryPeaks,
 }
 

@@ -27,7 +27,6 @@ pub(super) struct Worker<'a> {
     splitter: Option<(Splitter, PreprocessOptions)>,
     bitmaps: Bitmaps,
     canonicalizer: Canonicalizer,
-    /// The rows of the row group.
     pub(super) rows: Rows,
     /// The sources of the rows, whose records are numbered later.
     pub(super) runs: Vec<SourceRun>,

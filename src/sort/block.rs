@@ -27,7 +27,6 @@ const MAX_BLOCK_ROWS: usize = 4096;
 /// About the most bytes of a block; it has at least one row.
 const MAX_BLOCK_LEN: usize = 512 << 10;
 
-/// A block as bytes.
 #[derive(Debug)]
 pub(crate) struct EncodedBlock {
     /// An Arrow IPC stream.
@@ -144,7 +143,6 @@ impl SortSchema {
         Ok(blocks)
     }
 
-    /// Decodes the bytes of an [`EncodedBlock`].
     pub(super) fn decode(&self, bytes: Vec<u8>) -> Result<SortedBlock, ArrowError> {
         let batch = decode_batch(Buffer::from_vec(bytes))?;
         let extra = self.schema.fields().len();
@@ -215,7 +213,6 @@ impl SortSchema {
 }
 
 impl SortedBlock {
-    /// The partition of a row.
     pub(super) fn partition(&self, row: usize) -> u32 {
         self.partitions.as_ref().map_or(0, |partitions| partitions[row])
     }

@@ -129,7 +129,6 @@ impl BytesRuns {
         BytesRuns(HeldRuns::new(limit, directory, MIN_FAN_IN))
     }
 
-    /// Adds a run.
     pub(crate) fn add(&mut self, run: BytesRun) -> Result<(), SpillError> {
         if !run.blocks.is_empty() {
             self.0.begin_run();
@@ -243,7 +242,6 @@ impl BytesMerger {
         Ok(merger)
     }
 
-    /// Returns the next record.
     pub(crate) fn next_record(&mut self) -> Result<Option<&[u8]>, SpillError> {
         Ok(self.advance()?.map(|_| self.record()))
     }
@@ -268,7 +266,6 @@ impl BytesMerger {
         Ok((!head.is_done).then_some(head.shared))
     }
 
-    /// The current record.
     pub(crate) fn record(&self) -> &[u8] {
         self.losers.first().map_or(b"", |winner| &self.heads[*winner].record)
     }
@@ -311,7 +308,6 @@ impl BytesSorter {
         BytesSorter { buffer: BytesBuffer::default(), runs: BytesRuns::new(limit / 2, directory) }
     }
 
-    /// Adds a record.
     pub(crate) fn push(&mut self, record: &[u8]) -> Result<(), SpillError> {
         self.buffer.push_with(|texts| texts.extend_from_slice(record));
         if self.buffer.memory_len() > self.runs.0.limit / 2 { self.end_run() } else { Ok(()) }

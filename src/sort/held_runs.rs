@@ -65,7 +65,6 @@ impl HeldRuns {
         }
     }
 
-    /// Begins a run.
     pub(super) fn begin_run(&mut self) {
         self.runs.push(BlockQueue::new());
     }

@@ -61,7 +61,6 @@ impl PartialEq for RunHead {
 
 impl Eq for RunHead {}
 
-/// A merge in progress.
 #[derive(Debug)]
 pub(crate) struct Merger<'a> {
     schema: &'a SortSchema,
@@ -163,7 +162,6 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// Removes and decodes the next block.
 fn next_block(blocks: &mut BlockQueue, schema: &SortSchema) -> Result<Option<SortedBlock>, SpillError> {
     let Some(place) = blocks.pop_front() else { return Ok(None) };
     let mut bytes = Vec::new();

@@ -15,7 +15,6 @@ use arrow::util::display::array_value_to_string;
 /// The key under which the metadata of a file states its order.
 pub(crate) const SORT_METADATA_KEY: &str = "irikey.sort";
 
-/// One column of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OrderColumn {
     /// Name of the column.
@@ -53,7 +52,6 @@ impl SortBy {
         SortBy(columns)
     }
 
-    /// An order of these columns.
     pub(crate) fn from_columns(columns: Vec<OrderColumn>) -> SortBy {
         SortBy(columns)
     }

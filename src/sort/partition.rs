@@ -41,7 +41,6 @@ impl SplitPoints {
         self.0.partition_point(|point| point.as_str() <= key) as u32
     }
 
-    /// Number of partitions.
     pub(crate) fn partitions(&self) -> u32 {
         self.0.len() as u32 + 1
     }

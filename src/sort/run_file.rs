@@ -23,7 +23,6 @@ const ENTRY_LEN: usize = 40;
 /// Bytes after the entries.
 const TRAILER_LEN: usize = 24;
 
-/// Writes a file of sorted runs.
 #[derive(Debug)]
 pub(crate) struct RunFileWriter {
     file: File,
@@ -33,7 +32,6 @@ pub(crate) struct RunFileWriter {
     end: u64,
 }
 
-/// A block of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunFileEntry {
     pub(super) run: u64,
@@ -50,7 +48,6 @@ impl RunFileWriter {
         Ok(RunFileWriter { file, pending, entries: Vec::new(), runs: 0, end: 0 })
     }
 
-    /// Adds a run.
     pub(crate) fn add(&mut self, blocks: Vec<EncodedBlock>) -> Result<(), SpillError> {
         for EncodedBlock { bytes, rows, memory_len } in blocks {
             self.write(&bytes)?;
@@ -86,7 +83,6 @@ fn write_error(path: &Path, error: io::Error) -> SpillError {
     SpillError::Write(path.parent().unwrap_or(path).to_path_buf(), error)
 }
 
-/// Reads the entries of a complete file.
 pub(super) fn read_entries(file: &ScratchFile) -> Result<Vec<RunFileEntry>, SpillError> {
     let damaged = || file.corrupt(&"not a complete file of sorted runs; remove it and start again");
     let (len, mut trailer) = (file.written_len(), Vec::new());

@@ -22,7 +22,6 @@ impl SortedRuns {
         SortedRuns { runs: HeldRuns::new(limit, directory, 2), rows: 0 }
     }
 
-    /// Adds a run.
     pub(crate) fn add(&mut self, blocks: Vec<EncodedBlock>) -> Result<(), SpillError> {
         self.runs.begin_run();
         self.rows += blocks.iter().map(|block| block.rows as u64).sum::<u64>();
@@ -43,7 +42,6 @@ impl SortedRuns {
         Ok(())
     }
 
-    /// Number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }

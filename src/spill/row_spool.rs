@@ -50,7 +50,6 @@ impl RowSpool {
         Ok(bytes)
     }
 
-    /// Appends encoded rows.
     pub(crate) fn append(&mut self, encoded: &[u8], extent: RowGroupExtent) -> Result<(), SpillError> {
         self.entries.push((self.file.append(encoded)?, extent));
         Ok(())
@@ -76,7 +75,6 @@ impl RowSpool {
         self.file.written_len()
     }
 
-    /// Reads entry `index`.
     pub(crate) fn read(&self, index: usize) -> Result<PendingRows, SpillError> {
         let mut bytes = Vec::new();
         self.file.read(self.entries[index].0, &mut bytes)?;

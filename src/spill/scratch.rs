@@ -75,7 +75,6 @@ impl ScratchFile {
         Ok(self.file.wait())
     }
 
-    /// Appends bytes and returns their place.
     pub(crate) fn append(&self, bytes: &[u8]) -> Result<FileRange, SpillError> {
         let file = self.file()?;
         let offset = self.len.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -83,7 +82,6 @@ impl ScratchFile {
         Ok(FileRange { offset, len: bytes.len() })
     }
 
-    /// Appends bytes compressed with LZ4.
     pub(crate) fn append_lz4(&self, bytes: &[u8]) -> Result<FileRange, SpillError> {
         self.append(&compress_prepend_size(bytes))
     }
@@ -107,7 +105,6 @@ impl ScratchFile {
         SpillError::Read(self.path.clone(), error)
     }
 
-    /// The directory of the file.
     pub(crate) fn directory(&self) -> &Path {
         &self.path
     }

@@ -203,8 +203,7 @@ fn damaged_files_of_keys_and_equivalences_are_errors() {
         let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
         (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
     };
-    let [keyed, learned, part, out] =
-        ["keyed.parquet", "learned.parquet", "part.parquet", "out.parquet"].map(name);
+    let [keyed, learned, part, out] = ["keyed.parquet", "learned.parquet", "part.parquet", "out.parquet"].map(name);
     let lines: String = (0..50).map(|i| format!("http://example.org/{}\n", i / 2)).collect();
     assert_eq!(run(&["canon", "-q", "-o", &keyed], &lines).0, Some(0));
     let redirect = r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;

@@ -73,7 +73,6 @@ pub(crate) struct FileLayout {
     pub(crate) arrangement: Arrangement,
     /// Directories by the values of rows.
     pub(crate) partitioning: Option<Partitioning>,
-    /// Rows per part.
     pub(crate) part_rows: Option<u64>,
     /// Directories above the parts, outermost first.
     pub(crate) hive: Vec<String>,

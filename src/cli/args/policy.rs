@@ -226,7 +226,6 @@ impl KeyArgs {
     }
 }
 
-/// Reads a table of equivalences.
 pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, CommandError> {
     run::read_equivalences(path, policy).map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))
 }
@@ -293,13 +292,11 @@ pub(crate) fn parse_key(name: &str) -> Result<ColumnId, String> {
     })
 }
 
-/// Parses the name of a profile.
 pub(crate) fn parse_profile(name: &str) -> Result<&'static Profile, String> {
     Profile::from_name(name)
         .ok_or_else(|| format!("expected one of {}", Profile::ALL.map(|profile| profile.name).join(", ")))
 }
 
-/// Parses the label of a charset.
 pub(crate) fn parse_charset(label: &str) -> Result<Charset, String> {
     Charset::named(label).ok_or_else(|| {
         "unknown charset; expected a label of the Encoding Standard such as windows-1251, Shift_JIS, GB18030"
@@ -316,7 +313,6 @@ fn parse_scheme(text: &str) -> Result<String, String> {
     }
 }
 
-/// Parses a recipe.
 pub(crate) fn parse_rules(text: &str) -> Result<Recipe, String> {
     Recipe::parse(text).map_err(|error| error.to_string())
 }

@@ -88,7 +88,6 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a size of at most `LIMIT` bytes.
 pub(crate) fn parse_size_up_to<const LIMIT: usize>(text: &str) -> Result<usize, String> {
     match parse_size(text)? {
         size if size <= LIMIT => Ok(size),

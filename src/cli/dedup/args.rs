@@ -202,7 +202,6 @@ impl DedupArgs {
         }
     }
 
-    /// The column of the key.
     pub(super) fn key_column(&self, policy: &Policy) -> &'static str {
         let key = self.key.filter(|key| *key != ColumnId::KeyOf(policy.rung));
         key.and_then(|key| ColumnSet::of(&[key]).names().next()).unwrap_or("key")

@@ -11,7 +11,6 @@ use crate::iri::{
 };
 use crate::key::{Draft, Recipe};
 
-/// Answers a request.
 pub(super) fn answer(request: &Request) -> EvalResult {
     if request.profile != "rfc3987" && !has_profiles(request.op) {
         return Ok(Answer::Unsupported);

@@ -12,7 +12,6 @@ use crate::iri::{
     check_uri_reference, preprocess, whatwg_href,
 };
 
-/// The profile that a request names.
 pub(super) fn profile(request: &Request) -> Result<&'static Profile, Answer> {
     Profile::from_name(request.profile).ok_or(Answer::Unsupported)
 }

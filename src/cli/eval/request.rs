@@ -45,7 +45,6 @@ pub(crate) fn fault_value(fault: Fault) -> Value {
     serde_json::json!({"kind": fault.kind.name(), "component": fault.component.name(), "at": fault.at})
 }
 
-/// The answer with this output.
 pub(super) fn output(value: impl Into<Value>) -> Answer {
     Answer::Output(value.into())
 }
@@ -156,7 +155,6 @@ impl<'a> Request<'a> {
         self.opts?.get(name)?.as_str()
     }
 
-    /// A boolean among the options.
     pub(super) fn opt_bool(&self, name: &str) -> Option<bool> {
         self.opts?.get(name)?.as_bool()
     }
@@ -173,7 +171,6 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The bytes as text.
 pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Answer> {
     std::str::from_utf8(bytes).map_err(|error| not_utf8(error.valid_up_to()))
 }

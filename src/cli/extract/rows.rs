@@ -59,7 +59,6 @@ pub(super) struct LinkOrigin<'a> {
     pub(super) status: Option<i32>,
 }
 
-/// Writes rows.
 pub(super) struct LinkRows {
     columns: Vec<LinkColumn>,
     writer: RowWriter,
@@ -177,7 +176,6 @@ impl LinkRows {
         self.writer.append(&values[..self.columns.len()])
     }
 
-    /// Completes the output.
     pub(super) fn finish(self) -> Result<(), OutputError> {
         self.writer.finish()
     }

@@ -140,7 +140,6 @@ fn batch_error(error: ArrowError) -> OutputError {
     OutputError::from(BatchError::from(error))
 }
 
-/// Adds the rules of a batch.
 fn add_rules(rules: &mut Equivalences, batch: &RecordBatch) {
     let applied = (0..batch.num_rows()).filter_map(|row| applied_rule(batch, row));
     applied.for_each(|(scope, rule)| rules.add_rule(scope, rule));

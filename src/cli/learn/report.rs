@@ -29,7 +29,6 @@ pub(super) struct LearnReport<'a> {
     /// Patterns with the most support.
     pub(super) patterns: Vec<Pattern>,
     pub(super) validation: Option<Validation>,
-    /// Files that were replaced.
     pub(super) replaced: Vec<PathBuf>,
     pub(super) started: Instant,
 }

@@ -147,7 +147,6 @@ fn canonical_authority(scheme: &str, authority: &str) -> Option<String> {
     (!authority.is_empty() && !authority.contains(['/', '?', '#'])).then(|| authority.to_string())
 }
 
-/// A format of `--export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExportFormat {
     /// The rules as a table that `--rules` reads.
@@ -184,7 +183,6 @@ pub(super) fn parse_export(text: &str) -> Result<Export, String> {
     Ok(Export { format, path: path.into() })
 }
 
-/// A rule of the table that is exported.
 #[derive(Debug)]
 pub(super) struct ExportedRule {
     fields: [String; 7],
@@ -192,7 +190,6 @@ pub(super) struct ExportedRule {
     rule: ScopedRule,
 }
 
-/// Names of the columns of an exported table.
 const EXPORTED_COLUMNS: [&str; 7] = ["host", "pattern", "context", "how", "support", "counter", "lower_bound"];
 
 impl ExportedRule {

@@ -32,7 +32,6 @@ impl From<&InputError> for SourceError {
 }
 
 impl SourceError {
-    /// The errors of a run.
     pub(crate) fn of_run(summary: &Summary) -> Vec<SourceError> {
         summary.input_errors.iter().map(SourceError::from).collect()
     }
@@ -58,17 +57,14 @@ pub(crate) struct Report {
     pub(crate) finished: String,
     /// From the start of the job until the output got its final name.
     pub(crate) elapsed: Duration,
-    /// Worker threads.
     pub(crate) threads: usize,
     /// What the rows depend on.
     pub(crate) policy: Policy,
-    /// Name of the output format.
     pub(crate) output_format: &'static str,
     /// The output as a whole.
     pub(crate) output: Option<FinishedOutput>,
     /// The files of an output that is a directory.
     pub(crate) files: Vec<FinishedOutput>,
-    /// Files that outputs and report replaced.
     pub(crate) replaced: Vec<PathBuf>,
     /// Number of inputs that an earlier run had finished, if this run resumed it. The summary is about the rest.
     pub(crate) resumed: Option<u64>,
@@ -131,17 +127,14 @@ impl CollisionReport {
 }
 
 impl Report {
-    /// Name of the command.
     pub(super) fn command_name(&self) -> &'static str {
         if self.dedup.is_some() { "dedup" } else { "canon" }
     }
 
-    /// Records per second.
     pub(super) fn records_per_second(&self) -> f64 {
         self.summary.tally.rows as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Input bytes per second.
     pub(super) fn bytes_per_second(&self) -> f64 {
         self.summary.bytes as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }

@@ -43,7 +43,6 @@ impl Report {
 
 /// The result of a command that prints it on standard output, and its report.
 pub(crate) struct PrintedResult<'a> {
-    /// Name of the command.
     pub(crate) command: &'static str,
     pub(crate) summary: &'a Summary,
     /// Files that the report replaces.

@@ -4,7 +4,6 @@ use crate::canon::{RecipeTally, Tally};
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
 
-/// Names and counts.
 pub(super) type NamedCounts = Vec<(&'static str, u64)>;
 
 /// Records that each normalization step changed.
@@ -12,17 +11,14 @@ pub(super) fn of_changes(tally: &Tally) -> NamedCounts {
     Changes::ALL.iter().map(|(_, name, _)| *name).zip(tally.changes).collect()
 }
 
-/// Records with each fault.
 pub(super) fn of_faults(tally: &Tally) -> NamedCounts {
     FaultKind::ALL.into_iter().map(FaultKind::name).zip(tally.faults).collect()
 }
 
-/// Records with each flag.
 pub(super) fn of_flags(tally: &Tally) -> NamedCounts {
     Flags::ALL.iter().map(|(_, name, _)| *name).zip(tally.flags).collect()
 }
 
-/// Records with each spoofing flag.
 pub(super) fn of_spoofing_flags(tally: &Tally) -> NamedCounts {
     SpoofingFlags::ALL.iter().map(|(_, name, _)| *name).zip(tally.spoofing_flags).collect()
 }

@@ -36,7 +36,6 @@ pub(crate) fn document(title: &str, body: &str) -> String {
     )
 }
 
-/// The whole page.
 pub(super) fn page(report: &Report) -> String {
     let mut html = String::new();
     let title = format!("irikey {} report", report.command_name());
@@ -161,7 +160,6 @@ fn results(html: &mut String, report: &Report) {
     section(html, "What became of the records", note, &chart_and_table(&chart, &table));
 }
 
-/// The effect of each rule of each recipe.
 fn rules_of_recipes(html: &mut String, report: &Report) {
     for (name, recipe) in report.recipes() {
         let title = format!("Rules of {name}");

@@ -10,7 +10,6 @@ use crate::dedup::{Estimate, Findings};
 use crate::iri::FaultKind;
 use crate::run::Summary;
 
-/// A line for each file that was replaced.
 pub(crate) fn replaced_to_text(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| format!("replaced {}\n", visible(&path.display().to_string()))).collect()
 }
@@ -127,7 +126,6 @@ fn survey(findings: &Findings, levels: &[String]) -> Vec<SummaryLine> {
     lines
 }
 
-/// A line of the table.
 struct SummaryLine {
     depth: usize,
     label: String,

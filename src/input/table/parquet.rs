@@ -339,7 +339,6 @@ impl UnitRows {
         }
     }
 
-    /// Decodes a batch.
     fn read_batch(&mut self, mut batches: ParquetRecordBatchReader) -> ParquetResult<RowSource> {
         let projection = &self.table.projection;
         let rows = |batch: RecordBatch| Ok(BatchRows::new(&batch, projection)?);

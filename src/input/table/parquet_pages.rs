@@ -50,7 +50,6 @@ pub(crate) struct CheckedRowGroup {
 }
 
 impl CheckedRowGroup {
-    /// Checks the number of rows.
     pub(crate) fn check(&self) -> ParquetResult<()> {
         match self.row_group().num_rows() {
             rows if rows < 0 => Err(ParquetError::General(format!("it states {rows} rows"))),

@@ -149,7 +149,6 @@ trait TableField: FieldKind {
     /// Whether a column of this type can be read.
     fn accepts(data_type: &DataType) -> bool;
 
-    /// Casts the column.
     fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError>;
 
     /// Returns the value of a row; text is copied to `records`.

@@ -48,7 +48,6 @@ impl Codecs {
         Ok(made)
     }
 
-    /// Returns the number of idle codecs.
     #[cfg(test)]
     pub(super) fn idle_count(&self) -> usize {
         self.idle.lock().len()

@@ -58,7 +58,6 @@ impl<'a> TextSlices<'a> {
         self.offsets[row + 1] - self.offsets[row]
     }
 
-    /// Returns the rows of each page.
     fn pages(&self) -> Vec<Range<usize>> {
         let (mut pages, mut first) = (Vec::new(), 0);
         while first < self.rows() {
@@ -69,7 +68,6 @@ impl<'a> TextSlices<'a> {
         pages
     }
 
-    /// Returns the end of the page that begins with row `first`.
     fn page_end(&self, first: usize) -> usize {
         let limit = self.offsets[first].saturating_add(PAGE_LEN as i32);
         let most = self.rows().min(first + PAGE_ROWS);

@@ -35,7 +35,6 @@ pub(crate) enum ObserveError {
         "{urls} different URLs that redirect or are targets of redirects need more than {limit} bytes, half of the memory for data"
     )]
     TooLarge {
-        /// The limit in bytes.
         limit: usize,
         /// Different URLs so far.
         urls: usize,

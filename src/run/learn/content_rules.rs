@@ -117,7 +117,6 @@ impl LearnedContent {
         self.highlights.kinds.contains_key(ALIAS_KIND)
     }
 
-    /// Whether captures were held out.
     pub(crate) fn has_held_out(&self) -> bool {
         !self.held_out.is_empty()
     }

@@ -36,7 +36,6 @@ pub(super) enum SiteCount {
 }
 
 impl SiteCount {
-    /// Adds a host.
     pub(super) fn add_host(&mut self, host: &[u8]) {
         if *self != SiteCount::Several {
             self.add(SiteCount::One(xxh3_64(site_of(host))));
@@ -57,7 +56,6 @@ impl SiteCount {
 pub(super) struct DayCounts(Mutex<(Vec<u64>, SiteCount)>);
 
 impl DayCounts {
-    /// Adds captures.
     pub(super) fn add(&self, days: &[i32], sites: SiteCount) {
         let (counts, known) = &mut *self.0.lock();
         known.add(sites);

@@ -70,7 +70,6 @@ fn site_of_scope(scope: &[u8]) -> &[u8] {
     scope.strip_prefix(b"*.").unwrap_or_else(|| site_of(scope))
 }
 
-/// Reads a part.
 struct PartReader<'a> {
     path: &'a Path,
     limits: String,

@@ -39,9 +39,7 @@ use std::path::PathBuf;
 pub(crate) struct ObserveOptions {
     /// Bytes of memory for observations, and for learning from them.
     pub(crate) memory: usize,
-    /// Directory of temporary files.
     pub(crate) directory: PathBuf,
-    /// Which redirects are accepted.
     pub(crate) redirects: LearnLimits,
     /// What rules about content need; `None` if none are learned.
     pub(crate) content: Option<ContentLimits>,
@@ -49,9 +47,7 @@ pub(crate) struct ObserveOptions {
     pub(crate) parts: Vec<PathBuf>,
 }
 
-/// The result of [`observe`].
 pub(crate) struct ObserveResult {
-    /// Summary of the run.
     pub(crate) summary: Summary,
     /// What was learned from redirects and answers.
     pub(crate) redirects: LearnedRedirects<DiskStore>,

@@ -11,7 +11,6 @@ use std::path::Path;
 /// Rows of rules that are spilled at a time.
 const SPILLED_ROWS: usize = 4096;
 
-/// Counts of rules about content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ContentCounts {
     /// Captures that are evidence.
@@ -60,7 +59,6 @@ impl RuleCollector {
         }
     }
 
-    /// Adds the rules of a site.
     pub(super) fn add_rules(&mut self, rules: Vec<ScopeRule>) -> Result<(), SpillError> {
         for rule in &rules {
             self.highlights.add_rule(rule);
@@ -100,7 +98,6 @@ impl BatchSpool {
         self.ranges.is_empty()
     }
 
-    /// Returns the bytes of a batch for [`BatchSpool::append`].
     pub(super) fn encode(batch: &RecordBatch) -> Result<Vec<u8>, SpillError> {
         let mut bytes = Vec::new();
         encode_batch(batch, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
