@@ -203,7 +203,6 @@ impl EquivalenceRows {
         self.rows.pattern(pattern);
     }
 
-    /// Whether the rows fill a batch.
     pub(crate) fn is_full(&self) -> bool {
         self.count == BATCH_ROWS
     }

@@ -60,7 +60,6 @@ pub(crate) fn applied_rule(batch: &RecordBatch, row: usize) -> Option<(&[u8], Sc
     Some((cells.text("host")?.as_bytes(), ScopedRule { rule, context }))
 }
 
-/// Returns the rows of rules about content.
 pub(crate) fn rule_batch(rules: &[ScopeRule]) -> Result<RecordBatch, ArrowError> {
     let mut rows = TableRows::default();
     rules.iter().for_each(|rule| rows.rule(rule));

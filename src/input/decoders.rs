@@ -165,13 +165,11 @@ impl Read for SharedInput {
 }
 
 impl DecoderAdapter {
-    /// Unpacks LZ4 frames.
     pub(super) fn lz4(input: PeekReader) -> DecoderAdapter {
         let adapter = DecoderAdapter::new("lz4", input, |input| Box::new(FrameDecoder::new(input)));
         DecoderAdapter { stops_between_frames: true, ..adapter }
     }
 
-    /// Unpacks xz streams.
     pub(super) fn xz(input: PeekReader) -> DecoderAdapter {
         // The decoder needs a little more than the dictionary.
         let limit_kib = (MAX_DICTIONARY_LEN >> 10) as u32 + 1024;

@@ -75,7 +75,6 @@ impl Drop for WholeInflater {
     }
 }
 
-/// The CRC-32 of `bytes`.
 pub(super) fn crc32(bytes: &[u8]) -> u32 {
     // SAFETY: pointer and length are those of a slice, which is only read.
     unsafe { libdeflate_sys::libdeflate_crc32(0, bytes.as_ptr().cast(), bytes.len()) }

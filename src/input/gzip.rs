@@ -51,7 +51,6 @@ enum GzipState {
     End,
 }
 
-/// Unpacks the members of a gzip file.
 pub(super) struct GzipReader {
     input: PeekReader,
     inflate: Decompress,

@@ -75,7 +75,6 @@ impl Origin {
 pub struct Source {
     /// Name in messages and in the column `source`: the path as given, or `-`.
     pub name: String,
-    /// Where its bytes come from.
     pub(crate) origin: Origin,
     /// Length of a regular file or of an object, bytes as stored, or of a member of a ZIP archive; `None` if the length is
     /// not known before reading.
@@ -108,7 +107,6 @@ impl Source {
         Some(Source { name: self.name.clone(), origin, len: self.len })
     }
 
-    /// Standard input.
     pub(super) fn stdin() -> Source {
         Source { name: "-".to_string(), origin: Origin::Stdin, len: None }
     }

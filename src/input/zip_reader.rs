@@ -107,7 +107,6 @@ impl Read for StoredReader {
     }
 }
 
-/// Reads a deflated member.
 pub(super) struct InflateReader {
     reader: GzipReader,
     /// Bytes of the content that remain, as the directory states.

@@ -162,7 +162,6 @@ impl PartDirectory {
         }
     }
 
-    /// Finishes the current file.
     fn close(&mut self) -> Result<(), OutputError> {
         let Some(OpenPart { partition, output, .. }) = self.current.take() else { return Ok(()) };
         if self.read_back.as_ref().is_none_or(|(current, _)| *current != partition) {

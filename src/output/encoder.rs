@@ -19,7 +19,6 @@ pub struct Encoder {
     pub(super) packing: TextPacking,
 }
 
-/// How parts are encoded.
 pub(super) enum EncodingPlan {
     Parquet(RowGroups),
     Batch,
@@ -53,7 +52,6 @@ impl FileRows {
     }
 }
 
-/// The encoded form of a part.
 pub(super) enum PartBody {
     Empty,
     /// A part of a row group, for [`Encoder::join`].
@@ -150,7 +148,6 @@ impl Encoder {
         self.builder.columns()
     }
 
-    /// Returns the schema of the output's batches.
     pub(crate) fn schema(&self) -> &SchemaRef {
         self.builder.schema()
     }

@@ -61,7 +61,6 @@ pub(super) enum OutputTarget {
     Stdout,
 }
 
-/// Opens a destination for writing.
 pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), OutputError> {
     if let Some((url, existing)) = remote_name(destination) {
         return create_object(&url, existing);

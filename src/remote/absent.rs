@@ -38,7 +38,6 @@ pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
     Ok(AbsentObject::named(url).map(|object| object.never())?)
 }
 
-/// What was requested and transferred.
 pub(crate) fn transfer() -> Option<Transfer> {
     None
 }

@@ -33,7 +33,6 @@ pub(crate) struct BytesBuffer {
     starts: Vec<usize>,
 }
 
-/// Sorted records.
 #[derive(Debug, Default)]
 pub(crate) struct BytesRun {
     blocks: Vec<Vec<u8>>,
@@ -69,7 +68,6 @@ impl BytesBuffer {
     }
 }
 
-/// Encodes sorted records.
 #[derive(Debug, Default)]
 struct RunEncoder {
     run: BytesRun,
@@ -119,7 +117,6 @@ fn read_number(bytes: &[u8], at: &mut usize) -> Option<usize> {
     }
 }
 
-/// Sorted runs that will be merged.
 #[derive(Debug)]
 pub(crate) struct BytesRuns(HeldRuns);
 
@@ -154,7 +151,6 @@ impl BytesRuns {
         runs.map(BytesRuns)
     }
 
-    /// Starts the merge of all runs.
     pub(crate) fn merger(self) -> Result<BytesMerger, SpillError> {
         BytesMerger::new(self.reduce()?.0.take())
     }
@@ -295,7 +291,6 @@ impl BytesMerger {
     }
 }
 
-/// Sorts records as they come.
 #[derive(Debug)]
 pub(crate) struct BytesSorter {
     buffer: BytesBuffer,

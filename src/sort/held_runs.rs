@@ -120,7 +120,6 @@ impl HeldRuns {
         Ok(self)
     }
 
-    /// Removes all runs.
     pub(super) fn take(&mut self) -> Vec<BlockQueue> {
         std::mem::take(&mut self.runs)
     }

@@ -154,7 +154,6 @@ impl OrderCheck {
         self.by.clone()
     }
 
-    /// Checks the next rows of a table.
     pub(crate) fn check_batch(&mut self, by: &SortBy, batch: &RecordBatch) -> Result<(), OrderError> {
         let indices = by.indices(batch.schema_ref())?;
         let columns = indices.iter().map(|&at| batch.column(at).clone()).collect();
@@ -193,7 +192,6 @@ impl OrderCheck {
         }
     }
 
-    /// Checks the next line of a text file.
     pub(crate) fn check_line(&mut self, line: &[u8]) -> Result<(), OrderError> {
         // The header of a CDX file is not a row.
         if line.starts_with(b" CDX ") && self.rows == self.file_start {

@@ -63,7 +63,6 @@ impl SortedRuns {
         Ok(SortedRuns { runs, rows: self.rows })
     }
 
-    /// Starts the merge of all runs.
     pub(crate) fn merger<'a>(&mut self, schema: &'a SortSchema, limits: MergeLimits) -> Result<Merger<'a>, SpillError> {
         Merger::new(schema, self.runs.take(), limits)
     }

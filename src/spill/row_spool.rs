@@ -55,12 +55,10 @@ impl RowSpool {
         Ok(())
     }
 
-    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// No rows were appended.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -21,7 +21,6 @@ enum TextPlace {
     File(FileRange),
 }
 
-/// The texts of a row group.
 #[derive(Debug)]
 pub(crate) struct TextBlock {
     first: u64,

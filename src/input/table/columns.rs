@@ -18,7 +18,6 @@ pub(crate) struct TableColumns {
 /// How a table is read.
 #[derive(Clone, Debug)]
 pub(crate) struct TableOptions {
-    /// Which columns hold the URL and its base.
     pub(crate) columns: TableColumns,
     /// Fields that are carried; the columns of other fields are not read.
     pub(crate) carry: FieldSet,

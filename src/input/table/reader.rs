@@ -16,7 +16,6 @@ use crate::input::error::Defect;
 use crate::record::RecordBuffer;
 use crate::remote::RemoteError;
 
-/// Reads the rows of a Parquet or Arrow IPC file.
 pub(crate) struct TableReader {
     rows: Box<dyn Iterator<Item = PositionedRows> + Send>,
     /// Byte offset in the file of the rows that were returned last, as far as it is known.

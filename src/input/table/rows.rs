@@ -146,7 +146,6 @@ trait TableField: FieldKind {
     /// What columns are expected to hold, for messages.
     const EXPECTED: &'static str;
 
-    /// Whether a column of this type can be read.
     fn accepts(data_type: &DataType) -> bool;
 
     fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError>;

@@ -226,7 +226,6 @@ impl Pages {
         Ok(spec)
     }
 
-    /// Writes the dictionary page.
     pub(super) fn dictionary(&mut self, names: &[&str]) -> Result<(), ParquetError> {
         let mut buf = Vec::new();
         for name in names {

@@ -64,7 +64,6 @@ pub(super) struct PageCodec {
     pub(super) lengths: Vec<i32>,
 }
 
-/// The compression context.
 enum CodecState {
     None,
     Lz4,

@@ -75,7 +75,6 @@ impl<'a> TextSlices<'a> {
     }
 }
 
-/// Encodes a column of texts.
 pub(in crate::output) fn texts(
     column: &ColumnDescPtr,
     texts: &TextSlices<'_>,

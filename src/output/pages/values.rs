@@ -31,7 +31,6 @@ const MAX_RUNS: usize = 64;
 /// Maximum length of names in statistics.
 const MAX_BOUND_LEN: usize = 256;
 
-/// Encodes a column of keys.
 pub(in crate::output) fn keys(
     column: &ColumnDescPtr,
     keys: &FixedSizeBinaryArray,

@@ -73,7 +73,6 @@ impl RuleCollector {
         if self.pending.len() >= SPILLED_ROWS { self.finish() } else { Ok(()) }
     }
 
-    /// Writes the last rules.
     pub(super) fn finish(&mut self) -> Result<(), SpillError> {
         match std::mem::take(&mut self.pending) {
             rules if rules.is_empty() => Ok(()),
