@@ -203,7 +203,7 @@ fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListErr
 
 /// Returns the files below `root`, sorted.
 fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
-    let mut files: Vec<(PathBuf, ListedFile)> = Vec::new();
+    let mut files = Vec::new();
     let mut todo = vec![root.to_path_buf()];
     while let Some(path) = todo.pop() {
         let failed = |error| ListError::Open { path: path.clone(), error };
@@ -216,46 +216,26 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
             let path = entry.path();
             if kind.is_dir() {
                 todo.push(path);
-            } else if let Some(file) = ListedFile::at(&path) {
-                files.push((path, file));
+            } else if !(kind.is_symlink() && path.is_dir()) {
+                files.push(path);
             }
         }
     }
     if files.is_empty() {
         return Err(ListError::EmptyDirectory(root.to_path_buf()));
     }
-    let bytes = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
-    files.sort_unstable_by_key(|(path, _)| bytes(path));
-    let sources: Result<Vec<_>, _> = files.into_iter().map(|(path, file)| file.sources(path)).collect();
+    files.sort_unstable_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+    let sources: Result<Vec<_>, _> = files.into_iter().map(file_in_directory).collect();
     Ok(sources?.into_iter().flatten().collect())
 }
 
-/// What a directory contains under a name.
-enum ListedFile {
-    Regular,
-    /// A link without a target. The run reports that it cannot be opened.
-    Missing,
-    /// A pipe, socket or device.
-    Special,
-}
-
-impl ListedFile {
-    /// The file at `path`; `None` for links to directories.
-    fn at(path: &Path) -> Option<ListedFile> {
-        match fs::metadata(path) {
-            Err(_) => Some(ListedFile::Missing),
-            Ok(metadata) if metadata.is_dir() => None,
-            Ok(metadata) if metadata.is_file() => Some(ListedFile::Regular),
-            Ok(_) => Some(ListedFile::Special),
-        }
-    }
-
-    fn sources(self, path: PathBuf) -> Result<Vec<Source>, ListError> {
-        let name = source_name(&path);
-        match self {
-            ListedFile::Regular => Source::of_file(path),
-            ListedFile::Missing => Ok(vec![Source { name, origin: Origin::Path(path), len: None }]),
-            ListedFile::Special => Ok(vec![Source { name, origin: Origin::Special, len: None }]),
-        }
-    }
+/// The sources of a file that a directory contains. The run reports pipes, sockets, devices and links without a target.
+fn file_in_directory(path: PathBuf) -> Result<Vec<Source>, ListError> {
+    let name = source_name(&path);
+    let origin = match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_file() => return Source::of_file(path),
+        Ok(_) => Origin::Special,
+        Err(_) => Origin::Path(path),
+    };
+    Ok(vec![Source { name, origin, len: None }])
 }
