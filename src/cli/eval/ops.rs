@@ -12,9 +12,6 @@ use crate::iri::{
 use crate::key::{Draft, Recipe};
 
 pub(super) fn answer(request: &Request) -> EvalResult {
-    if request.profile != "rfc3987" && !has_profiles(request.op) {
-        return Ok(Answer::Unsupported);
-    }
     match request.op {
         "validate_iri"
         | "validate_absolute_iri"
@@ -42,6 +39,7 @@ pub(super) fn answer(request: &Request) -> EvalResult {
         "bidi_visual" => Ok(output(bidi_visual(request.input_text()?, bidi_rules(request)?))),
         // The drafts define the same.
         "bidi_display" => bidi_rules(request).and_then(|_| Ok(output(bidi_display(request.input_text()?)?))),
+        "look" | "skeleton" if request.profile != "rfc3987" => Ok(Answer::Unsupported),
         "look" => Ok(output(find_spoofing(request.input()?).flags.names().collect::<Vec<_>>())),
         "skeleton" => Ok(output(skeleton(request.input()?))),
         "surt" => surt(request),
@@ -49,11 +47,6 @@ pub(super) fn answer(request: &Request) -> EvalResult {
         "is_nfc" => Ok(output(is_nfc(request.input_text()?))),
         _ => Ok(Answer::Unsupported),
     }
-}
-
-/// Whether an operation evaluates the profile itself, or is the same in every profile.
-fn has_profiles(op: &str) -> bool {
-    !matches!(op, "look" | "skeleton")
 }
 
 fn bidi_rules(request: &Request) -> Result<BidiRules, Answer> {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::request::{Answer, EvalResult, Request, output, text_of};
 use crate::encoding::Charset;
@@ -183,8 +183,7 @@ fn href(request: &Request, text: &[u8]) -> Result<String, Answer> {
 }
 
 pub(super) fn whatwg_parse(request: &Request) -> EvalResult {
-    let href = href(request, request.input()?)?;
-    Ok(output(Value::Object(Map::from_iter([("href".to_string(), href.into())]))))
+    Ok(output(json!({"href": href(request, request.input()?)?})))
 }
 
 /// The target by the URL Standard.

@@ -1,7 +1,7 @@
 //! Questions and answers: a question's operation, input bytes and options, and the JSON of its answer.
 
 use data_encoding::HEXLOWER_PERMISSIVE;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use crate::iri::{Base, Component, Fault, FaultKind, ParseMode, Rung};
 
@@ -28,21 +28,18 @@ impl From<Fault> for Answer {
 
 impl Answer {
     pub(super) fn into_line(self, id: Value) -> Value {
-        let mut line = Map::new();
-        line.insert("id".into(), id);
         match self {
-            Answer::Output(output) => line.insert("output".into(), output),
-            Answer::Fault(fault) => line.insert("fault".into(), fault_value(fault)),
-            Answer::Unsupported => line.insert("unsupported".into(), true.into()),
-            Answer::Error(message) => line.insert("error".into(), message.into()),
-        };
-        Value::Object(line)
+            Answer::Output(output) => json!({"id": id, "output": output}),
+            Answer::Fault(fault) => json!({"id": id, "fault": fault_value(fault)}),
+            Answer::Unsupported => json!({"id": id, "unsupported": true}),
+            Answer::Error(message) => json!({"id": id, "error": message}),
+        }
     }
 }
 
 /// A fault as JSON: `kind`, `component`, `at` (byte offset).
 pub(crate) fn fault_value(fault: Fault) -> Value {
-    serde_json::json!({"kind": fault.kind.name(), "component": fault.component.name(), "at": fault.at})
+    json!({"kind": fault.kind.name(), "component": fault.component.name(), "at": fault.at})
 }
 
 pub(super) fn output(value: impl Into<Value>) -> Answer {
@@ -101,7 +98,6 @@ impl<'a> Request<'a> {
         text_of(self.input()?)
     }
 
-    /// The two inputs.
     pub(super) fn pair(&self) -> Result<[&[u8]; 2], Answer> {
         match &self.inputs[..] {
             [a, b] => Ok([a, b]),
