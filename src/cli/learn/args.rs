@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::rules::{Export, parse_export};
+use super::export::{Export, parse_export};
 use crate::batch::part_metadata;
 use crate::canon::{Policy, Rung};
 use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs};

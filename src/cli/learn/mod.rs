@@ -1,8 +1,9 @@
 //! `learn`: learns from observed redirects and contents which URLs are the same resource, and writes them as a table.
 
 mod args;
+mod export;
+mod hand_rules;
 mod report;
-mod rules;
 mod validation;
 
 use std::time::Instant;
@@ -11,8 +12,9 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 pub(crate) use self::args::LearnArgs;
+use self::export::ExportedRule;
+use self::hand_rules::HandRules;
 use self::report::LearnReport;
-use self::rules::{ExportedRule, HandRules};
 use super::error::CommandError;
 use super::files::abandoned;
 use super::progress::watch;
@@ -166,7 +168,6 @@ fn append_rules(
     Ok(table.append(&batch)?)
 }
 
-/// Writes the files of `--export`.
 fn export(args: &LearnArgs, rules: &[ExportedRule]) -> Result<(), CommandError> {
     for export in &args.export {
         let (text, left_out) = export.render(rules);

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use crate::learn::content::{PairShare, RuleScores, wilson_interval};
 use crate::run::Validation;
 
-/// Lines for the terminal.
 pub(super) fn to_text(validation: &Validation) -> String {
     let scores = [
         ("later captures of sites that rules were learned from", &validation.known_sites),

@@ -1,0 +1,194 @@
+//! Rules about content by hand: `learn --rules`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::error::ArrowError;
+use csv::StringRecord;
+
+use crate::batch::{applied_rule, rule_batch};
+use crate::cli::error::CommandError;
+use crate::iri::{ParseMode, Rung, normalize_to_rung};
+use crate::learn::Equivalences;
+use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule};
+use crate::process::plain_error;
+
+/// Rules that a user added, and learned rules that the user struck out.
+#[derive(Debug, Default)]
+pub(super) struct HandRules {
+    added: Vec<ScopeRule>,
+    /// Scope and rule.
+    struck: BTreeSet<(Vec<u8>, ScopedRule)>,
+}
+
+/// Columns of a table of rules by hand, of which the last one is optional.
+const COLUMNS: [&str; 4] = ["host", "pattern", "how", "context"];
+
+/// The places of [`COLUMNS`].
+type Columns = [Option<usize>; 4];
+
+impl HandRules {
+    /// Reads a CSV table with the columns `host`, `pattern`, `how` (`hand` or `strike`; other rows are ignored) and, if there is
+    /// one, `context`: the table that `--export csv=FILE` writes.
+    pub(super) fn read(path: &Path) -> Result<HandRules, CommandError> {
+        let refused =
+            |place: String, reason: &str| CommandError::Usage(format!("--rules {}{place}: {reason}", path.display()));
+        let text = std::fs::read(path)
+            .map_err(|error| refused(String::new(), &format!("cannot read: {}", plain_error(&error))))?;
+        let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(&text[..]);
+        let find = |header: &StringRecord| COLUMNS.map(|name| header.iter().position(|field| field == name));
+        let columns = reader.headers().ok().map(find).filter(|columns| columns[..3].iter().all(Option::is_some));
+        let no_header = || refused(String::new(), "expected a header with the columns host, pattern and how");
+        let (columns, mut rules) = (columns.ok_or_else(no_header)?, HandRules::default());
+        for (i, row) in reader.records().enumerate() {
+            let place = || format!(", row {}", i + 2);
+            let row = row.map_err(|error| refused(place(), &error.to_string()))?;
+            rules.add(&row, columns).map_err(|reason| refused(place(), &reason))?;
+        }
+        rules.with_patterns(Equivalences::default())?;
+        Ok(rules)
+    }
+
+    /// Returns the added rules together with patterns of hosts.
+    pub(super) fn with_patterns(&self, mut all: Equivalences) -> Result<Equivalences, CommandError> {
+        self.added.iter().for_each(|rule| all.add_rule(&rule.scope, rule.judged.rule.clone()));
+        match all.find_loops().into_iter().min() {
+            Some(host) => Err(CommandError::Usage(format!(
+                "--rules: the rules of {} form a loop, with redirects or with other rules; remove one of them",
+                String::from_utf8_lossy(&host)
+            ))),
+            None => Ok(all),
+        }
+    }
+
+    fn add(&mut self, row: &StringRecord, columns: Columns) -> Result<(), String> {
+        let [host, pattern, how, context] = columns.map(|at| at.and_then(|at| row.get(at)).unwrap_or_default());
+        if !["hand", "strike"].contains(&how) {
+            return Ok(());
+        }
+        let rule = ContentRule::parse(pattern)
+            .ok_or_else(|| format!("unknown rule {pattern:?}; irikey schema lists the rules about content"))?;
+        let context = PathContext::parse(context).ok_or("the context is neither /NAME/, /NAME/NAME/ nor *.NAME")?;
+        if host.is_empty() || host.contains(['/', ' ']) {
+            return Err(format!("the host is {host:?}, expected a host, *.DOMAIN or *"));
+        }
+        // Letters after a `%` may be hexadecimal digits.
+        let has_upper_case = host.bytes().any(|byte| byte.is_ascii_uppercase()) && !host.contains('%');
+        if has_upper_case || !host.is_ascii() {
+            return Err(format!(
+                "the host is {host:?}, which no canonical URI has; write it in lower case and with xn-- labels, as irikey explain does"
+            ));
+        }
+        check_scope(host, how == "hand")?;
+        let rule = ScopedRule { rule, context };
+        match how {
+            "hand" => self.added.push(ScopeRule::by_hand(host.as_bytes(), rule)),
+            _ => drop(self.struck.insert((host.as_bytes().to_vec(), rule))),
+        }
+        Ok(())
+    }
+
+    /// Returns the batch without rules that were struck out.
+    pub(super) fn without_struck(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let is_kept = |row: usize| {
+            let rule = applied_rule(&batch, row).map(|(scope, rule)| (scope.to_vec(), rule));
+            rule.is_none_or(|rule| !self.struck.contains(&rule))
+        };
+        let kept: BooleanArray = (0..batch.num_rows()).map(|row| Some(is_kept(row))).collect();
+        filter_record_batch(&batch, &kept)
+    }
+
+    /// Returns the rules that were added as rows of the table.
+    pub(super) fn added_batch(&self) -> Result<RecordBatch, ArrowError> {
+        rule_batch(&self.added)
+    }
+}
+
+/// Refuses a host for which a rule would never apply; `is_added` says that the rule is added, not struck out.
+fn check_scope(scope: &str, is_added: bool) -> Result<(), String> {
+    let host = scope.strip_prefix("*.").unwrap_or(scope);
+    if scope == "*" {
+        return Ok(());
+    }
+    if host.is_empty() || host.contains('*') {
+        return Err(format!(
+            "the host is {scope:?}, which is the name of no host: * is all hosts, *.example.org those of a domain, and * has no other meaning"
+        ));
+    }
+    let canonical = ["http", "https"].map(|scheme| canonical_authority(scheme, host));
+    let [http, https] = canonical.each_ref().map(|found| found.as_deref() == Some(host));
+    let own = canonical.iter().flatten().find(|other| *other != host);
+    match (http, https) {
+        (true, true) => Ok(()),
+        // A learned rule may be of such a host, and be struck out.
+        (true, false) | (false, true) if !is_added => Ok(()),
+        (true, false) | (false, true) => Err(format!(
+            "the host is {scope:?}, but canonical URIs do not have the default port of their scheme; write {:?}",
+            scope.replace(host, own.map_or("", String::as_str))
+        )),
+        (false, false) => Err(match own {
+            Some(own) => {
+                format!("the host is {scope:?}, which no canonical URI has; write {:?}", scope.replace(host, own))
+            }
+            None => format!("the host is {scope:?}, which no canonical URI has"),
+        }),
+    }
+}
+
+/// Returns the authority of the canonical URI that begins with a scheme and this authority, if there is one.
+fn canonical_authority(scheme: &str, authority: &str) -> Option<String> {
+    let uri = format!("{scheme}://{authority}/");
+    let (canonical, _) = normalize_to_rung(uri.as_bytes(), Rung::Scheme, ParseMode::Lenient).ok()?;
+    let canonical = String::from_utf8(canonical.to_vec()).ok()?;
+    let authority = canonical.strip_prefix(scheme)?.strip_prefix("://")?.strip_suffix('/')?;
+    (!authority.is_empty() && !authority.contains(['/', '?', '#'])).then(|| authority.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_by_hand_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rules.csv");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            HandRules::read(&path).map_err(|error| error.to_string())
+        };
+        let rules = read("host,pattern,context,how\r\na.b,ignore-parameter sid,/x/,hand\n*,ignore-query,*.css,strike\nc,x,,content\n").unwrap();
+        assert_eq!((rules.added.len(), rules.struck.len()), (1, 1));
+        let rules = read("\u{feff}\"host\", pattern,how\n\na.b,\"ignore-parameter sid\",hand\n").unwrap();
+        assert_eq!(rules.added.len(), 1);
+        let cases = [
+            ("", "expected a header"),
+            ("pattern\n", "expected a header"),
+            ("host,pattern,how\na,ignore-x,hand\n", "row 2: unknown rule \"ignore-x\""),
+            ("host,pattern,how\nhttp://a/,ignore-query,hand\n", "expected a host"),
+            ("host,pattern,how\n*.Example,ignore-query,hand\n", "lower case"),
+            ("host,pattern,how\nb\u{fc}cher.example,ignore-query,strike\n", "xn-- labels"),
+            ("host,pattern,how,context\na,ignore-query,hand,x\n", "neither"),
+            ("host,pattern,how\n*.*,ignore-query,hand\n", "\"*.*\", which is the name of no host"),
+            ("host,pattern,how\na.*,ignore-query,strike\n", "which is the name of no host"),
+            ("host,pattern,how\n*.,ignore-query,hand\n", "which is the name of no host"),
+            ("host,pattern,how\nh:80,ignore-query,hand\n", "default port of their scheme; write \"h\""),
+            ("host,pattern,how\n*.h:443,ignore-query,hand\n", "default port of their scheme; write \"*.h\""),
+            ("host,pattern,how\nh:,ignore-query,hand\n", "no canonical URI has; write \"h\""),
+            ("host,pattern,how\nh:08080,ignore-query,strike\n", "no canonical URI has; write \"h:8080\""),
+            ("host,pattern,how\n%41.org,ignore-query,hand\n", "no canonical URI has; write \"a.org\""),
+            ("host,pattern,how\nh?x,ignore-query,hand\n", "no canonical URI has"),
+        ];
+        for host in
+            ["*", "*.a.b", "a:8080", "[::1]", "[::1]:8080", "127.0.0.1", "a.b.", "u@a", "xn--bcher-kva.example", "a_b"]
+        {
+            assert!(read(&format!("host,pattern,how\n{host},ignore-query,hand\n")).is_ok(), "{host}");
+        }
+        assert!(read("host,pattern,how\nh:443,ignore-query,strike\n").is_ok());
+        for (text, advice) in cases {
+            let message = read(text).unwrap_err();
+            assert!(message.contains(advice), "{message}");
+        }
+    }
+}
