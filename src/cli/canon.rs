@@ -78,7 +78,6 @@ pub(crate) struct CanonArgs {
 }
 
 impl CanonArgs {
-    /// The job of these flags.
     fn job(&self) -> Result<Job<'_>, CommandError> {
         let row_group_len = self.output.row_group_size;
         let mut options = self.input.run_options(&self.work, row_group_len)?;
@@ -97,7 +96,7 @@ impl CanonArgs {
         if layout.resume && self.input.limit.is_some() {
             return Err(CommandError::usage("--limit would apply to each input of --resume; remove one of the flags"));
         }
-        let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition());
+        let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition.as_ref());
         let policy = self.columns.complete(self.policy.policy(&self.input)?, &columns)?;
         let directory = self.work.directory()?;
         let need = match !layout.is_sorted() && output.joins_slices() {
@@ -108,7 +107,7 @@ impl CanonArgs {
         let memory = self.input.reserve_memory(&self.work, &mut options, need.with_columns(&columns))?;
         let sort = layout.is_sorted().then(|| layout.sort_options(memory, directory));
         let (input, reporting) = (&self.input, &self.reporting);
-        let files = reporting.files(&input.inputs).input("--partition", layout.split_points_file());
+        let files = reporting.files(&input.inputs).input("--partition", layout.split_points_file.as_deref());
         let files = match &destination {
             Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => files.directory(path),
             _ => files.destination(&destination, output.format),

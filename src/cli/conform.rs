@@ -83,7 +83,6 @@ struct ConformCase {
     line: Value,
 }
 
-/// The result of a case.
 #[derive(Clone, Copy)]
 enum Outcome {
     Passed,
@@ -163,7 +162,6 @@ fn is_expected(expect: &Value, at: Option<&Value>, answer: &Value) -> bool {
     }
 }
 
-/// The results of all cases.
 #[derive(Default)]
 struct Score {
     /// By profile and operation, in the order of [`OUTCOMES`].

@@ -50,7 +50,6 @@ impl KnownEquivalences {
 }
 
 impl AppliedEquivalences {
-    /// Lines for the terminal.
     pub(super) fn show(&self) -> String {
         let mut text = String::from("\nequivalences\n");
         for (step, evidence) in &self.steps {

@@ -3,17 +3,18 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::error::CommandError;
 use super::job::Job;
+use super::report::pairs_to_json;
 use super::terminal::print_error;
 use crate::output::{
     self, Destination, DirectoryLayout, Encoder, FinishedOutput, NewReadBack, Output, OutputError, Part, PartDirectory,
     ReadBack, SPLITS,
 };
 use crate::run::{SortedPart, Summary, sorted_rows_counter};
-use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
+use crate::sort::{SORT_METADATA_KEY, SplitPoints};
 
 /// Lists the parts of a directory, and the policy under which they were made.
 pub(crate) const MANIFEST: &str = "_manifest.json";
@@ -77,8 +78,8 @@ impl OutputFiles {
                 return Ok((encoder, OutputFiles::Single(Box::new(output), new_read_back.map(|new| new()))));
             }
         };
-        let ranges = layout.ranges().map(|count| ("surt_range", count));
-        let partitions = layout.partition().map(|by: &Partition| (by.directory_name(), by.count()));
+        let ranges = layout.ranges.map(|count| ("surt_range", count));
+        let partitions = layout.partition.as_ref().map(|by| (by.directory_name(), by.count()));
         let root = layout.root(&path);
         let place = DirectoryLayout { directory: path, fixed: layout.hive.clone(), partitions: partitions.or(ranges) };
         let (encoder, series) = PartDirectory::create(place, options, layout.arrangement.clone(), new_read_back)?;
@@ -212,11 +213,6 @@ pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
     FinishedOutput { path: None, bytes: 0, rows: 0, parts: 0 }
 }
 
-/// The policy of a job, for its manifest.
-pub(crate) fn policy_to_json(job: &Job) -> Map<String, Value> {
-    job.policy.describe().into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect()
-}
-
 /// The parts of a directory, for programs that read it.
 fn manifest(job: &Job, root: &Path, files: &[FinishedOutput]) -> Value {
     let part = |file: &FinishedOutput| {
@@ -228,7 +224,7 @@ fn manifest(job: &Job, root: &Path, files: &[FinishedOutput]) -> Value {
         "format": job.output.format.name(),
         "columns": job.output.columns.names().collect::<Vec<_>>(),
         "sorted_by": job.layout.arrangement.by.to_string(),
-        "policy": policy_to_json(job),
+        "policy": pairs_to_json(job.policy.describe()),
         "parts": files.iter().map(part).collect::<Vec<_>>(),
     })
 }

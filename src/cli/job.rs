@@ -18,7 +18,6 @@ pub(crate) struct Job<'a> {
     pub(crate) options: RunOptions,
     /// What rows depend on.
     pub(crate) policy: Policy,
-    /// Where the output goes.
     pub(crate) destination: Destination,
     /// Format and columns of the output; [`Job::output_options`] adds the rest.
     pub(crate) output: OutputOptions,

@@ -16,12 +16,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
 
-use super::args::Partitioning;
 use super::error::CommandError;
 use super::file_stamp::{FileStamp, hash_file};
-use super::files::{MANIFEST, policy_to_json, write_atomically};
+use super::files::{MANIFEST, write_atomically};
 use super::job::Job;
-use super::report::SourceError;
+use super::report::{SourceError, pairs_to_json};
 use crate::input::{Origin, Source, Sources};
 use crate::output::FinishedOutput;
 use crate::process::{file_names, parent, sync_directory};
@@ -75,15 +74,13 @@ pub(crate) struct InputStates {
 /// Everything that rows, parts and their order depend on, under explicit names: manifests are compared field by field.
 pub(crate) fn describe_job(job: &Job) -> Value {
     let layout = &job.layout;
-    let partition = layout.partitioning.as_ref().map(|partitioning| match partitioning {
-        Partitioning::By(Partition::Host(count)) | Partitioning::Points(_, Partition::Host(count)) => {
-            format!("host:{count}")
+    let partition = match (&layout.partition, layout.ranges) {
+        (Some(Partition::Host(count)), _) => Some(format!("host:{count}")),
+        (Some(Partition::Surt(points)), _) => {
+            Some(format!("surt:split points {:032x}", xxh3_128(points.to_string().as_bytes())))
         }
-        Partitioning::By(Partition::Surt(points)) | Partitioning::Points(_, Partition::Surt(points)) => {
-            format!("surt:split points {:032x}", xxh3_128(points.to_string().as_bytes()))
-        }
-        Partitioning::Ranges(count) => format!("surt:{count}"),
-    });
+        (None, ranges) => ranges.map(|count| format!("surt:{count}")),
+    };
     json!({
         "irikey": env!("CARGO_PKG_VERSION"),
         "format": job.output.format.name(),
@@ -91,7 +88,7 @@ pub(crate) fn describe_job(job: &Job) -> Value {
         "row_group_size": job.options.row_group_len,
         "columns": job.output.columns.names().collect::<Vec<_>>(),
         "input": job.input.to_json(),
-        "canonical_form": policy_to_json(job),
+        "canonical_form": pairs_to_json(job.policy.describe()),
         "sort": layout.arrangement.by.to_string(),
         "partition": partition,
         "part_rows": layout.part_rows,

@@ -39,7 +39,7 @@ pub(crate) struct SortArgs {
     /// Write a directory of partitions: host:N, by a hash of the host; surt:N, N ranges of the SURT key with about the
     /// same number of rows, whose split points are written to splits.txt; surt:FILE, the ranges between the split points
     /// in FILE
-    #[arg(long, value_name = "HOW", value_parser = parse_partitioning, help_heading = "Order and files")]
+    #[arg(long, value_name = "HOW", value_parser = parse_partition, help_heading = "Order and files")]
     partition: Option<PartitionFlag>,
     /// Names of directories to create between -o and the parts, separated by commas, outermost first, such as
     /// crawl=CC-MAIN-2026-47,subset=warc
@@ -55,15 +55,14 @@ pub(crate) struct SortArgs {
     resume: bool,
 }
 
-/// How rows are divided between directories.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Partitioning {
-    /// By a rule that is known before the rows are.
-    By(Partition),
-    /// By the split points in a file.
-    Points(PathBuf, Partition),
-    /// This many ranges of the SURT key, of about equal size; their split points are written.
+/// The value of `--partition`. The file of split points, which may be in a store, is read after the options of stores.
+#[derive(Clone, Debug)]
+enum PartitionFlag {
+    Host(u32),
+    /// This many ranges of the SURT key.
     Ranges(u32),
+    /// The ranges between the split points in a file.
+    Points(PathBuf),
 }
 
 /// The order and the files of an output.
@@ -71,8 +70,12 @@ pub(crate) enum Partitioning {
 pub(crate) struct FileLayout {
     /// What rows are sorted by (nothing: the order of the input), and bloom filters.
     pub(crate) arrangement: Arrangement,
-    /// Directories by the values of rows.
-    pub(crate) partitioning: Option<Partitioning>,
+    /// The directory of each row, if it is known before the rows are.
+    pub(crate) partition: Option<Partition>,
+    /// The file with the split points of `partition`.
+    pub(crate) split_points_file: Option<PathBuf>,
+    /// Directories for this many ranges of the SURT key, of about equal size; their split points are written.
+    pub(crate) ranges: Option<u32>,
     pub(crate) part_rows: Option<u64>,
     /// Directories above the parts, outermost first.
     pub(crate) hive: Vec<String>,
@@ -81,38 +84,15 @@ pub(crate) struct FileLayout {
 }
 
 impl FileLayout {
-    /// The partition of each row, if it is known before the rows are.
-    pub(crate) fn partition(&self) -> Option<&Partition> {
-        match &self.partitioning {
-            Some(Partitioning::By(partition) | Partitioning::Points(_, partition)) => Some(partition),
-            _ => None,
-        }
-    }
-
-    /// The file of split points.
-    pub(crate) fn split_points_file(&self) -> Option<&Path> {
-        match &self.partitioning {
-            Some(Partitioning::Points(path, _)) => Some(path),
-            _ => None,
-        }
-    }
-
-    /// The number of ranges that are to be made.
-    pub(crate) fn ranges(&self) -> Option<u32> {
-        match self.partitioning {
-            Some(Partitioning::Ranges(count)) => Some(count),
-            _ => None,
-        }
-    }
-
     /// Rows are not written in the order of the input.
     pub(crate) fn is_sorted(&self) -> bool {
-        !self.arrangement.by.is_empty() || self.partition().is_some()
+        !self.arrangement.by.is_empty() || self.partition.is_some()
     }
 
     /// The output is a directory of files.
     pub(crate) fn is_directory(&self) -> bool {
-        self.partitioning.is_some() || self.part_rows.is_some() || !self.hive.is_empty() || self.resume
+        let is_divided = self.partition.is_some() || self.ranges.is_some() || self.part_rows.is_some();
+        is_divided || !self.hive.is_empty() || self.resume
     }
 
     /// The directory above all parts of an output at `path`.
@@ -122,12 +102,12 @@ impl FileLayout {
 
     /// The sort that makes this order, with so much memory and spill files in `directory`.
     pub(crate) fn sort_options(&self, memory: usize, directory: PathBuf) -> SortOptions {
-        let cut = match (self.ranges(), self.part_rows) {
+        let cut = match (self.ranges, self.part_rows) {
             (Some(count), _) => PartCut::Count(count),
             (None, Some(rows)) => PartCut::Rows(rows),
             (None, None) => PartCut::None,
         };
-        SortOptions { by: self.arrangement.by.clone(), partition: self.partition().cloned(), cut, memory, directory }
+        SortOptions { by: self.arrangement.by.clone(), partition: self.partition.clone(), cut, memory, directory }
     }
 }
 
@@ -147,14 +127,25 @@ impl SortArgs {
             let message = format!("--bloom-filter is for Parquet, but the output is {}", format.name());
             return Err(CommandError::Usage(message));
         }
-        let layout = FileLayout {
+        let mut layout = FileLayout {
             arrangement: Arrangement { by, bloom: self.bloom_filter },
-            partitioning: self.partition.as_ref().map(PartitionFlag::partitioning).transpose()?,
             part_rows: self.part_rows,
             hive: self.hive.clone(),
             resume: self.resume,
+            ..FileLayout::default()
         };
-        if layout.ranges().is_some() && self.part_rows.is_some() {
+        match &self.partition {
+            None => {}
+            Some(PartitionFlag::Host(count)) => layout.partition = Some(Partition::Host(*count)),
+            Some(PartitionFlag::Ranges(count)) => layout.ranges = Some(*count),
+            Some(PartitionFlag::Points(path)) => {
+                let failed = |line| format!("line {line}: not greater than the line before");
+                let parse = |text: String| SplitPoints::parse(&text).map_err(failed);
+                layout.partition = Some(Partition::Surt(read_text("--partition surt:FILE", path, parse)?));
+                layout.split_points_file = Some(path.clone());
+            }
+        }
+        if layout.ranges.is_some() && self.part_rows.is_some() {
             let message = "--partition surt:N makes parts of equal size; remove --part-rows, or use surt:FILE";
             return Err(CommandError::usage(message));
         }
@@ -178,7 +169,7 @@ impl SortArgs {
             }
             return Ok(SortBy::parse([INDEX_KEY, "fetch_time"]));
         }
-        if !self.partition.as_ref().is_some_and(PartitionFlag::has_ranges) {
+        if matches!(self.partition, None | Some(PartitionFlag::Host(_))) {
             return Ok(by);
         }
         let is_by_key = by.names().next().map(|name| name == "url_surtkey");
@@ -192,42 +183,15 @@ impl SortArgs {
     }
 }
 
-/// The value of `--partition`. The file of split points, which may be in a store, is read after the options of stores.
-#[derive(Clone, Debug)]
-enum PartitionFlag {
-    Given(Partitioning),
-    Points(PathBuf),
-}
-
-impl PartitionFlag {
-    /// The partitions are ranges of the SURT key.
-    fn has_ranges(&self) -> bool {
-        matches!(self, PartitionFlag::Given(Partitioning::Ranges(_)) | PartitionFlag::Points(_))
-    }
-
-    /// Reads the split points.
-    fn partitioning(&self) -> Result<Partitioning, CommandError> {
-        match self {
-            PartitionFlag::Given(partitioning) => Ok(partitioning.clone()),
-            PartitionFlag::Points(path) => {
-                let failed = |line| format!("line {line}: not greater than the line before");
-                let parse = |text: String| SplitPoints::parse(&text).map_err(failed);
-                let points = read_text("--partition surt:FILE", path, parse)?;
-                Ok(Partitioning::Points(path.clone(), Partition::Surt(points)))
-            }
-        }
-    }
-}
-
-fn parse_partitioning(text: &str) -> Result<PartitionFlag, String> {
+fn parse_partition(text: &str) -> Result<PartitionFlag, String> {
     let count = |text: &str| match text.parse() {
         Ok(count @ 1..=MAX_PARTITIONS) => Ok(count),
         _ => Err(format!("expected a number of partitions from 1 to {MAX_PARTITIONS}")),
     };
     match text.split_once(':') {
-        Some(("host", text)) => Ok(PartitionFlag::Given(Partitioning::By(Partition::Host(count(text)?)))),
+        Some(("host", text)) => count(text).map(PartitionFlag::Host),
         Some(("surt", text)) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Ok(PartitionFlag::Given(Partitioning::Ranges(count(text)?)))
+            count(text).map(PartitionFlag::Ranges)
         }
         Some(("surt", path)) if !path.is_empty() => Ok(PartitionFlag::Points(PathBuf::from(path))),
         _ => Err("expected host:N, surt:N or surt:FILE".to_string()),

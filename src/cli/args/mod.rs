@@ -18,7 +18,7 @@ mod values;
 mod work;
 
 pub(crate) use self::input::{InputArgs, StoreArgs};
-pub(crate) use self::layout::{FileLayout, Partitioning, SortArgs};
+pub(crate) use self::layout::{FileLayout, SortArgs};
 pub(crate) use self::output::{OutputArgs, ReplaceArgs, is_device_or_pipe};
 pub(crate) use self::policy::{
     ColumnArgs, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset, parse_key, parse_profile, read_equivalences,

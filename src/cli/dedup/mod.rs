@@ -154,7 +154,6 @@ fn add_to_store(
     })
 }
 
-/// The destinations of a dedup's rows.
 struct DedupOutputs {
     kept: Output,
     duplicates: Option<TableWriter>,

@@ -117,7 +117,6 @@ pub(crate) struct ExtractArgs {
     store: StoreArgs,
 }
 
-/// Examples and columns.
 fn long_help() -> String {
     format!("{}\n\nColumns (--columns):\n{}", super::help::long_examples(EXAMPLES), describe_columns())
 }
@@ -247,7 +246,6 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Writes the rows of the captures of an archive.
     fn add_archive(&mut self, name: &str, mut documents: ArchiveDocuments) -> Result<(), OutputError> {
         while let Some(document) = documents.next() {
             self.add_capture(name, &document)?;

@@ -108,7 +108,6 @@ pub(super) fn describe_columns() -> String {
 }
 
 impl LinkRows {
-    /// Opens the output.
     pub(super) fn create(
         destination: &Destination,
         format: OutputFormat,
@@ -128,7 +127,6 @@ impl LinkRows {
         self.columns.contains(&LinkColumn::LinkText)
     }
 
-    /// Appends the row of a link.
     pub(super) fn append(
         &mut self,
         origin: &LinkOrigin<'_>,

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::args::LearnArgs;
 use super::validation;
@@ -13,7 +13,7 @@ use crate::cli::args::ReportFormat;
 use crate::cli::error::CommandError;
 use crate::cli::report::{
     Bar, SourceError, Table, advice_to_text, bar_chart, chart_and_table, conclude, counts, document, escape,
-    replaced_to_text, section, share,
+    pairs_to_json, replaced_to_text, section, settings, share,
 };
 use crate::cli::terminal::{format_counts, thousands};
 use crate::learn::content::{HostReduction, KindTotals, ScopeRule};
@@ -64,13 +64,8 @@ impl LearnReport<'_> {
             doubtful(&mut html, content);
         }
         patterns(&mut html, &self.patterns);
-        let settings = [self.limits.describe(), self.policy.describe()].concat();
-        let rows = settings
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| vec![name.to_string(), value]);
-        let table = Table::new("Limits of learning, and settings that keys depend on", &["=setting", "value"]);
-        section(&mut html, "Settings", "", &table.with_rows(rows).to_html());
+        let pairs = [self.limits.describe(), self.policy.describe()].concat();
+        settings(&mut html, "Settings", "Limits of learning, and settings that keys depend on", pairs);
         document("irikey learn report", &html)
     }
 
@@ -82,8 +77,8 @@ impl LearnReport<'_> {
             json["documents"] = documents_to_json(documents, &self.content_counts());
         }
         json["validation"] = self.validation.as_ref().map_or(Value::Null, validation::to_json);
-        json["limits"] = pairs_to_json(self.limits.describe());
-        json["policy"] = pairs_to_json(self.policy.describe());
+        json["limits"] = pairs_to_json(self.limits.describe()).into();
+        json["policy"] = pairs_to_json(self.policy.describe()).into();
         json["seconds"] = json!(self.started.elapsed().as_secs_f64());
         json
     }
@@ -148,28 +143,22 @@ fn documents_to_json(documents: &DocumentCounts, content: &ContentCounts) -> Val
     })
 }
 
-fn pairs_to_json(pairs: Vec<(&'static str, String)>) -> Value {
-    pairs.into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>().into()
-}
-
 fn content_to_json(content: &LearnedContent) -> Value {
-    let counts = &content.counts;
-    let by_kind = |number: fn(&KindTotals) -> u64| {
-        let kinds = content.highlights.kinds.iter();
-        kinds.map(|(kind, totals)| ((*kind).to_string(), json!(number(totals)))).collect::<Map<_, _>>()
-    };
+    let found = &content.counts;
+    let kinds = &content.highlights.kinds;
+    let by_kind = |number: fn(&KindTotals) -> u64| counts(kinds.iter().map(|(kind, totals)| (*kind, number(totals))));
     json!({
-        "captures": counts.captures,
-        "urls": counts.urls,
-        "different_after_rules": counts.forms,
-        "hosts": counts.hosts,
-        "hosts_with_rules": counts.hosts_with_rules,
-        "rules": counts.rules,
-        "rules_for_domains": counts.rules_for_domains,
-        "rules_for_all_hosts": counts.rules_for_all_hosts,
+        "captures": found.captures,
+        "urls": found.urls,
+        "different_after_rules": found.forms,
+        "hosts": found.hosts,
+        "hosts_with_rules": found.hosts_with_rules,
+        "rules": found.rules,
+        "rules_for_domains": found.rules_for_domains,
+        "rules_for_all_hosts": found.rules_for_all_hosts,
         "rules_by_kind": by_kind(|kind| kind.rules),
         "merged_by_kind": by_kind(|kind| kind.merged),
-        "refused": {"counter_examples": counts.refused_counter_examples, "support": counts.refused_support},
+        "refused": {"counter_examples": found.refused_counter_examples, "support": found.refused_support},
         "spilled_bytes": content.spilled,
     })
 }

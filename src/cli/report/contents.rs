@@ -36,7 +36,6 @@ impl SourceError {
         summary.input_errors.iter().map(SourceError::from).collect()
     }
 
-    /// As in a report.
     pub(crate) fn to_json(&self) -> Value {
         json!({"source": self.source, "message": self.message})
     }
@@ -45,7 +44,6 @@ impl SourceError {
 /// The report of `canon` and `dedup`.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// What the run returned.
     pub(crate) summary: Summary,
     /// Names of the sources, in order.
     pub(crate) sources: Vec<String>,
@@ -225,7 +223,7 @@ impl Report {
     /// The policy, the files that were written, errors and advice.
     fn files_to_json(&self) -> Map<String, Value> {
         object(json!({
-            "policy": self.policy.describe().into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>(),
+            "policy": pairs_to_json(self.policy.describe()),
             "output": self.output.as_ref().map(|output| {
                 let mut json = file_to_json(output);
                 (json["format"], json["parts"]) = (json!(self.output_format), json!(output.parts));
@@ -269,6 +267,11 @@ fn file_to_json(file: &FinishedOutput) -> Value {
 /// The members of a value that is an object.
 fn object(value: Value) -> Map<String, Value> {
     if let Value::Object(members) = value { members } else { Map::new() }
+}
+
+/// Settings by their names.
+pub(crate) fn pairs_to_json(pairs: Vec<(&'static str, String)>) -> Map<String, Value> {
+    pairs.into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect()
 }
 
 /// Counts by their names.

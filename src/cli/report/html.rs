@@ -79,6 +79,13 @@ pub(crate) fn section(html: &mut String, title: &str, note: &str, body: &str) {
     let _ = writeln!(html, "<section>\n<h2>{}</h2>\n{note}{body}</section>", escape(title));
 }
 
+/// Appends a section with settings; empty ones are left out.
+pub(crate) fn settings(html: &mut String, title: &str, caption: &'static str, settings: Vec<(&'static str, String)>) {
+    let rows = settings.into_iter().filter(|(_, value)| !value.is_empty());
+    let rows = rows.map(|(name, value)| vec![name.to_string(), value]);
+    section(html, title, "", &Table::new(caption, &["=setting", "value"]).with_rows(rows).to_html());
+}
+
 /// A chart and, next to it, the table of its numbers.
 pub(crate) fn chart_and_table(chart: &str, table: &Table) -> String {
     format!("<div class=\"chart\">\n<figure>{chart}</figure>\n{}</div>\n", table.to_html())

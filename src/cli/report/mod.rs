@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub(crate) use self::chart::{Bar, bar_chart};
-pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts};
-pub(crate) use self::html::{Table, chart_and_table, escape, section, share};
+pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts, pairs_to_json};
+pub(crate) use self::html::{Table, chart_and_table, escape, section, settings, share};
 pub(crate) use self::page::document;
 pub(crate) use self::text::{advice_to_text, replaced_to_text};
 use super::args::{ReportFormat, ReportingArgs};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::chart::{Bar, LineChart, bar_chart};
 use super::contents::{Report, SourceError};
-use super::html::{Table, chart_and_table, escape, section, share};
+use super::html::{Table, chart_and_table, escape, section, settings, share};
 use super::named_counts::{self, NamedCounts};
 use super::survey;
 use crate::cli::progress::TimelineSample;
@@ -50,7 +50,7 @@ pub(super) fn page(report: &Report) -> String {
     faults(&mut html, report);
     course(&mut html, report);
     files(&mut html, report);
-    policy(&mut html, report);
+    settings(&mut html, "Policy", "Settings that the keys and URIs depend on", report.policy.describe());
     document(&title, &html)
 }
 
@@ -87,7 +87,6 @@ fn headline(html: &mut String, report: &Report) {
 /// A number of the headline: its name, the number, and a note.
 type Figure = (&'static str, String, String);
 
-/// The numbers of records.
 fn result_figures(report: &Report) -> Vec<Figure> {
     let (summary, tally) = (&report.summary, &report.summary.tally);
     let of_records = |part: u64| format!("{} of the records", share(part, tally.rows));
@@ -267,7 +266,6 @@ fn rates(samples: &[TimelineSample]) -> Vec<(f64, f64)> {
     pairs.flat_map(rate).collect()
 }
 
-/// Inputs and outputs.
 fn files(html: &mut String, report: &Report) {
     let counts = report.summary.source_records.iter().map(|count| thousands(*count));
     let counts = counts.chain(std::iter::repeat(String::new()));
@@ -287,18 +285,12 @@ fn files(html: &mut String, report: &Report) {
     if !rows.is_empty() {
         let note = match report.replaced.len() as u64 {
             0 => String::new(),
-            count => format!("{} existed before and was replaced.", count_of(count, "file")),
+            1 => "1 file existed before and was replaced.".to_string(),
+            count => format!("{} files existed before and were replaced.", thousands(count)),
         };
         let table = Table::new("Rows and bytes by file", &["output", "#rows", "#size"]).with_rows(rows);
         section(html, "Outputs", &note, &table.to_html());
     }
-}
-
-fn policy(html: &mut String, report: &Report) {
-    let policy = report.policy.describe().into_iter().filter(|(_, value)| !value.is_empty());
-    let rows = policy.map(|(name, value)| vec![name.to_string(), value]);
-    let table = Table::new("Settings that the keys and URIs depend on", &["=setting", "value"]).with_rows(rows);
-    section(html, "Policy", "", &table.to_html());
 }
 
 #[cfg(test)]
@@ -334,6 +326,7 @@ mod tests {
             }),
             findings: Some(findings),
             timeline: (0..3u64).map(|at| TimelineSample { seconds: at as f64, records: at, memory: at }).collect(),
+            replaced: vec![text.into(), text.into()],
             output: Some(FinishedOutput { path: Some(text.into()), bytes: 1, rows: 1, parts: 1 }),
             ..Report::default()
         };
@@ -351,6 +344,7 @@ mod tests {
             assert!(!html.contains(bad), "{bad}");
         }
         assert!(html.contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;\\u{1b}\\u{202e}\\u{9b}&quot;&amp;"));
+        assert!(html.contains("2 files existed before and were replaced."));
         let count = |what: &str| html.matches(what).count();
         assert!(count("<svg") >= 7 && count("<svg") == count("</svg>") && count("<svg") == count("</desc>"));
         assert!(count("<table>") > count("<svg") && count("<table>") == count("</table>"));

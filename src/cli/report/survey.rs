@@ -53,7 +53,6 @@ pub(super) fn to_json(findings: &Findings, levels: &[String]) -> Value {
     })
 }
 
-/// Appends the sections of the page.
 pub(super) fn sections(html: &mut String, found: &Findings, levels: &[String]) {
     let note = "The lowest rung of the comparison ladder on which a duplicate equals another record of its group: simple is the \
                 same text; syntax and scheme are the steps of RFC 3986 and RFC 3987.";
