@@ -134,6 +134,10 @@ fn files_that_are_not_matching_parts_are_refused() {
     merge(&[&empty], "there are no .parquet files");
     merge(&[&missing], "missing.parquet");
     merge(&[&text("in.cdxj")], "in.cdxj");
+    fs::create_dir(text("parts")).unwrap();
+    fs::copy(&part, text("parts/a.parquet")).unwrap();
+    let replacing = ["learn", "--merge", &text("parts"), "-o", &text("parts/a.parquet")];
+    refused(&replacing, "parts/a.parquet: this file is also an input");
     let canon = ["canon", &text("in.cdxj"), "--key", "protocol", "--equivalences", &part];
     refused(&canon, "merge all parts with irikey learn --merge");
 }

@@ -161,10 +161,10 @@ impl LearnArgs {
         }
     }
 
-    /// The files that the job reads and writes.
-    pub(super) fn files(&self) -> FileRoles {
+    /// The files that the job reads and writes, among them the parts that are merged.
+    pub(super) fn files(&self, parts: &[PathBuf]) -> FileRoles {
         let files = self.reporting.files(&self.input.inputs).input("--rules", self.rules.as_deref());
-        let files = self.merge.iter().fold(files, |files, part| files.input("--merge", Some(part)));
+        let files = parts.iter().fold(files, |files, part| files.input("--merge", Some(part)));
         let files = files.output("-o", Some(&self.output));
         self.export.iter().fold(files, |files, export| files.output("--export", Some(&export.path)))
     }
@@ -178,13 +178,13 @@ impl LearnArgs {
         }
     }
 
-    pub(super) fn observe_options(&self, memory: usize) -> Result<ObserveOptions, CommandError> {
+    pub(super) fn observe_options(&self, memory: usize, parts: Vec<PathBuf>) -> Result<ObserveOptions, CommandError> {
         Ok(ObserveOptions {
             memory,
             directory: self.work.directory()?,
             redirects: self.limits(),
             content: (!self.no_content && self.merge.is_empty()).then_some(self.content_limits()),
-            parts: self.parts()?,
+            parts,
         })
     }
 
@@ -195,7 +195,7 @@ impl LearnArgs {
     }
 
     /// The files of `--merge`.
-    fn parts(&self) -> Result<Vec<PathBuf>, CommandError> {
+    pub(super) fn parts(&self) -> Result<Vec<PathBuf>, CommandError> {
         let mut parts = Vec::new();
         for path in &self.merge {
             match path.is_dir() {

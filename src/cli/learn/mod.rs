@@ -22,9 +22,7 @@ use super::terminal::{print_error, thousands};
 use crate::batch::{BatchError, EquivalenceRows, applied_rule, equivalences_metadata, equivalences_schema};
 use crate::learn::{Equivalences, LearnedRedirects, Pattern};
 use crate::output::{OutputError, TableWriter, metadata, write_file};
-use crate::run::{
-    self, DiskStore, LearnedContent, ObserveError, ObserveResult, RunRequest, Validation, WorkerNeed, memory,
-};
+use crate::run::{self, DiskStore, LearnedContent, ObserveError, ObserveResult, RunRequest, Validation, WorkerNeed};
 
 /// Input bytes that are processed at a time.
 const ROW_GROUP_LEN: usize = 4 << 20;
@@ -37,10 +35,12 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let (policy, limits) = (args.policy()?, args.limits());
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
     let need = WorkerNeed::keys(ROW_GROUP_LEN).with_tables(1);
-    let observe_options = args.observe_options(args.input.reserve_memory(&args.work, &mut options, need)?)?;
+    let memory = args.input.reserve_memory(&args.work, &mut options, need)?;
+    let parts = args.parts()?;
+    let files = args.files(&parts);
+    let observe_options = args.observe_options(memory, parts)?;
     let sources = args.sources()?;
     let documents = args.document_options(&sources)?;
-    let files = args.files();
     let replaced = files.check(&sources)?;
     let hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits), args.more_metadata()].concat();
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     } else {
         written = write_table(args, &hand, &mut observed, table)?;
     }
-    observed.summary.memory = memory::peaks();
+    observed.summary.memory = run::memory::peaks();
     let validation = match &observed.content {
         Some(content) if args.validate.is_some() => Some(validate(content, written.applied)?),
         _ => None,
