@@ -84,7 +84,7 @@ impl CanonArgs {
         let (destination, output, layout) = self.output.options(&self.key, Some(&self.sort))?;
         if output.format.is_index() {
             options.archive_paths = self.archive_paths;
-            if !self.input.has_record_types() {
+            if self.input.record_types.is_empty() {
                 options.record_types = RecordTypes::Replayable;
             }
         } else if self.archive_paths {

@@ -88,6 +88,7 @@ pub(crate) fn describe_job(job: &Job) -> Value {
         "row_group_size": job.options.row_group_len,
         "columns": job.output.columns.names().collect::<Vec<_>>(),
         "input": job.input.to_json(),
+        "archive_paths": job.options.archive_paths,
         "canonical_form": pairs_to_json(job.policy.describe()),
         "sort": layout.arrangement.by.to_string(),
         "partition": partition,
@@ -315,8 +316,9 @@ fn check_policy(path: &Path, found: &Value, policy: &Value) -> Result<(), Comman
 
 /// The first setting that differs: its name, and both values.
 fn first_difference<'a>(before: &'a Value, now: &'a Value) -> Option<(&'a str, &'a Value, &'a Value)> {
-    let (name, now) = now.as_object()?.iter().find(|(name, now)| before[*name] != **now)?;
-    let before = &before[name];
+    let mut names = [now, before].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
+    let name = names.find(|name| before[*name] != now[*name])?;
+    let (before, now) = (&before[name], &now[name]);
     first_difference(before, now).or(Some((name, before, now)))
 }
 

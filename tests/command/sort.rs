@@ -355,6 +355,19 @@ fn a_job_with_another_policy_or_input_is_not_resumed() {
         "made with intake \"lenient\", but the flags say \"strict\"",
     );
     assert_rejected(&resume(&inputs, path, &["--columns", "uri"]), 2, "columns");
+    assert_rejected(
+        &resume(&inputs, path, &["--max-record", "1K"]),
+        2,
+        "made with max-record 134217728, but the flags say 1024",
+    );
+    // A setting that is described only if it was chosen.
+    let limited = directory.path().join("limited");
+    succeed(&resume(&inputs, limited.to_str().unwrap(), &["--max-url", "1K"]));
+    assert_rejected(&resume(&inputs, limited.to_str().unwrap(), &[]), 2, "made with max_url \"1024\"");
+    let (archive, index) = (sample("crawl.warc.gz"), directory.path().join("index"));
+    let flags = ["canon", "-q", "--resume", "--output-format", "cdxj", "-o", index.to_str().unwrap(), &archive];
+    succeed(&flags);
+    assert_rejected(&[&flags[..], &["--archive-paths"]].concat(), 2, "made with archive_paths false");
     std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
     assert_rejected(&resume(&inputs, path, &[]), 4, "in-3.txt: the input has changed since its part was made");
 }

@@ -42,15 +42,15 @@ pub(crate) struct InputArgs {
     column: Option<String>,
     /// Column that holds the base of each URL, an absolute IRI; --base applies if it is empty. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
-    base_column: Option<String>,
+    pub(super) base_column: Option<String>,
     /// Column that holds the charset of each record, a label of the Encoding Standard; --charset applies if it is empty. An
     /// unknown label is a fault. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
-    charset_column: Option<String>,
+    pub(super) charset_column: Option<String>,
     /// Column that holds the charset of the document in which each URL was found; --query-charset applies if it is empty.
     /// Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
-    query_charset_column: Option<String>,
+    pub(super) query_charset_column: Option<String>,
     /// Byte between fields, or \t [default: a tab for tsv; for csv a comma, or a semicolon, tab or | if it separates the
     /// names in the header]. Only for tables
     #[arg(long, value_name = "BYTE", value_parser = parse_table_byte, help_heading = "Input")]
@@ -70,7 +70,7 @@ pub(crate) struct InputArgs {
     /// only counted [default: response,revisit,resource,conversion; for cdxj and zipnum response,revisit,resource,metadata,
     /// except records of the media type application/warc-fields]. ARC files have the types warcinfo and response
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_record_type, help_heading = "Input")]
-    record_types: Vec<String>,
+    pub(crate) record_types: Vec<String>,
     /// Longest record in bytes. A longer one has a fault, and only its beginning is kept; in Parquet and Arrow files it ends
     /// its input with an error. At most 512M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_RECORD_LEN>, default_value = "128M",
@@ -213,29 +213,10 @@ impl InputArgs {
             "no-header": self.no_header,
             "log-format": self.log_format,
             "record-types": self.record_types,
+            "max-record": self.max_record,
         });
         json.as_object_mut().into_iter().for_each(|object| object.extend(columns.clone()));
         json
-    }
-
-    /// Records have their own bases.
-    pub(crate) fn has_bases(&self) -> bool {
-        self.base_column.is_some()
-    }
-
-    /// Records name their own charsets.
-    pub(crate) fn has_charsets(&self) -> bool {
-        self.charset_column.is_some()
-    }
-
-    /// Records name the charsets of their documents.
-    pub(crate) fn has_query_charsets(&self) -> bool {
-        self.query_charset_column.is_some()
-    }
-
-    /// The records of archives were selected by a flag.
-    pub(crate) fn has_record_types(&self) -> bool {
-        !self.record_types.is_empty()
     }
 
     /// Neither the format nor the column of the URL was chosen by a flag.

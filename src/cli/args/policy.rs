@@ -121,7 +121,7 @@ impl PolicyArgs {
     /// # Errors
     /// Flags that contradict each other.
     pub(crate) fn policy(&self, input: &InputArgs) -> Result<Policy, CommandError> {
-        self.check(input.has_bases())?;
+        self.check(input.base_column.is_some())?;
         Ok(Policy {
             profile: self.profile,
             intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
@@ -140,8 +140,8 @@ impl PolicyArgs {
             charset: self.charset,
             query_charset: self.query_charset,
             max_url_len: MaxUrlLen(self.max_url),
-            has_record_charsets: input.has_charsets(),
-            has_record_query_charsets: input.has_query_charsets(),
+            has_record_charsets: input.charset_column.is_some(),
+            has_record_query_charsets: input.query_charset_column.is_some(),
             ..Policy::default()
         })
     }
