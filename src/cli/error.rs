@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::terminal::{print_error, print_to_stderr};
 use crate::dedup::seen::SeenError;
-use crate::input::ListError;
+use crate::input::{ListError, shown_path};
 use crate::output::OutputError;
 use crate::process::{exit, plain_error};
 use crate::remote::RemoteUrl;
@@ -40,6 +40,11 @@ pub(crate) enum CommandError {
 impl CommandError {
     pub(crate) fn usage(message: impl Into<String>) -> CommandError {
         CommandError::Usage(message.into())
+    }
+
+    /// The file or object at `path`, which a flag names, cannot be used.
+    pub(crate) fn unusable(path: &Path, error: &dyn Display) -> CommandError {
+        CommandError::Usage(format!("{}: {error}", shown_path(path).display()))
     }
 
     /// The file at `path` cannot be used for `operation`; it is neither an input nor an output.

@@ -6,7 +6,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
-use crate::input::{Origin, Sources, list_name};
+use crate::input::{Origin, Sources, list_name, shown_path};
 use crate::output::{Destination, OutputFormat, check_creatable, is_part_file, member_index_paths, target_path};
 use crate::process::parent;
 use crate::remote::{RemoteObject, RemoteUrl};
@@ -92,8 +92,7 @@ impl FileRoles {
     /// the job has ended, could not be created.
     pub(crate) fn check(&self, sources: &Sources) -> Result<Vec<PathBuf>, CommandError> {
         let written = self.written()?;
-        let inputs =
-            self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), format!("{flag} {}", path.display())));
+        let inputs = self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), name(flag, path)));
         let sources_with_ids = sources.0.iter().map(|source| match &source.origin {
             Origin::Stdin => (FileId::of_handle(&std::io::stdin()), "standard input".to_string()),
             Origin::Remote(object) => (FileId::of_object(object.name().as_ref()), source.name.clone()),
@@ -144,7 +143,7 @@ impl FileRoles {
         let stdout = self.has_stdout.then(|| FileId::of_handle(&std::io::stdout())).flatten();
         let mut written: HashMap<_, _> = stdout.into_iter().map(|id| (id, "standard output".to_string())).collect();
         for (flag, path) in self.all_outputs() {
-            let name = format!("{flag} {}", path.display());
+            let name = name(flag, path);
             let other = FileId::of_output(path).and_then(|id| written.insert(id, name.clone()));
             if let Some(other) = other {
                 let message = format!("{other} and {name} are the same file; name different files");
@@ -206,6 +205,11 @@ impl FileRoles {
         }
         Ok(())
     }
+}
+
+/// A file with its flag, without credentials.
+fn name(flag: &str, path: &Path) -> String {
+    format!("{flag} {}", shown_path(path).display())
 }
 
 /// No source is below the prefix `name` in which parts are written.

@@ -227,7 +227,7 @@ impl KeyArgs {
 }
 
 pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, CommandError> {
-    run::read_equivalences(path, policy).map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))
+    run::read_equivalences(path, policy).map_err(|error| CommandError::unusable(path, &error))
 }
 
 /// Flags of the commands that write columns.

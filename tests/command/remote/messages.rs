@@ -85,6 +85,15 @@ fn credentials_are_shown_nowhere() {
         assert!(!text.contains("secret3") && !text.contains("secret4"), "{text}");
     }
     assert!(String::from_utf8_lossy(&texts[3]).contains("X-Amz-Signature=REDACTED"));
+    let denied = format!("http://user:secret1@{place}/b/none");
+    let output = "s3://user:secret1@b/x.csv";
+    for flags in [
+        ["--output-format", "csv", "--key", "protocol", "--equivalences", &denied],
+        ["--max-url", "1M", "-o", output, "--report", output],
+    ] {
+        let ran = irikey_at(&server, &[&["canon", "-q", "s3://b/x"][..], &flags].concat(), &[]);
+        assert!(ran.status.code() == Some(2) && !stderr(&ran).contains("secret1"), "{}", stderr(&ran));
+    }
     let wrong = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", "klingon=secret5"], &[]);
     assert!(
         wrong.status.code() == Some(2) && stderr(&wrong).contains("klingon") && !stderr(&wrong).contains("secret5")
