@@ -182,7 +182,8 @@ impl Explanation {
     fn show(&self) -> String {
         let mut text = format!("{}\n", shown(&self.input));
         if let Some(fault) = self.fault {
-            text.push_str(&format!("{}^ fault: {fault}\n", " ".repeat(self.caret_column(fault))));
+            let before = &self.input[..self.input.len().min(fault.at as usize)];
+            text.push_str(&format!("{}^ fault: {fault}\n", " ".repeat(shown(before).chars().count())));
         }
         text.push_str("\ncomponents\n");
         for (name, part, at) in self.components() {
@@ -250,12 +251,6 @@ impl Explanation {
                 text.push_str(&format!("  {name:18} {} at byte {}: {meaning}\n", found.component, found.at));
             }
         }
-    }
-
-    /// Number of characters that a terminal shows before the byte of the fault.
-    fn caret_column(&self, fault: Fault) -> usize {
-        let before = &self.input[..self.input.len().min(fault.at as usize)];
-        shown(before).chars().count()
     }
 
     fn json(&self) -> Value {

@@ -280,22 +280,21 @@ impl PlainBuilder {
 
     /// Appends a value; null if it is not of the kind of the column.
     fn append(&mut self, value: PlainValue) {
-        match (self, value) {
-            (PlainBuilder::Text(array), PlainValue::Bytes(bytes)) => array.append_value(String::from_utf8_lossy(bytes)),
-            (PlainBuilder::Text(array), _) => array.append_null(),
-            (PlainBuilder::Bytes(array), PlainValue::Bytes(bytes)) => array.append_value(bytes),
-            (PlainBuilder::Bytes(array), _) => array.append_null(),
-            (PlainBuilder::Count(array), PlainValue::Number(number)) => array.append_value(number),
-            (PlainBuilder::Count(array), _) => array.append_null(),
-            (PlainBuilder::Key(array), PlainValue::Key(key)) => {
-                // Keys have the length of the column.
-                let _ = array.append_value(key);
+        let bytes = if let PlainValue::Bytes(bytes) = value { Some(bytes) } else { None };
+        let number = if let PlainValue::Number(number) = value { Some(number) } else { None };
+        match self {
+            PlainBuilder::Text(array) => array.append_option(bytes.map(String::from_utf8_lossy)),
+            PlainBuilder::Bytes(array) => array.append_option(bytes),
+            PlainBuilder::Count(array) => array.append_option(number),
+            PlainBuilder::Short(array) => array.append_option(number.and_then(|number| i16::try_from(number).ok())),
+            PlainBuilder::Time(array) => {
+                array.append_option(if let PlainValue::Time(time) = value { Some(time) } else { None });
             }
-            (PlainBuilder::Key(array), _) => array.append_null(),
-            (PlainBuilder::Time(array), PlainValue::Time(time)) => array.append_value(time),
-            (PlainBuilder::Time(array), _) => array.append_null(),
-            (PlainBuilder::Short(array), PlainValue::Number(number)) => array.append_option(i16::try_from(number).ok()),
-            (PlainBuilder::Short(array), _) => array.append_null(),
+            PlainBuilder::Key(array) => match value {
+                // Keys have the length of the column.
+                PlainValue::Key(key) => _ = array.append_value(key),
+                _ => array.append_null(),
+            },
         }
     }
 

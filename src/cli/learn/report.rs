@@ -57,7 +57,8 @@ impl LearnReport<'_> {
 
     fn to_html(&self, text: &str) -> String {
         let mut html = String::from("<header>\n<h1>irikey learn report</h1>\n</header>\n");
-        section(&mut html, "Summary", "", &format!("<pre><code>{}</code></pre>\n", escape_lines(text)));
+        let lines: String = text.lines().map(|line| escape(line) + "\n").collect();
+        section(&mut html, "Summary", "", &format!("<pre><code>{lines}</code></pre>\n"));
         if let Some(content) = &self.observed.content {
             kinds(&mut html, content);
             hosts(&mut html, content);
@@ -189,10 +190,6 @@ fn counts_to_json(found: &LearnCounts, summary: &Summary, errors: &[SourceError]
         "peak_anonymous_bytes": summary.memory.peak_anonymous,
         "errors": errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
     })
-}
-
-fn escape_lines(text: &str) -> String {
-    text.lines().map(|line| escape(line) + "\n").collect()
 }
 
 fn kinds(html: &mut String, content: &LearnedContent) {
