@@ -84,7 +84,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
         text: format_counts(counts.iter().map(|(label, count)| (label.as_str(), *count))),
         report: json.clone(),
         json,
-        tables: vec![Table::new("Records and distinct URLs", &["count of", "#number"]).with_rows(rows)],
+        tables: vec![Table::new("Records and distinct URLs", &["count of", "#number"], rows)],
     };
     result.conclude(args.json, &args.reporting)
 }

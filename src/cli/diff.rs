@@ -178,10 +178,10 @@ impl ShownDifference {
             urls.iter().map(move |url| vec![by.to_string(), thousands(number), url.to_str_lossy().into_owned()])
         });
         vec![
-            Table::new("Records", &["count of", "#number"]).with_rows(counts),
-            Table::new("Merges", &["merged by", "kept apart by", "#keys", "#merges"]).with_rows(merges),
-            Table::new("Merges by single rules", &["recipe", "rule", "#more keys without it"]).with_rows(rules),
-            Table::new("Examples", &["merged by", "#example", "URL"]).with_rows(urls),
+            Table::new("Records", &["count of", "#number"], counts),
+            Table::new("Merges", &["merged by", "kept apart by", "#keys", "#merges"], merges),
+            Table::new("Merges by single rules", &["recipe", "rule", "#more keys without it"], rules),
+            Table::new("Examples", &["merged by", "#example", "URL"], urls),
         ]
     }
 }

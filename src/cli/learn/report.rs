@@ -209,7 +209,7 @@ fn kinds(html: &mut String, content: &LearnedContent) {
         vec![name.to_string(), thousands(totals.rules), thousands(totals.support), thousands(totals.merged), merged]
     });
     let columns = &["rule", "#rules", "#contents", "#URLs made equal", "#share"];
-    let table = Table::new("Rules about content by kind", columns).with_rows(rows);
+    let table = Table::new("Rules about content by kind", columns, rows);
     let body = match bars.is_empty() {
         true => "<p>No rule was learned.</p>\n".to_string(),
         false => chart_and_table(&bar_chart("kinds", "URLs made equal, by rule", ("URLs", ""), &bars), &table),
@@ -230,10 +230,9 @@ fn hosts(html: &mut String, content: &LearnedContent) {
         vec![name(&host.host), thousands(host.urls), thousands(host.forms), thousands(host.merged()), reduction]
     });
     let columns = &["host", "#URLs", "#after the rules", "#fewer", "#share"];
-    let table = Table::new("Hosts with the greatest reduction", columns).with_rows(rows);
-    let chart = bar_chart("hosts", "Hosts with the greatest reduction", ("URLs", "made equal"), &bars);
+    let table = Table::new("Hosts with the greatest reduction", columns, rows);
     let note = "Of hosts with very many URLs, those of a sample are counted.";
-    section(html, "Hosts", note, &chart_and_table(&chart, &table));
+    section(html, "Hosts", note, &table.with_bars("hosts", ("URLs", "made equal"), &bars));
 }
 
 fn doubtful(html: &mut String, content: &LearnedContent) {
@@ -256,7 +255,7 @@ fn doubtful(html: &mut String, content: &LearnedContent) {
         ]
     };
     let columns = &["host", "=rule", "=context", "#for", "#against", "equal content", "different content"];
-    let table = Table::new("Refused rules to judge", columns).with_rows(rules.iter().map(row));
+    let table = Table::new("Refused rules to judge", columns, rules.iter().map(row));
     section(html, "Doubtful rules", note, &table.to_html());
 }
 
@@ -274,6 +273,6 @@ fn patterns(html: &mut String, patterns: &[Pattern]) {
         let host = String::from_utf8_lossy(&pattern.host).into_owned();
         vec![host, pattern.rule.name(), thousands(pattern.support), thousands(pattern.counter)]
     });
-    let table = Table::new("Patterns with the most support", &["host", "=pattern", "#for", "#against"]).with_rows(rows);
+    let table = Table::new("Patterns with the most support", &["host", "=pattern", "#for", "#against"], rows);
     section(html, "Patterns from redirects", "", &table.to_html());
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::html::escape;
+use super::html::{Table, chart_and_table, escape};
 use crate::cli::terminal::thousands;
 
 /// Width of all charts. A phone shows this many pixels, so that the text stays readable.
@@ -128,6 +128,13 @@ pub(crate) fn bar_chart(id: &str, title: &str, (unit, part_name): (&str, &str), 
         let _ = write!(svg, "<text class=\"unit\" x=\"{}\" y=\"{y}\">{}</text>", x + 15.0, escape(part_name));
     }
     svg + "\n</svg>"
+}
+
+impl Table {
+    /// The table next to a [`bar_chart`] with its caption as the title.
+    pub(crate) fn with_bars(&self, id: &str, unit: (&str, &str), bars: &[Bar]) -> String {
+        chart_and_table(&bar_chart(id, self.caption, unit, bars), self)
+    }
 }
 
 /// A line over time.

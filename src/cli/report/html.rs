@@ -28,21 +28,20 @@ pub(crate) fn share(part: u64, all: u64) -> String {
 
 /// A table with a caption. The first cell of a row is its heading.
 pub(crate) struct Table {
-    caption: &'static str,
+    pub(super) caption: &'static str,
     /// Headings of the columns; those that begin with `#` are columns of numbers, with `=` of short names.
     columns: &'static [&'static str],
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(caption: &'static str, columns: &'static [&'static str]) -> Table {
-        Table { caption, columns, rows: Vec::new() }
-    }
-
-    /// Adds rows; cells are plain text.
-    pub(crate) fn with_rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
-        self.rows.extend(rows);
-        self
+    /// A table whose cells are plain text.
+    pub(crate) fn new(
+        caption: &'static str,
+        columns: &'static [&'static str],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Table {
+        Table { caption, columns, rows: rows.into_iter().collect() }
     }
 
     pub(crate) fn to_html(&self) -> String {
@@ -83,7 +82,7 @@ pub(crate) fn section(html: &mut String, title: &str, note: &str, body: &str) {
 pub(crate) fn settings(html: &mut String, title: &str, caption: &'static str, settings: Vec<(&'static str, String)>) {
     let rows = settings.into_iter().filter(|(_, value)| !value.is_empty());
     let rows = rows.map(|(name, value)| vec![name.to_string(), value]);
-    section(html, title, "", &Table::new(caption, &["=setting", "value"]).with_rows(rows).to_html());
+    section(html, title, "", &Table::new(caption, &["=setting", "value"], rows).to_html());
 }
 
 /// A chart and, next to it, the table of its numbers.

@@ -153,10 +153,9 @@ fn results(html: &mut String, report: &Report) {
     let bars: Vec<Bar> = counts.iter().map(|(name, count)| Bar::new(*name, *count)).collect();
     let rows = counts.iter().map(|(name, count)| vec![name.to_string(), thousands(*count), share(*count, tally.rows)]);
     let total = vec!["all records".to_string(), thousands(tally.rows), share(tally.rows, tally.rows)];
-    let table = Table::new("Records by result", &["result", "#records", "#share"]).with_rows(rows.chain([total]));
+    let table = Table::new("Records by result", &["result", "#records", "#share"], rows.chain([total]));
     let note = "Every record is counted once. These numbers are exact.";
-    let chart = bar_chart("results", "Records by result", ("records", ""), &bars);
-    section(html, "What became of the records", note, &chart_and_table(&chart, &table));
+    section(html, "What became of the records", note, &table.with_bars("results", ("records", ""), &bars));
 }
 
 fn rules_of_recipes(html: &mut String, report: &Report) {
@@ -188,7 +187,7 @@ fn counts(html: &mut String, (title, note): (&str, &str), mut counts: NamedCount
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let bars: Vec<Bar> = counts.iter().map(|(name, count)| Bar::new(*name, *count)).collect();
     let rows = counts.iter().map(|(name, count)| vec![name.to_string(), thousands(*count), share(*count, all)]);
-    let table = Table::new("Counts", &["name", "#records", "#share"]).with_rows(rows);
+    let table = Table::new("Counts", &["name", "#records", "#share"], rows);
     let id: String = title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     section(html, title, note, &chart_and_table(&bar_chart(&id, title, ("records", ""), &bars), &table));
 }
@@ -203,22 +202,20 @@ fn faults(html: &mut String, report: &Report) {
             vec![kind.name().to_string(), thousands(*count), share(*count, tally.rows), kind.meaning().to_string()]
         };
         let columns = &["=fault", "#records", "#share", "rule"];
-        let table = Table::new("Records by fault", columns).with_rows(faults.iter().map(row));
-        let mut body = chart_and_table(&bar_chart("faults", "Records by fault", ("records", ""), &bars), &table);
+        let table = Table::new("Records by fault", columns, faults.iter().map(row));
+        let mut body = table.with_bars("faults", ("records", ""), &bars);
         let row = |example: &FaultExample| {
             let source = report.sources.get(example.source).map_or("", String::as_str);
             let kind = example.fault.kind.name().to_string();
             vec![kind, format!("{source}, record {}", thousands(example.record)), example.text.clone()]
         };
         let rows = report.summary.fault_examples.iter().map(row);
-        body.push_str(
-            &Table::new("The first records with each fault", &["=fault", "place", "record"]).with_rows(rows).to_html(),
-        );
+        body.push_str(&Table::new("The first records with each fault", &["=fault", "place", "record"], rows).to_html());
         section(html, "Faults", "Records without a canonical URI, by the reason.", &body);
     }
     if !report.errors.is_empty() {
         let rows = report.errors.iter().map(|SourceError { source, message }| vec![source.clone(), message.clone()]);
-        let table = Table::new("What was read before the error is in the output", &["input", "error"]).with_rows(rows);
+        let table = Table::new("What was read before the error is in the output", &["input", "error"], rows);
         section(html, "Inputs that could not be read completely", "", &table.to_html());
     }
 }
@@ -231,7 +228,7 @@ fn course(html: &mut String, report: &Report) {
         let rows = points.iter().rev().step_by(step).map(|(at, value)| vec![format!("{at:.2}"), format(*value)]);
         let mut rows: Vec<_> = rows.collect();
         rows.reverse();
-        Table::new(caption, columns).with_rows(rows)
+        Table::new(caption, columns, rows)
     };
     if !rates.is_empty() {
         let chart = LineChart { id: "rate", title: "Records per second", unit: "records per second", points: &rates };
@@ -274,7 +271,7 @@ fn files(html: &mut String, report: &Report) {
         0 => String::new(),
         more => format!("The first {MAX_FILES} inputs; {} more are not listed.", thousands(more as u64)),
     };
-    let table = Table::new("Records by input", &["input", "#records"]).with_rows(inputs.take(MAX_FILES));
+    let table = Table::new("Records by input", &["input", "#records"], inputs.take(MAX_FILES));
     section(html, "Inputs", &note, &table.to_html());
     let outputs = report.output.iter().filter(|_| report.files.is_empty()).chain(&report.files);
     let row = |file: &FinishedOutput| {
@@ -288,7 +285,7 @@ fn files(html: &mut String, report: &Report) {
             1 => "1 file existed before and was replaced.".to_string(),
             count => format!("{} files existed before and were replaced.", thousands(count)),
         };
-        let table = Table::new("Rows and bytes by file", &["output", "#rows", "#size"]).with_rows(rows);
+        let table = Table::new("Rows and bytes by file", &["output", "#rows", "#size"], rows);
         section(html, "Outputs", &note, &table.to_html());
     }
 }

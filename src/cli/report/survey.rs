@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::chart::{Bar, bar_chart};
-use super::html::{Table, chart_and_table, section, share};
+use super::chart::Bar;
+use super::html::{Table, section, share};
 use crate::cli::terminal::{count_of, thousands};
 use crate::dedup::{Coverage, Estimate, Findings, HostFindings, RuleFindings};
 
@@ -62,10 +62,9 @@ pub(super) fn sections(html: &mut String, found: &Findings, levels: &[String]) {
         vec![name.clone(), thousands(count.value), share(count.value, all), margin(count)]
     };
     let columns = &["equal on", "#duplicates", "#share", "#margin"];
-    let table = Table::new("Duplicates by rung", columns).with_rows(levels.iter().zip(&found.by_step).map(row));
-    let chart = bar_chart("rungs", "Duplicates by rung", ("duplicates", ""), &bars);
+    let table = Table::new("Duplicates by rung", columns, levels.iter().zip(&found.by_step).map(row));
     let note = format!("{note} {}", group_sample(found));
-    section(html, "Duplicates by rung", &note, &chart_and_table(&chart, &table));
+    section(html, "Duplicates by rung", &note, &table.with_bars("rungs", ("duplicates", ""), &bars));
 
     let size = |from: u64, to: u64| {
         if from >= to { thousands(to) } else { format!("{} to {}", thousands(from), thousands(to)) }
@@ -73,10 +72,9 @@ pub(super) fn sections(html: &mut String, found: &Findings, levels: &[String]) {
     let sizes: Vec<_> = found.sizes.iter().map(|class| (size(class.from, class.to), class.groups)).collect();
     let bars: Vec<Bar> = sizes.iter().map(|(name, count)| Bar::new(name, count.value)).collect();
     let rows = sizes.iter().map(|(name, count)| vec![name.clone(), thousands(count.value), margin(count)]);
-    let table = Table::new("Groups by number of records", &["records", "#groups", "#margin"]).with_rows(rows);
-    let chart = bar_chart("sizes", "Groups by number of records", ("groups", ""), &bars);
+    let table = Table::new("Groups by number of records", &["records", "#groups", "#margin"], rows);
     let note = format!("A group is all records with the same key. {}", group_sample(found));
-    section(html, "Sizes of groups", &note, &chart_and_table(&chart, &table));
+    section(html, "Sizes of groups", &note, &table.with_bars("sizes", ("groups", ""), &bars));
     rules(html, found);
     hosts(html, found);
     keys(html, found);
@@ -101,13 +99,13 @@ fn rules(html: &mut String, found: &Findings) {
         vec![name.clone(), merged, margin(&rule.merged), compared, share(rule.differing, rule.compared)]
     };
     let columns = &["rule", "#merged", "#margin", "#compared", "#different"];
-    let table = Table::new("URIs merged, by rule", columns).with_rows(found.rules.iter().map(row));
-    let mut body = chart_and_table(&bar_chart("rules", "URIs merged, by rule", ("URIs", ""), &bars), &table);
+    let table = Table::new("URIs merged, by rule", columns, found.rules.iter().map(row));
+    let mut body = table.with_bars("rules", ("URIs", ""), &bars);
     let pairs = found.rules.iter().flat_map(|(name, rule)| rule.examples.iter().map(move |pair| (name, pair)));
     let rows: Vec<_> = pairs.map(|(name, (a, b))| vec![name.clone(), a.clone(), b.clone()]).collect();
     if !rows.is_empty() {
         let columns = &["=rule", "URI", "merged with"];
-        body.push_str(&Table::new("Examples with different digests", columns).with_rows(rows).to_html());
+        body.push_str(&Table::new("Examples with different digests", columns, rows).to_html());
     }
     section(html, "Duplicates by rule", &note, &body);
 }
@@ -129,9 +127,8 @@ fn hosts(html: &mut String, found: &Findings) {
         ]
     };
     let columns = &["host", "#records", "#margin", "#duplicates", "#share"];
-    let table = Table::new("Hosts with the most records", columns).with_rows(found.hosts.iter().map(row));
-    let chart = bar_chart("hosts", "Hosts with the most records", ("records", "duplicates"), &bars);
-    section(html, "Hosts", &record_sample(found), &chart_and_table(&chart, &table));
+    let table = Table::new("Hosts with the most records", columns, found.hosts.iter().map(row));
+    section(html, "Hosts", &record_sample(found), &table.with_bars("hosts", ("records", "duplicates"), &bars));
 }
 
 fn keys(html: &mut String, found: &Findings) {
@@ -142,7 +139,7 @@ fn keys(html: &mut String, found: &Findings) {
         .collect();
     if !rows.is_empty() {
         let columns = &["one of the URIs", "#records", "#margin"];
-        let table = Table::new("Keys with the most records", columns).with_rows(rows).to_html();
+        let table = Table::new("Keys with the most records", columns, rows).to_html();
         section(html, "Most repeated keys", &record_sample(found), &table);
     }
 }
