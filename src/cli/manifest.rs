@@ -176,6 +176,13 @@ impl Manifest {
         self.inputs.is_empty() || self.inputs.keys().eq(names)
     }
 
+    /// The first input seen so far that is not among `names`, and the number of these.
+    pub(crate) fn others_than(&self, names: &[String]) -> Option<(&str, usize)> {
+        let named: HashSet<&String> = names.iter().collect();
+        let mut others = self.inputs.keys().filter(|name| !named.contains(name));
+        Some((others.next()?, 1 + others.count()))
+    }
+
     /// Number of rows in the parts of all finished inputs.
     pub(crate) fn rows(&self) -> u64 {
         self.inputs.values().map(|entry| entry["rows"].as_u64().unwrap_or(0)).sum()

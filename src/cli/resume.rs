@@ -26,7 +26,7 @@ use super::report::{Report, SourceError};
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::{PendingFile, commit_all, create_directory};
 use crate::remote::RemoteUrl;
-use crate::run::{self, Progress, RunError, RunOptions, RunRequest, SortError, Sorter, Summary};
+use crate::run::{self, Progress, RunError, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary};
 use crate::sort::RunFileWriter;
 
 /// Directory of sorted runs, below the output.
@@ -102,6 +102,11 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     // The report lists all inputs, also those that an earlier run finished.
     summary.source_records = names.iter().map(|name| resumable.manifest.rows_of(name)).collect();
     summary.fault_examples.iter_mut().for_each(|example| example.source = places[example.source]);
+    if let Some((first, count)) = resumable.manifest.others_than(&names) {
+        let source = directory.display().to_string();
+        let text = format!("the directory also has parts of {count} inputs that are not named now, such as {first}");
+        summary.advice.push(SourceAdvice { source, text });
+    }
     let mut report = job.report(names, summary, whole, started.elapsed());
     errors.append(&mut report.errors);
     Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })

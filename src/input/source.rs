@@ -82,6 +82,14 @@ pub struct Source {
 }
 
 impl Source {
+    /// The address of a file on an HTTP server, to which references in the file are relative (RFC 3986 section 5.1.3).
+    pub(crate) fn address(&self) -> Option<&str> {
+        let is_remote = matches!(self.origin, Origin::Remote(_));
+        let has_scheme =
+            |scheme: &str| self.name.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+        (is_remote && (has_scheme("http:") || has_scheme("https:"))).then_some(&*self.name)
+    }
+
     pub(crate) fn remote(object: RemoteObject) -> Source {
         Source { name: object.name().to_string(), len: object.len(), origin: Origin::Remote(object) }
     }

@@ -67,5 +67,5 @@ pub use options::{MAX_THREADS, RunOptions, RunRequest};
 pub use row_key::RowKey;
 pub(crate) use sort::columns_to_sort;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};
-pub(crate) use summary::FaultExample;
+pub(crate) use summary::{FaultExample, SourceAdvice};
 pub use summary::{Progress, Summary};

@@ -257,6 +257,13 @@ fn many_small_inputs_are_resumed_quickly() {
     let part = fs::read(place.path("out/part-00399.csv")).unwrap();
     assert_eq!(String::from_utf8(part).unwrap(), "uri\nhttp://example.org/399\n");
     place.accepted(job);
+    // What stays of inputs that are not named any more is stated.
+    fs::remove_file(place.path("in/0007.txt")).unwrap();
+    fs::remove_file(place.path("in/0008.txt")).unwrap();
+    let summary = place.accepted(&job.replace(" -q", ""));
+    let expected = format!("parts of 2 inputs that are not named now, such as {}", place.path("in/0007.txt").display());
+    assert!(summary.contains(&expected), "{summary}");
+    assert_eq!(place.names("out").len(), 401);
 }
 
 #[test]

@@ -31,6 +31,17 @@ fn profiles_change_what_is_accepted_and_encoded() {
 }
 
 #[test]
+fn formats_that_are_recognized_by_content_have_no_name() {
+    let out = irikey(&["canon", "--format", "parquet"], b"", Stdio::piped());
+    let message = String::from_utf8(out.stderr).unwrap();
+    assert!(
+        out.status.code() == Some(2) && message.contains("--format parquet: these files are recognized by content")
+    );
+    let help = printed(&["help", "canon"], b"");
+    assert!(help.contains("- frontier-journal:") && !help.contains("- wacz:"), "{help}");
+}
+
+#[test]
 fn strict_applies_the_grammar_of_the_profile() {
     let line = "http://h/a b\nhttp://é/\nhttp://h/?\u{E000}\n".as_bytes();
     let of = |profile: &str| printed(&["canon", "-q", "--strict", "--profile", profile], line);

@@ -198,6 +198,12 @@ impl InputArgs {
         // The parser of the flag has accepted the text.
         let log_format = self.log_format.as_deref().and_then(|text| LogFormat::parse(text).ok()).unwrap_or_default();
         let options = FormatOptions { csv, is_table, log_format };
+        if FORMATS_WITHOUT_NAMES.contains(&&*self.format) {
+            return Err(CommandError::Usage(format!(
+                "--format {}: these files are recognized by content; leave out --format",
+                self.format
+            )));
+        }
         let unknown = || CommandError::Usage(format!("unknown format `{}`; see --help", self.format));
         InputFormat::named(&self.format, &options).ok_or_else(unknown)
     }
@@ -260,8 +266,12 @@ impl InputArgs {
     }
 }
 
+/// Names that people try for files that are recognized by content, whatever `--format` says.
+const FORMATS_WITHOUT_NAMES: [&str; 5] = ["parquet", "arrow", "zip", "wacz", "gzip"];
+
 fn format_names() -> PossibleValuesParser {
-    InputFormat::names().map(|(name, meaning)| PossibleValue::new(name).help(meaning)).into()
+    let hidden = FORMATS_WITHOUT_NAMES.map(|name| PossibleValue::new(name).hide(true));
+    InputFormat::names().map(|(name, meaning)| PossibleValue::new(name).help(meaning)).chain(hidden).into()
 }
 
 fn parse_table_byte(text: &str) -> Result<u8, String> {

@@ -83,7 +83,8 @@ pub(crate) struct ExtractArgs {
     /// Markup of the documents
     #[arg(short, long, value_name = "MARKUP", value_parser = MARKUPS, default_value = "auto", help_heading = "Input")]
     format: MarkupChoice,
-    /// Address of the documents, an absolute IRI: the base of their references and of their base elements
+    /// Address of the documents, an absolute IRI: the base of their references and of their base elements. Without it, a file
+    /// on an HTTP server has its own address
     #[arg(long, value_name = "URI", value_parser = parse_base, help_heading = "Input")]
     base: Option<String>,
     /// Charset of the documents as declared by their transport, a label of the Encoding Standard
@@ -211,9 +212,10 @@ impl<'a> Extraction<'a> {
         let name = source.name.clone();
         let max_len = self.args.max_document;
         let markup = self.args.format.or_else(|| markup_of_name(&name));
+        let base = self.context.base.clone().or_else(|| source.address().map(|address| address.as_bytes().to_vec()));
         match open_documents(source, markup, max_len) {
             Ok(SourceDocuments::One(bytes)) if bytes.len() <= max_len => {
-                let context = DocumentContext { markup, ..self.context.clone() };
+                let context = DocumentContext { markup, base, ..self.context.clone() };
                 let page = context.base.as_deref().unwrap_or_default();
                 let origin = LinkOrigin { source: &name, page, ..LinkOrigin::default() };
                 self.add_document(&bytes, &context, &origin, &name)

@@ -48,6 +48,28 @@ fn objects_that_cannot_be_read_prevent_the_job() {
     expect(&server, &format!("http://{}/b/x", server.address), &["the server answers 418"]);
 }
 
+/// References of a document are relative to the address that it was read from.
+#[test]
+fn documents_on_servers_have_their_address_as_base() {
+    let page = |base: &str| format!("<!DOCTYPE html>{base}<a href=x>").into_bytes();
+    let pages = [("/b/d/p.html", page("")), ("/b/d/q.html", page("<base href=/e/>"))];
+    let server = Server::start(pages.map(|(name, page)| (name.to_string(), page)), |_, _| Fault::Answer);
+    let place = format!("http://{}/b/d", server.address);
+    let uri = |name: &str, flags: &[&str]| {
+        let ran = irikey_at(&server, &[&["extract", "-q", name, "--columns", "element,uri"], flags].concat(), &[]);
+        let rows = String::from_utf8(ran.stdout.clone()).unwrap();
+        rows.lines()
+            .find_map(|row| row.strip_prefix("a,"))
+            .unwrap_or_else(|| panic!("{rows}{}", stderr(&ran)))
+            .to_string()
+    };
+    assert_eq!(uri(&format!("{place}/p.html"), &[]), format!("{place}/x"));
+    assert_eq!(uri(&format!("{place}/q.html"), &[]), format!("http://{}/e/x", server.address));
+    assert_eq!(uri(&format!("{place}/p.html"), &["--base", "http://h/"]), "http://h/x");
+    // The name of an object in a store is no address of the page.
+    assert_eq!(uri("s3://b/d/p.html", &[]), "");
+}
+
 #[test]
 fn a_page_of_html_is_not_taken_for_a_packed_file() {
     let page = b"<!DOCTYPE html>\n<html><body>Please log in</body></html>\n".to_vec();
