@@ -30,9 +30,6 @@ trait AppendField: RowField {
 
 /// A column of rows; empty if the policy does not ask for it.
 trait RowColumn {
-    /// An empty column.
-    fn empty() -> Self;
-
     /// Removes all entries and keeps the memory.
     fn clear(&mut self);
 
@@ -50,18 +47,12 @@ macro_rules! define_columns {
     })*) => {
         /// The carried columns of rows. A column has one entry per row if the policy carries the field; otherwise it is
         /// empty. An empty text is null.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Debug, Default)]
         pub struct CarriedColumns {
             $(
                 #[doc = concat!("Column `", $column, "`: ", $meaning, ".")]
                 pub $buffer: <$kind as RowField>::Column,
             )*
-        }
-
-        impl Default for CarriedColumns {
-            fn default() -> CarriedColumns {
-                CarriedColumns { $($buffer: RowColumn::empty(),)* }
-            }
         }
 
         impl CarriedColumns {
@@ -237,10 +228,6 @@ impl AppendField for PageField {
 }
 
 impl<T: Copy> RowColumn for Vec<Option<T>> {
-    fn empty() -> Self {
-        Vec::new()
-    }
-
     fn clear(&mut self) {
         Vec::clear(self);
     }
@@ -255,10 +242,6 @@ impl<T: Copy> RowColumn for Vec<Option<T>> {
 }
 
 impl RowColumn for TextColumn {
-    fn empty() -> Self {
-        TextColumn::new()
-    }
-
     fn clear(&mut self) {
         TextColumn::clear(self);
     }

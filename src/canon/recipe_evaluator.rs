@@ -27,10 +27,10 @@ impl RecipeEvaluator {
         if policy.recipes.is_empty() {
             return;
         }
-        rows.recipe_texts.resize_with(policy.recipes.len(), TextColumn::new);
+        rows.recipe_texts.resize_with(policy.recipes.len(), TextColumn::default);
         rows.tally.recipes.resize_with(policy.recipes.len(), RecipeTally::default);
         let variants = if policy.rule_variants { policy.recipes.len() } else { 0 };
-        rows.rule_variants.resize_with(variants, RuleVariants::new);
+        rows.rule_variants.resize_with(variants, RuleVariants::default);
         let first = rows.len() - records.urls.len();
         let Rows { uri: uris, faults, flags, recipe_texts, rule_variants, tally, .. } = rows;
         let fault_at = faults.partition_point(|(row, _)| (*row as usize) < first);

@@ -56,7 +56,7 @@ pub struct Rows {
 }
 
 /// The texts of a recipe's keys without one of the rules that changed a row without a fault.
-#[derive(Debug, Clone)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct RuleVariants {
     /// The row and the rule of each text, by its index in [`RULES`](crate::key::RULES). Rows ascend.
     pub(crate) places: Vec<(u32, u8)>,
@@ -65,10 +65,6 @@ pub(crate) struct RuleVariants {
 }
 
 impl RuleVariants {
-    pub(super) fn new() -> RuleVariants {
-        RuleVariants { places: Vec::new(), texts: TextColumn::new() }
-    }
-
     fn clear(&mut self) {
         self.places.clear();
         self.texts.clear();
@@ -78,12 +74,7 @@ impl RuleVariants {
 impl Rows {
     /// Returns no rows, with columns for `more_keys` further keys.
     pub fn new(more_keys: usize) -> Rows {
-        Rows {
-            uri: TextColumn::new(),
-            input: TextColumn::new(),
-            more_keys: vec![Vec::new(); more_keys],
-            ..Rows::default()
-        }
+        Rows { more_keys: vec![Vec::new(); more_keys], ..Rows::default() }
     }
 
     /// Reserves memory for `rows` more rows whose texts have `text_len` bytes.

@@ -3,7 +3,15 @@
 use std::ops::Range;
 
 /// A column of texts in the layout of Arrow's string arrays: text `i` is `values[offsets[i]..offsets[i + 1]]`.
-#[derive(Debug, Default, Clone)]
+///
+/// ```
+/// let mut column = irikey::canon::TextColumn::default();
+/// assert!(column.is_empty());
+/// column.values.extend_from_slice(b"http://example.org/");
+/// column.end();
+/// assert_eq!((column.len(), column.get(0)), (1, &b"http://example.org/"[..]));
+/// ```
+#[derive(Debug, Clone)]
 pub struct TextColumn {
     /// The bytes of all texts.
     pub values: Vec<u8>,
@@ -11,10 +19,16 @@ pub struct TextColumn {
     pub offsets: Vec<i32>,
 }
 
+impl Default for TextColumn {
+    fn default() -> TextColumn {
+        TextColumn { values: Vec::new(), offsets: vec![0] }
+    }
+}
+
 impl TextColumn {
     /// Returns an empty column.
     pub fn new() -> TextColumn {
-        TextColumn { values: Vec::new(), offsets: vec![0] }
+        TextColumn::default()
     }
 
     /// Returns the number of texts.
