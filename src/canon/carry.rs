@@ -9,7 +9,7 @@ use super::policy::{Policy, Rung};
 use super::tally::Tally;
 use super::text_column::{TextColumn, retain_items};
 use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
-use crate::kernel::{Bitmaps, Span};
+use crate::kernel::{Bitmaps, Span, strip_prefix_ignoring_case};
 use crate::record::Records;
 use crate::record::fields::{
     DigestField, FieldKind, IntegerField, LabelField, PageField, SegmentField, StatusField, TimeField, UriField,
@@ -268,10 +268,7 @@ fn segment_of(filename: &[u8]) -> Option<&[u8]> {
 
 /// Removes the prefix `sha1:`. Indexes contain SHA-1 digests without a prefix; other digests keep theirs.
 fn strip_sha1_prefix(digest: &[u8]) -> &[u8] {
-    match digest.split_at_checked(5) {
-        Some((prefix, bare)) if prefix.eq_ignore_ascii_case(b"sha1:") => bare,
-        _ => digest,
-    }
+    strip_prefix_ignoring_case(digest, b"sha1:").unwrap_or(digest)
 }
 
 fn push_texts(

@@ -8,6 +8,7 @@ use html5gum::emitters::callback::CallbackEvent;
 use super::document::{CharsetChoice, DefectKind, DefectList, DocumentContext, Markup};
 use super::html::{StartTag, TokenizerStep, for_each_event, state_after};
 use crate::encoding::Charset;
+use crate::kernel::strip_prefix_ignoring_case;
 use crate::record::json::is_json_feed;
 
 /// Browsers look for the declaration of an HTML document in this many bytes first; that of XML is there.
@@ -103,9 +104,8 @@ fn markup_of_root(mut text: &[u8]) -> Markup {
 /// Whether a text is a list of URLs, such as a sitemap: its first line is one.
 fn is_url_list(text: &[u8]) -> bool {
     let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default().trim_ascii_end();
-    let has_scheme = [&b"http://"[..], b"https://"]
-        .iter()
-        .any(|scheme| line.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    let mut schemes = [&b"http://"[..], b"https://"].into_iter();
+    let has_scheme = schemes.any(|scheme| strip_prefix_ignoring_case(line, scheme).is_some());
     has_scheme && !line.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, b'<' | b'>' | b'"'))
 }
 
@@ -205,8 +205,7 @@ fn declared_in_meta(bytes: &[u8], state_after: impl Fn(&[u8]) -> Option<Tokenize
 pub(super) fn find_ignoring_case(bytes: &[u8], word: &[u8]) -> Option<usize> {
     let (first, rest) = (word[0], &word[1..]);
     let upper = first.to_ascii_uppercase();
-    memchr::memchr2_iter(first, upper, bytes)
-        .find(|at| bytes.get(at + 1..at + 1 + rest.len()).is_some_and(|found| found.eq_ignore_ascii_case(rest)))
+    memchr::memchr2_iter(first, upper, bytes).find(|at| strip_prefix_ignoring_case(&bytes[at + 1..], rest).is_some())
 }
 
 /// The charset that a `meta` element declares; only its attributes are kept.

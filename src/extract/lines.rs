@@ -5,6 +5,7 @@
 
 use super::attributes::trimmed;
 use super::links::{LinkAttribute, LinkSink};
+use crate::kernel::strip_prefix_ignoring_case;
 use std::ops::Range;
 
 /// Gives the values of the `Sitemap` lines of `robots.txt` to `sink`.
@@ -40,8 +41,8 @@ fn for_each_line(text: &[u8], mut handle: impl FnMut(Range<usize>) -> bool) {
 fn sitemap_value(text: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     const NAME: &[u8] = b"sitemap";
     let line = trimmed(text, line);
-    let name = text.get(line.start..line.start + NAME.len())?;
-    let after_name = trimmed(text, line.start + NAME.len().min(line.len())..line.end);
+    strip_prefix_ignoring_case(&text[line.clone()], NAME)?;
+    let after_name = trimmed(text, line.start + NAME.len()..line.end);
     let value = match text[after_name.clone()].first()? {
         b':' => trimmed(text, after_name.start + 1..after_name.end),
         _ if after_name.start > line.start + NAME.len() => after_name,

@@ -11,6 +11,7 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 use super::attributes::{ReferenceSyntax, for_each_reference};
 use super::document::{DefectKind, DefectList, DocumentDefect, DocumentPlaces, DocumentText, Link};
 use super::link_text::LinkTexts;
+use crate::kernel::strip_prefix_ignoring_case;
 use crate::encoding::Charset;
 use crate::iri::{Base, find_scheme};
 
@@ -336,9 +337,8 @@ fn resolve_html_base(outer: &[u8], reference: &[u8]) -> Option<Option<Vec<u8>>> 
         return Some(None);
     }
     let base = join(outer, reference);
-    let is_opaque = ["data:", "javascript:"]
-        .iter()
-        .any(|scheme| base.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes())));
+    let mut opaque_schemes = [&b"data:"[..], b"javascript:"].into_iter();
+    let is_opaque = opaque_schemes.any(|scheme| strip_prefix_ignoring_case(&base, scheme).is_some());
     let is_long = base.len() > max_len;
     (!is_opaque).then_some(Some(base).filter(|_| !is_long))
 }

@@ -44,7 +44,7 @@ pub(crate) use copy::{
 };
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use masking::{mask_delimiters, mask_urls};
-pub(crate) use parse::parse_bytes;
+pub(crate) use parse::{parse_bytes, strip_prefix_ignoring_case};
 pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, mask_of, masks_of, positions, positions_by_mask};
 #[cfg(feature = "pipeline")]
 pub(crate) use snappy::unpack_snappy;

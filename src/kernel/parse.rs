@@ -7,3 +7,9 @@ use std::str::FromStr;
 pub(crate) fn parse_bytes<T: FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
+
+/// Returns the text after `prefix`, if `text` begins with it. ASCII letters match in either case.
+pub(crate) fn strip_prefix_ignoring_case<'a>(text: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}

@@ -25,7 +25,7 @@ use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
 use super::records::Records;
 use super::unsupported::UnsupportedFormat;
-use crate::kernel::Bitmaps;
+use crate::kernel::{Bitmaps, strip_prefix_ignoring_case};
 
 /// Defines [`TextFormat`] and [`Decoder`] from the table of formats. Sources are compared with the formats in this order.
 macro_rules! text_formats {
@@ -312,10 +312,8 @@ fn is_wat_name(name: &str) -> bool {
 fn is_wat(head: &[u8]) -> bool {
     let mut fields = head.split(|byte| *byte == b'\n').take_while(|line| !line.trim_ascii().is_empty());
     fields.any(|field| {
-        let name = field.split_at_checked(14).filter(|(name, _)| name.eq_ignore_ascii_case(b"WARC-Filename:"));
-        name.is_some_and(|(_, file)| {
-            memchr::memmem::find(file, b".wat.").is_some() || file.trim_ascii().ends_with(b".wat")
-        })
+        strip_prefix_ignoring_case(field, b"WARC-Filename:")
+            .is_some_and(|file| memchr::memmem::find(file, b".wat.").is_some() || file.trim_ascii().ends_with(b".wat"))
     })
 }
 

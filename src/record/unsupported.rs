@@ -4,6 +4,7 @@ use super::decoder::SourceHead;
 use super::json::{JsonMembers, is_json_feed};
 use super::time;
 use crate::iri::find_scheme;
+use crate::kernel::strip_prefix_ignoring_case;
 
 /// A format that is recognized and not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,17 +78,16 @@ impl UnsupportedFormat {
 
     /// The text format of a source that begins with `head`, which is not of a format that is read.
     pub(super) fn of_text(head: &[u8]) -> Option<UnsupportedFormat> {
-        let begins = |prefix: &[u8]| {
-            let text = head.trim_ascii_start();
-            text.get(..prefix.len()).is_some_and(|text| text.eq_ignore_ascii_case(prefix))
-        };
-        let is_markup = [&b"<!doctype html"[..], b"<html", b"<?xml", b"<urlset", b"<rss"].into_iter().any(begins);
-        match () {
-            () if is_zipnum_index(SourceHead::new(head).first_record) => Some(ZIPNUM_INDEX),
-            () if is_markup => Some(MARKUP),
-            () if is_json_feed(head) => Some(JSON_FEED),
-            () if has_cr_lines(head) => Some(CR_LINES),
-            () => UnsupportedFormat::of_json(head),
+        if is_zipnum_index(SourceHead::new(head).first_record) {
+            Some(ZIPNUM_INDEX)
+        } else if is_markup(head) {
+            Some(MARKUP)
+        } else if is_json_feed(head) {
+            Some(JSON_FEED)
+        } else if has_cr_lines(head) {
+            Some(CR_LINES)
+        } else {
+            UnsupportedFormat::of_json(head)
         }
     }
 
@@ -126,6 +126,13 @@ fn is_lzma(head: &[u8]) -> bool {
     };
     let has_length = head[5..13] == [0xff; 8] || head[10..13] == [0; 3];
     u16::from_le_bytes([dictionary[0], dictionary[1]]).is_power_of_two() && has_length
+}
+
+/// Whether a source begins like a document in HTML or XML.
+fn is_markup(head: &[u8]) -> bool {
+    const BEGINNINGS: [&[u8]; 5] = [b"<!doctype html", b"<html", b"<?xml", b"<urlset", b"<rss"];
+    let text = head.trim_ascii_start();
+    BEGINNINGS.iter().any(|beginning| strip_prefix_ignoring_case(text, beginning).is_some())
 }
 
 /// Whether `line` is one of the index of a zipnum cluster: a key with a time, a file, offset and length and, in the newer

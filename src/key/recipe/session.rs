@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::kernel::strip_prefix_ignoring_case;
+
 /// A session parameter: `name=` followed by a value of a fixed length, then `&` or the end.
 pub(super) struct SessionParameter {
     name: &'static [u8],
@@ -44,7 +46,7 @@ pub(super) fn strip_query(query: &mut Vec<u8>) -> bool {
 /// queries have no such field.
 fn may_have_session(query: &[u8]) -> bool {
     let ends_field = |at: usize| at == query.len() || query.get(at) == Some(&b'&');
-    let begins_token = |at: usize| query.get(at..at + TOKEN.len()).is_some_and(|text| text.eq_ignore_ascii_case(TOKEN));
+    let begins_token = |at: usize| strip_prefix_ignoring_case(&query[at..], TOKEN).is_some();
     memchr::memchr_iter(b'=', query).any(|at| ends_field(at + 33) || ends_field(at + 25))
         || memchr::memchr_iter(b'&', query).any(begins_token)
 }
@@ -96,7 +98,7 @@ pub(super) fn find_cold_fusion(text: &[u8]) -> Option<Range<usize>> {
     // From the last field to the first: the token follows a field that contains `cfid=`.
     while let Some(id_end) = memchr::memrchr(b'&', &text[..fields_end]) {
         let token_at = id_end + TOKEN.len();
-        let has_token = text.get(id_end..token_at).is_some_and(|token| token.eq_ignore_ascii_case(TOKEN));
+        let has_token = strip_prefix_ignoring_case(&text[id_end..], TOKEN).is_some();
         if has_token && fields_end > token_at {
             let field_at = memchr::memrchr(b'&', &text[..id_end]).map_or(0, |at| at + 1);
             let field = &text[field_at..id_end];

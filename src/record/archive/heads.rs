@@ -1,7 +1,7 @@
 //! Heads of records in archives: the named fields of WARC (ISO 28500), the columns of ARC, and the HTTP head of a
 //! response in either.
 
-use crate::kernel::parse_bytes;
+use crate::kernel::{parse_bytes, strip_prefix_ignoring_case};
 use crate::record::buffer::without_cr;
 use crate::record::json::{JsonElements, JsonValue, at_path};
 use crate::record::media_type;
@@ -66,8 +66,7 @@ impl<'a> WarcHead<'a> {
 
 /// Whether `line` is `WARC/` and a version. Some programs write it in lower case.
 pub(super) fn is_version(line: &[u8]) -> bool {
-    matches!(line.split_at_checked(5), Some((name, version))
-        if name.eq_ignore_ascii_case(b"WARC/") && version.first().is_some_and(u8::is_ascii_digit))
+    strip_prefix_ignoring_case(line, b"WARC/").is_some_and(|version| version.first().is_some_and(u8::is_ascii_digit))
 }
 
 /// Whether `line` begins a record.

@@ -6,6 +6,7 @@
 //! resolved against it. JSON that is broken gives the links before that point.
 
 use crate::iri::{Base, FaultKind, find_scheme};
+use crate::kernel::strip_prefix_ignoring_case;
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
 use crate::record::link_header::LinkValues;
 use std::ops::Range;
@@ -269,8 +270,8 @@ fn for_each_text<'a>(value: JsonValue<'a>, mut handle: impl FnMut(&'a [u8])) {
 fn refresh_target(content: &[u8]) -> Option<&[u8]> {
     let (_, rest) = content.split_at_checked(content.iter().position(|byte| matches!(byte, b';' | b','))? + 1)?;
     let rest = rest.trim_ascii_start();
-    let name = rest.get(..3).is_some_and(|name| name.eq_ignore_ascii_case(b"url"));
-    let value = if name { rest[3..].trim_ascii_start().strip_prefix(b"=").unwrap_or(rest) } else { rest }.trim_ascii();
+    let named = strip_prefix_ignoring_case(rest, b"url").and_then(|rest| rest.trim_ascii_start().strip_prefix(b"="));
+    let value = named.unwrap_or(rest).trim_ascii();
     let value = match value {
         [quote @ (b'"' | b'\''), quoted @ ..] => quoted.split(|byte| byte == quote).next().unwrap_or_default(),
         _ => value,
