@@ -86,7 +86,7 @@ pub(super) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<
         // SAFETY: the loads read bytes 0 to 31 and 32 to 63 of the array `bytes`, which is 64 bytes long.
         let (low, high) =
             unsafe { (_mm256_loadu_si256(bytes.as_ptr().cast()), _mm256_loadu_si256(bytes.as_ptr().add(32).cast())) };
-        let is_text = url_masks::low_bits(len) as u64;
+        let is_text = url_masks::low_bits_of_64(len);
         DelimiterMasks::of(|byte| equal(low, high, _mm256_set1_epi8(byte as i8)) & is_text)
     });
 }

@@ -4,8 +4,10 @@
 use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
-use super::classifier::{Classifier, MaskBlock, MaskWords, low_bits, write_masks};
-use super::url_masks::{self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
+use super::classifier::{Classifier, MaskBlock, MaskWords, write_masks};
+use super::url_masks::{
+    self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks, low_bits_of_64,
+};
 
 /// Writes the masks of `text` to `words`.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -33,7 +35,7 @@ pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
     let (names, specials) = (Avx512Set::new(&NAME_TABLES), Avx512Set::new(&SPECIAL_TABLES));
     url_masks::mask_each(urls, masks, |bytes, len| {
         // SAFETY: the load reads up to 64 bytes, the length of the array `bytes`.
-        let bytes = unsafe { _mm512_maskz_loadu_epi8(low_bits(len), bytes.as_ptr().cast()) };
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(low_bits_of_64(len), bytes.as_ptr().cast()) };
         let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
         let from_upper_a = _mm512_sub_epi8(bytes, _mm512_set1_epi8(b'A' as i8));
         ClassMasks {
@@ -51,7 +53,7 @@ pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
 pub(super) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
     url_masks::mask_each(texts, masks, |bytes, len| {
         // SAFETY: the load reads up to 64 bytes, the length of the array `bytes`.
-        let bytes = unsafe { _mm512_maskz_loadu_epi8(low_bits(len), bytes.as_ptr().cast()) };
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(low_bits_of_64(len), bytes.as_ptr().cast()) };
         DelimiterMasks::of(|byte| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8)))
     });
 }

@@ -53,7 +53,7 @@ impl Bitmaps {
     /// Returns the position of the first attention byte at or after `from`. Without one, the result is the length of the
     /// text or slightly more. `from` must not exceed the length of the text.
     #[inline(always)]
-    pub(crate) fn next_attention(&self, from: usize) -> usize {
+    pub(super) fn next_attention(&self, from: usize) -> usize {
         next(&self.attention, from)
     }
 

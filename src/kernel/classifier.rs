@@ -24,9 +24,10 @@ pub(super) struct MaskBlock {
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
     #[cfg(test)]
-    attention: ByteSet,
+    pub(super) attention: ByteSet,
+    /// The set of the stop class.
     #[cfg(test)]
-    stop: ByteSet,
+    pub(super) stop: ByteSet,
     /// Nibble tables of the complement of `attention`. Bytes outside ASCII are in neither of the complements.
     #[cfg(target_arch = "x86_64")]
     pub(super) calm_tables: NibbleTables,
@@ -74,18 +75,6 @@ impl Classifier {
             attention_pair,
             stop_pair,
         }
-    }
-
-    /// Returns the set of bytes that are always in the attention class.
-    #[cfg(test)]
-    pub(crate) const fn attention(&self) -> &ByteSet {
-        &self.attention
-    }
-
-    /// Returns the set of bytes that are always in the stop class.
-    #[cfg(test)]
-    pub(crate) const fn stop(&self) -> &ByteSet {
-        &self.stop
     }
 }
 
@@ -157,9 +146,9 @@ fn mask_block(bytes: &[u8], before: u8, classifier: &Classifier) -> MaskBlock {
     for (i, &byte) in bytes.iter().enumerate() {
         let pair = [previous, byte];
         block.newline |= u64::from(byte == b'\n') << i;
-        let attention = classifier.attention().contains(byte) || pair == classifier.attention_pair;
+        let attention = classifier.attention.contains(byte) || pair == classifier.attention_pair;
         block.attention |= u64::from(attention) << i;
-        block.stop |= u64::from(classifier.stop().contains(byte) || pair == classifier.stop_pair) << i;
+        block.stop |= u64::from(classifier.stop.contains(byte) || pair == classifier.stop_pair) << i;
         previous = byte;
     }
     block
@@ -231,10 +220,4 @@ fn bits_of(bytes: &[u8; 64], bit: u32) -> u64 {
         let gather = |word: &[u8; 8]| (u64::from_le_bytes(*word) >> bit & LOWEST).wrapping_mul(GATHER) >> 56;
         words.iter().rev().fold(0, |mask, word| mask << 8 | gather(word))
     }
-}
-
-/// Returns a mask of the lowest `count` bits, of all bits from 64 on.
-#[inline(always)]
-pub(super) const fn low_bits(count: usize) -> u64 {
-    if count >= 64 { !0 } else { !(!0 << count) }
 }

@@ -1,19 +1,18 @@
 //! Masks of many URLs at once, with the instructions of the processor.
 
-use super::classifier::low_bits;
 use super::cpu::SimdLevel;
 use super::search::mask_of;
-use super::url_masks::{BufferedText, ClassMasks, DelimiterMasks, UrlMasks, mask_each};
+use super::url_masks::{BufferedText, ClassMasks, DelimiterMasks, UrlMasks, low_bits_of_64, mask_each};
 
 /// Sets item `i` of `masks` to the masks of URL `i`, for a longer one to those of its first
 /// [`MAX_MASKED_LEN`](super::MAX_MASKED_LEN) bytes.
 #[inline]
 pub(crate) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
-    mask_at_level(SimdLevel::best(), urls, masks);
+    mask_urls_at_level(SimdLevel::best(), urls, masks);
 }
 
 /// [`mask_urls`] with the instructions of `level`.
-fn mask_at_level(level: SimdLevel, urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
+fn mask_urls_at_level(level: SimdLevel, urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
     match level {
         SimdLevel::Portable => mask_each(urls, masks, class_masks),
         #[cfg(target_arch = "x86_64")]
@@ -36,7 +35,7 @@ pub(crate) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<
 fn mask_delimiters_at_level(level: SimdLevel, texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
     match level {
         SimdLevel::Portable => mask_each(texts, masks, |bytes, len| {
-            DelimiterMasks::of(|delimiter| mask_of(bytes, |byte| byte == delimiter) & low_bits(len))
+            DelimiterMasks::of(|delimiter| mask_of(bytes, |byte| byte == delimiter) & low_bits_of_64(len))
         }),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2.
@@ -101,7 +100,7 @@ mod tests {
     fn check(text: BufferedText<'_>) {
         for level in SimdLevel::available() {
             let mut masks = [UrlMasks::default()];
-            mask_at_level(level, &[text], &mut masks);
+            mask_urls_at_level(level, &[text], &mut masks);
             let (low, high) = text.text().split_at(text.text().len().min(64));
             assert_eq!(masks, [UrlMasks { low: expected(low), high: expected(high) }], "{level:?} {:?}", text.text());
             let mut masks = [UrlMasks::default()];

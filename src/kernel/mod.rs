@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     /// Returns pseudo-random bytes, the same on every run.
-    fn noise(len: usize, mut seed: u64) -> Vec<u8> {
+    pub(super) fn noise(len: usize, mut seed: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len);
         for _ in 0..len {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -219,8 +219,8 @@ mod tests {
             let text = [b'a', byte, b'a'];
             let mut bitmaps = Bitmaps::default();
             bitmaps.classify(&text, &CLASSIFIER);
-            assert_eq!(bitmaps.next_attention(1) == 1, CLASSIFIER.attention().contains(byte), "{byte}");
-            assert_eq!(bitmaps.next_stop(1) == 1, CLASSIFIER.stop().contains(byte), "{byte}");
+            assert_eq!(bitmaps.next_attention(1) == 1, CLASSIFIER.attention.contains(byte), "{byte}");
+            assert_eq!(bitmaps.next_stop(1) == 1, CLASSIFIER.stop.contains(byte), "{byte}");
             let mut newlines = Vec::new();
             bitmaps.push_newlines(&mut newlines);
             assert_eq!(newlines == [1], byte == b'\n', "{byte}");

@@ -135,17 +135,17 @@ fn unpack_short_elements(elements: &[u8], at: usize, into: &mut [u8], len: usize
     // and at most `len` bytes before them, so that 64 bytes from it on are readable too. `elements` cannot overlap `into`.
     unsafe {
         let last = packed.add(last_at);
-        let (mut tag, mut behind_tag) = (usize::from(*packed.add(at)), packed.add(at + 1));
+        let (mut tag, mut after_tag) = (usize::from(*packed.add(at)), packed.add(at + 1));
         loop {
             let (kind, upper) = (tag & 3, tag >> 2);
             // Both tags that can be the next one are loaded, before it is known which one is. Without `volatile` the
             // compiler would first choose the address, and wait longer.
-            let tag_behind_literal = usize::from(behind_tag.add(upper + 1).read_volatile());
-            let tag_behind_copy = usize::from(behind_tag.add(kind).read_volatile());
-            let number = u16::from_le(behind_tag.cast::<u16>().read_unaligned());
+            let tag_after_literal = usize::from(after_tag.add(upper + 1).read_volatile());
+            let tag_after_copy = usize::from(after_tag.add(kind).read_volatile());
+            let number = u16::from_le(after_tag.cast::<u16>().read_unaligned());
             let element_len = usize::from(LENGTHS[tag]);
             let offset = usize::from(OFFSETS[tag]) + usize::from(number & OFFSET_MASKS[kind]);
-            let behind_copy = behind_tag.wrapping_add(kind + 1);
+            let after_copy = after_tag.wrapping_add(kind + 1);
             if offset > len || offset == 0 {
                 break;
             }
@@ -153,24 +153,24 @@ fn unpack_short_elements(elements: &[u8], at: usize, into: &mut [u8], len: usize
             let copied = target.sub(offset).cast_const();
             if offset < element_len {
                 repeat(copied, offset, target, element_len);
-                (tag, behind_tag) = (tag_behind_copy, behind_copy);
+                (tag, after_tag) = (tag_after_copy, after_copy);
             } else {
                 let is_literal = kind == 0;
-                let from = select_unpredictable(is_literal, behind_tag, copied);
+                let from = select_unpredictable(is_literal, after_tag, copied);
                 // A copy may reach into its target, but not with the first `element_len` bytes.
                 std::ptr::copy(from, target, 32);
                 if element_len > 32 {
                     std::ptr::copy(from.add(32), target.add(32), 32);
                 }
-                behind_tag = select_unpredictable(is_literal, behind_tag.wrapping_add(upper + 2), behind_copy);
-                tag = select_unpredictable(is_literal, tag_behind_literal, tag_behind_copy);
+                after_tag = select_unpredictable(is_literal, after_tag.wrapping_add(upper + 2), after_copy);
+                tag = select_unpredictable(is_literal, tag_after_literal, tag_after_copy);
             }
             len += element_len;
-            if behind_tag > last || len > last_len {
+            if after_tag > last || len > last_len {
                 break;
             }
         }
-        (behind_tag.offset_from(packed) as usize - 1, len)
+        (after_tag.offset_from(packed) as usize - 1, len)
     }
 }
 

@@ -4,7 +4,6 @@
 use super::byte_set::ByteSet;
 #[cfg(target_arch = "x86_64")]
 use super::byte_set::NibbleTables;
-use super::classifier;
 
 /// The length of the longest URL that has masks.
 pub(crate) const MAX_MASKED_LEN: usize = 128;
@@ -182,7 +181,13 @@ fn pad(text: &[u8]) -> [u8; MAX_MASKED_LEN] {
 /// Returns a mask of the lowest `count` bits, of all bits from 128 on.
 #[inline(always)]
 pub(crate) fn low_bits(count: usize) -> u128 {
-    u128::from(classifier::low_bits(count.saturating_sub(64))) << 64 | u128::from(classifier::low_bits(count))
+    u128::from(low_bits_of_64(count.saturating_sub(64))) << 64 | u128::from(low_bits_of_64(count))
+}
+
+/// Returns a mask of the lowest `count` bits; of all bits if `count` is 64 or more.
+#[inline(always)]
+pub(super) fn low_bits_of_64(count: usize) -> u64 {
+    if count >= 64 { !0 } else { !(!0 << count) }
 }
 
 #[cfg(test)]

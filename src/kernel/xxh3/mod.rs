@@ -46,16 +46,12 @@ fn push_at_level(level: SimdLevel, texts: &[u8], ends: &[i32], hashes: &mut Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::tests::noise;
 
     /// Hashes texts of the lengths `lens`, with other bytes before and after them, at every level, and compares the
     /// results with those of xxhash-rust.
     fn check(lens: impl Iterator<Item = usize> + Clone, before: usize, after: usize) {
-        let mut seed = 1_u64;
-        let noise = std::iter::repeat_with(|| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 56) as u8
-        });
-        let texts: Vec<u8> = noise.take(before + lens.clone().sum::<usize>() + after).collect();
+        let texts = noise(before + lens.clone().sum::<usize>() + after, 1);
         let mut ends = vec![before as i32];
         ends.extend(lens.scan(before, |end, len| {
             *end += len;
