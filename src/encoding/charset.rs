@@ -9,10 +9,9 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
-use unicode_normalization::{UnicodeNormalization, is_nfc};
-
+use super::nfc_of;
 use super::utf16::ByteOrder;
+use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 /// A character encoding of documents.
 ///
@@ -118,7 +117,7 @@ impl Charset {
     /// The position of the first malformed sequence, or a byte order mark that contradicts the label.
     pub fn decode(self, bytes: &[u8]) -> Result<Cow<'_, str>, Undecodable> {
         let text = self.transcode(bytes)?;
-        if self.is_unicode() || is_nfc(&text) { Ok(text) } else { Ok(Cow::Owned(text.nfc().collect())) }
+        Ok(if self.is_unicode() { text } else { nfc_of(&text).map_or(text, Cow::Owned) })
     }
 
     /// [`Charset::decode`] without the normalization of step 1b.

@@ -16,6 +16,8 @@ pub(crate) use transcode::DocumentCursor;
 pub(crate) use utf16::{ByteOrder, Utf16Decoder, push_code_point, utf16_len};
 
 /// Returns whether `bytes` are valid UTF-8. The check uses SIMD instructions and is meant for whole chunks: a call costs
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
 /// as much as 45 bytes.
 ///
 /// ```
@@ -24,4 +26,9 @@ pub(crate) use utf16::{ByteOrder, Utf16Decoder, push_code_point, utf16_len};
 #[inline]
 pub fn is_utf8(bytes: &[u8]) -> bool {
     simdutf8::basic::from_utf8(bytes).is_ok()
+}
+
+/// Returns `text` in NFC, or `None` if it is already in NFC.
+pub(crate) fn nfc_of(text: &str) -> Option<String> {
+    (!is_nfc(text)).then(|| text.nfc().collect())
 }

@@ -36,7 +36,10 @@ struct PieceDecoder<'a> {
 /// How the decoding of a piece ended.
 enum PieceEnd {
     Text,
-    Malformed { at: usize },
+    /// After a malformed sequence, which begins at this byte of the document.
+    Malformed {
+        at: usize,
+    },
     EndOfDocument,
 }
 
@@ -113,21 +116,19 @@ impl DocumentCursor<'_> {
 impl Charset {
     /// Decodes a whole document. A byte order mark is decoded as a character.
     pub(crate) fn transcode_document(self, bytes: &[u8]) -> Transcoded {
-        let mut document = Transcoded { text: String::with_capacity(bytes.len()), ..Transcoded::default() };
-        let mut text = std::mem::take(&mut document.text);
-        self.decode_pieces(bytes, &mut document, |piece| text.push_str(piece));
-        Transcoded { text, ..document }
+        let mut text = String::with_capacity(bytes.len());
+        let counts = self.decode_pieces(bytes, |piece| text.push_str(piece));
+        Transcoded { text, ..counts }
     }
 
     /// Counts the malformed sequences of a document.
     pub(crate) fn count_malformed(self, bytes: &[u8]) -> Transcoded {
-        let mut document = Transcoded::default();
-        self.decode_pieces(bytes, &mut document, |_| ());
-        document
+        self.decode_pieces(bytes, |_| ())
     }
 
-    /// Decodes a whole document, calls `push` with the text piece by piece, and counts malformed sequences in `document`.
-    fn decode_pieces(self, bytes: &[u8], document: &mut Transcoded, mut push: impl FnMut(&str)) {
+    /// Decodes a whole document, calls `push` with its text piece by piece, and returns the counts of malformed sequences.
+    fn decode_pieces(self, bytes: &[u8], mut push: impl FnMut(&str)) -> Transcoded {
+        let mut document = Transcoded::default();
         let mut decoder = PieceDecoder::new(self, bytes);
         let mut out = vec![0; PIECE_LEN * MAX_GROWTH];
         loop {
@@ -143,7 +144,7 @@ impl Charset {
                     document.malformed_count += 1;
                     push(char::REPLACEMENT_CHARACTER.encode_utf8(&mut [0; 4]));
                 }
-                PieceEnd::EndOfDocument => return,
+                PieceEnd::EndOfDocument => return document,
             }
         }
     }

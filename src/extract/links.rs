@@ -6,13 +6,10 @@
 
 use std::ops::Range;
 
-use unicode_normalization::{UnicodeNormalization, is_nfc};
-
 use super::attributes::{ReferenceSyntax, for_each_reference};
 use super::document::{DefectKind, DefectList, DocumentDefect, DocumentPlaces, DocumentText, Link};
 use super::link_text::LinkTexts;
-use crate::kernel::strip_prefix_ignoring_case;
-use crate::encoding::Charset;
+use crate::encoding::{Charset, nfc_of};
 use crate::iri::{Base, find_scheme};
 
 /// Longest base that a document can declare, in bytes. Every link has a base, so the size of the output is bounded by
@@ -345,10 +342,8 @@ fn resolve_html_base(outer: &[u8], reference: &[u8]) -> Option<Option<Vec<u8>>> 
 
 /// Normalizes a reference to NFC if the charset of the document is not a Unicode one (RFC 3987 section 3.1, step 1b).
 fn to_nfc(text: &DocumentText<'_>, reference: &[u8]) -> Vec<u8> {
-    match std::str::from_utf8(reference) {
-        Ok(reference) if !text.charset.is_unicode() && !is_nfc(reference) => {
-            reference.nfc().collect::<String>().into_bytes()
-        }
-        _ => reference.to_vec(),
+    match std::str::from_utf8(reference).ok().filter(|_| !text.charset.is_unicode()).and_then(nfc_of) {
+        Some(text) => text.into_bytes(),
+        None => reference.to_vec(),
     }
 }

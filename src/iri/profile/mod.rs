@@ -13,8 +13,6 @@ mod declared;
 
 use std::borrow::Cow;
 
-use unicode_normalization::{UnicodeNormalization, is_nfc};
-
 pub use declared::Profile;
 pub(crate) use declared::ReferenceParser;
 use declared::{AcceptedInput, DecodedEscapes, ExcludedAscii, HostRepertoire, NormalForm, RFC3987, Repertoire};
@@ -27,6 +25,7 @@ use super::map::{
     self, HostMapping, QueryCharset, encode_query, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset,
 };
 use super::parts::{Parts, find_scheme};
+use crate::encoding::nfc_of;
 
 /// Options of [`Profile::to_uri`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,11 +185,9 @@ impl Profile {
     }
 
     fn normal_form<'a>(&self, reference: &'a [u8]) -> Cow<'a, [u8]> {
-        match std::str::from_utf8(reference) {
-            Ok(text) if self.normal_form == NormalForm::Nfc && !is_nfc(text) => {
-                text.nfc().collect::<String>().into_bytes().into()
-            }
-            _ => reference.into(),
+        match std::str::from_utf8(reference).ok().filter(|_| self.normal_form == NormalForm::Nfc).and_then(nfc_of) {
+            Some(text) => text.into_bytes().into(),
+            None => reference.into(),
         }
     }
 
