@@ -107,14 +107,7 @@ pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str
     let mut mapped = reference.as_bytes()[..start].to_vec();
     for (run, is_beyond_ascii) in runs {
         // The second byte of a Shift_JIS character may be `|`, and a byte of ISO-2022-JP may be `#`.
-        for octets in run.chunk_by(|a, b| UNRESERVED.contains(*a) == UNRESERVED.contains(*b)) {
-            let is_encoded = is_beyond_ascii && !UNRESERVED.contains(octets[0]);
-            if is_encoded {
-                crate::kernel::percent_encode(octets, &mut mapped);
-            } else {
-                mapped.extend_from_slice(octets);
-            }
-        }
+        percent::write_encoded(&run, |byte| is_beyond_ascii && !UNRESERVED.contains(byte), &mut mapped);
     }
     mapped.extend_from_slice(&reference.as_bytes()[end..]);
     Ok((String::from_utf8_lossy(&mapped).into_owned().into(), has_unmappable))

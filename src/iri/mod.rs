@@ -74,7 +74,7 @@
 
 mod bidi;
 mod check;
-mod class;
+pub(crate) mod class;
 mod fault;
 mod flags;
 mod host;
@@ -110,9 +110,9 @@ pub use whatwg::whatwg_href;
 pub(crate) use check::check_authority;
 pub(crate) use host::idn::unicode_version;
 pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
-#[cfg(feature = "batch")]
-pub(crate) use percent::decode_escapes;
-pub(crate) use percent::{escape_invalid_utf8, escape_value};
+pub(crate) use percent::{
+    decode_escapes, escape_invalid_utf8, escape_value, octets, write_encoded, write_form_encoded,
+};
 
 /// Items that only the commands `explain` and `eval` show.
 #[cfg(feature = "cli")]

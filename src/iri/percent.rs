@@ -27,7 +27,7 @@ const HEX_VALUE: [u8; 256] = {
 pub(crate) fn escape_value(text: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = *text else { return None };
     let (high, low) = (HEX_VALUE[high as usize], HEX_VALUE[low as usize]);
-    (high | low != 255 && high < 16 && low < 16).then_some(high << 4 | low)
+    (high | low < 16).then_some(high << 4 | low)
 }
 
 /// The text with an escape for each byte that is not part of a UTF-8 sequence.
@@ -45,12 +45,31 @@ pub(crate) fn escape_invalid_utf8(text: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&out).into_owned())
 }
 
+/// Returns the octets of `text` with every escape decoded once, and whether each was written as an escape. A stray `%`
+/// stays.
+pub(crate) fn octets(text: &[u8]) -> impl Iterator<Item = (u8, bool)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let escaped = escape_value(rest);
+        let octet = escaped.or(rest.first().copied())?;
+        rest = &rest[if escaped.is_some() { 3 } else { 1 }..];
+        Some((octet, escaped.is_some()))
+    })
+}
+
 /// Decodes every escape of `text` once; a stray `%` stays.
 pub(crate) fn decode_escapes(text: &[u8]) -> Cow<'_, [u8]> {
-    let Some(first) = memchr::memchr(b'%', text) else { return Cow::Borrowed(text) };
-    let mut out = text[..first].to_vec();
-    out.extend_from_slice(&map_escapes(&text[first..], |octet, _, out| out.push(octet)));
-    Cow::Owned(out)
+    match memchr::memchr(b'%', text) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(octets(text).map(|(octet, _)| octet).collect()),
+    }
+}
+
+/// Appends `text` to `out`. The bytes for which `is_encoded` returns true become escapes.
+pub(crate) fn write_encoded(text: &[u8], is_encoded: impl Fn(u8) -> bool, out: &mut Vec<u8>) {
+    for run in text.chunk_by(|a, b| is_encoded(*a) == is_encoded(*b)) {
+        if is_encoded(run[0]) { crate::kernel::percent_encode(run, out) } else { out.extend_from_slice(run) }
+    }
 }
 
 /// The flag for one non-ASCII character of `component`, or for a byte that is not UTF-8 (`None`).
@@ -150,6 +169,7 @@ pub(super) fn kept_escapes(text: &[u8]) -> (usize, bool) {
     (len, has_lower_case)
 }
 
+/// Replaces each escape of `text` by what `write` appends for its octet and its text.
 fn map_escapes(text: &[u8], write: impl Fn(u8, &[u8], &mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -165,14 +185,24 @@ fn map_escapes(text: &[u8], write: impl Fn(u8, &[u8], &mut Vec<u8>)) -> Vec<u8> 
     out
 }
 
+/// Appends a name or a value of a form as `application/x-www-form-urlencoded`: spaces become `+`, and all bytes except
+/// `unreserved` become escapes.
+pub(crate) fn write_form_encoded(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b' ' => out.push(b'+'),
+            _ if UNRESERVED.contains(byte) => out.push(byte),
+            _ => crate::kernel::percent_encode(&[byte], out),
+        }
+    }
+}
+
 /// Percent-encodes the bytes that a URI cannot contain: non-ASCII bytes (RFC 3987 section 3.1 step 2), controls and
 /// excluded ASCII characters. `%` and reserved characters stay. The bytes may be in any charset: `M\xE4rz 1/%20`
 /// becomes `M%E4rz%201/%20`.
 pub(crate) fn percent_encode(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
-    for run in text.chunk_by(|a, b| is_encoded(*a) == is_encoded(*b)) {
-        if is_encoded(run[0]) { crate::kernel::percent_encode(run, &mut out) } else { out.extend_from_slice(run) }
-    }
+    write_encoded(text, is_encoded, &mut out);
     out
 }
 

@@ -14,7 +14,7 @@ use super::flags::SpoofingFlags;
 use super::host::idn::idn_to_unicode;
 use super::map::{HostMapping, decode_labels, to_iri};
 use super::parts::Parts;
-use super::percent::{decode_escapes, escape_value, percent_encode};
+use super::percent::{decode_escapes, escape_value, octets, percent_encode};
 
 /// The result of [`find_spoofing`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,13 +133,12 @@ impl Octets {
         if text.is_ascii() && memchr::memchr(b'%', text).is_none() {
             return decoded;
         }
-        let mut at = 0;
-        while at < text.len() {
-            let octet = escape_value(&text[at..]);
-            decoded.octets.push(octet.unwrap_or(text[at]));
-            decoded.at.push(start + at);
-            decoded.is_escaped.push(octet.is_some());
-            at += if octet.is_some() { 3 } else { 1 };
+        let mut at = start;
+        for (octet, is_escaped) in octets(text) {
+            decoded.octets.push(octet);
+            decoded.at.push(at);
+            decoded.is_escaped.push(is_escaped);
+            at += if is_escaped { 3 } else { 1 };
         }
         decoded
     }

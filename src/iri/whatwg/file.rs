@@ -6,12 +6,13 @@
 use url::{EncodingOverride, ParseError, Position, Url};
 
 use super::host::parse_host;
-use crate::iri::class::{ALPHA, CONTROL};
+use crate::iri::class::{ALPHA, CONTROL, NON_ASCII};
 use crate::iri::parts::find_scheme;
-use crate::kernel::{ByteSet, percent_encode};
+use crate::iri::percent::write_encoded;
+use crate::kernel::ByteSet;
 
-/// The ASCII characters of the standard's path percent-encode set.
-const PATH_ENCODED: ByteSet = CONTROL.or(ByteSet::of(b" \"#<>?^`{}"));
+/// The standard's path percent-encode set.
+const PATH_ENCODED: ByteSet = CONTROL.or(NON_ASCII).or(ByteSet::of(b" \"#<>?^`{}"));
 
 /// A `file` URL. The path is a list of segments; the host may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,9 +149,7 @@ fn starts_with_drive(text: &str) -> bool {
 
 fn encode_segment(segment: &str) -> String {
     let mut out = Vec::with_capacity(segment.len());
-    for &byte in segment.as_bytes() {
-        if byte >= 0x80 || PATH_ENCODED.contains(byte) { percent_encode(&[byte], &mut out) } else { out.push(byte) }
-    }
+    write_encoded(segment.as_bytes(), |byte| PATH_ENCODED.contains(byte), &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 

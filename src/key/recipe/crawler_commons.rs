@@ -9,8 +9,9 @@
 
 use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, is_account_scheme, replace_text, split_at_colon, trim_to, write_joined};
-use super::escapes::{escape, is_unreserved, write_escape};
-use crate::iri::{Component, Fault, FaultKind, find_scheme};
+use super::escapes::write_escape;
+use crate::iri::class::UNRESERVED;
+use crate::iri::{Component, Fault, FaultKind, find_scheme, octets};
 use crate::kernel::parse_bytes;
 
 pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
@@ -157,22 +158,9 @@ fn must_be_escaped(byte: u8) -> bool {
 }
 
 fn write_tidy(text: &[u8], out: &mut Vec<u8>) {
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        match text.get(at..at + 3).and_then(escape) {
-            Some(byte) if is_unreserved(byte) => out.push(byte),
-            Some(byte) => write_escape(byte, out),
-            None => {
-                if byte == b'%' || must_be_escaped(byte) {
-                    write_escape(byte, out);
-                } else {
-                    out.push(byte);
-                }
-                at += 1;
-                continue;
-            }
-        }
-        at += 3;
+    for (byte, is_escaped) in octets(text) {
+        let is_encoded = if is_escaped { !UNRESERVED.contains(byte) } else { byte == b'%' || must_be_escaped(byte) };
+        if is_encoded { write_escape(byte, out) } else { out.push(byte) }
     }
 }
 

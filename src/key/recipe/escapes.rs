@@ -1,6 +1,7 @@
 //! Escapes as crawl software treats them: decoded until none remains, then only the bytes encoded that must be. RFC 3986
 //! section 2.4 forbids decoding twice; these keys require it.
 
+use crate::iri::{escape_value, write_encoded};
 use crate::kernel::{any_byte, any_pair, append, find_byte, non_ascii_len, percent_encode};
 
 /// Decodes every escape, also those that decoding creates, in one pass; returns whether there was one. One pass suffices
@@ -13,7 +14,7 @@ pub(super) fn decode_all(text: &mut Vec<u8>) -> bool {
         text[end] = text[from];
         end += 1;
         while end >= first + 3 {
-            let Some(byte) = escape(&text[end - 3..end]) else { break };
+            let Some(byte) = escape_value(&text[end - 3..end]) else { break };
             end -= 2;
             text[end - 1] = byte;
         }
@@ -23,42 +24,9 @@ pub(super) fn decode_all(text: &mut Vec<u8>) -> bool {
     changed
 }
 
-/// Returns the byte that the escape `%XX` encodes.
-pub(super) fn escape(text: &[u8]) -> Option<u8> {
-    let [b'%', high, low] = *text else { return None };
-    escaped_byte([high, low])
-}
-
-/// Returns the byte that two hexadecimal digits encode.
-#[inline(always)]
-pub(super) fn escaped_byte([high, low]: [u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    Some((digit(high)? << 4 | digit(low)?) as u8)
-}
-
 /// Appends `byte` as `%XX`.
 pub(super) fn write_escape(byte: u8, out: &mut Vec<u8>) {
-    crate::kernel::percent_encode(&[byte], out);
-}
-
-/// Appends `text` with each escape decoded once.
-pub(super) fn write_decoded(text: &[u8], out: &mut Vec<u8>) {
-    let mut at = 0;
-    while at < text.len() {
-        let decoded = text.get(at..at + 3).and_then(escape);
-        out.push(decoded.unwrap_or(text[at]));
-        at += if decoded.is_some() { 3 } else { 1 };
-    }
-}
-
-/// `unreserved`, RFC 3986 section 2.3.
-pub(super) fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
-}
-
-/// `unreserved` and `reserved` except `#`, `[` and `]`: the bytes that paths and queries contain unescaped.
-pub(super) fn is_uri_text(byte: u8) -> bool {
-    is_unreserved(byte) || b":/?@!$&'()*+,;=".contains(&byte)
+    percent_encode(&[byte], out);
 }
 
 /// The bytes that both SURT programs do not escape: ASCII above the space except `%` and `#`.
@@ -91,7 +59,7 @@ pub(super) fn write_reduced(text: &[u8], out: &mut Vec<u8>) -> Option<bool> {
             [] => return Some(is_changed),
             [b'%', ..] => {
                 let (code, tail) = other.split_first_chunk::<3>()?;
-                match escape(code)? {
+                match escape_value(code)? {
                     b'%' | 0x7F => return None,
                     byte if is_kept_in_surt(byte) => {
                         out.push(byte);
@@ -125,13 +93,7 @@ pub(super) fn encode(decoded: &[u8], text: &mut Vec<u8>) -> bool {
         return false;
     }
     text.clear();
-    for &byte in decoded {
-        if is_kept_in_surt(byte) {
-            text.push(byte);
-        } else {
-            write_escape(byte, text);
-        }
-    }
+    write_encoded(decoded, |byte| !is_kept_in_surt(byte), text);
     true
 }
 
@@ -140,7 +102,7 @@ fn is_encoding_of(text: &[u8], decoded: &[u8]) -> bool {
     for &byte in decoded {
         let len = if is_kept_in_surt(byte) { 1 } else { 3 };
         let Some((head, tail)) = rest.split_at_checked(len) else { return false };
-        let same = if len == 1 { head[0] == byte } else { is_upper(head) && escape(head) == Some(byte) };
+        let same = if len == 1 { head[0] == byte } else { is_upper(head) && escape_value(head) == Some(byte) };
         if !same {
             return false;
         }
@@ -156,12 +118,12 @@ fn is_upper(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::iri::decode_escapes;
 
     /// Decodes pass after pass until nothing changes, as the programs do.
     fn decode_by_passes(mut text: Vec<u8>) -> Vec<u8> {
         loop {
-            let mut next = Vec::new();
-            write_decoded(&text, &mut next);
+            let next = decode_escapes(&text).into_owned();
             if next == text {
                 return text;
             }
@@ -182,22 +144,8 @@ mod tests {
     #[test]
     fn one_pass_writes_what_reduce_makes_or_nothing() {
         let pieces: [&[u8]; 16] = [
-            b"a",
-            b"/B.c",
-            b"%41",
-            b"%2f",
-            b"%C3%A9",
-            b"%c3",
-            b"\xC3\xA9",
-            b"\xFF",
-            b"%20",
-            b"%23",
-            b"%7f",
-            b"%25",
-            b"%",
-            b"4",
-            b" ",
-            b"\xC2\x85",
+            b"a", b"/B.c", b"%41", b"%2f", b"%C3%A9", b"%c3", b"\xC3\xA9", b"\xFF", b"%20", b"%23", b"%7f", b"%25",
+            b"%", b"4", b" ", b"\xC2\x85",
         ];
         let mut written = 0;
         for number in 0..16usize.pow(4) {

@@ -6,6 +6,7 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::draft::{Draft, replace_text};
 use super::escapes::{decode_all, encode};
+use crate::iri::write_encoded;
 use crate::kernel::{any_byte, parse_bytes};
 
 /// Removes the default port of `http` and `https`.
@@ -87,12 +88,7 @@ pub(super) fn escape_del(draft: &mut Draft) -> bool {
     let mut is_changed = false;
     for part in parts.into_iter().flatten().filter(|part| memchr::memchr(0x7F, part).is_some()) {
         spare.clear();
-        for &byte in part.iter() {
-            match byte {
-                0x7F => spare.extend_from_slice(b"%7F"),
-                _ => spare.push(byte),
-            }
-        }
+        write_encoded(part, |byte| byte == 0x7F, spare);
         std::mem::swap(spare, part);
         is_changed = true;
     }
@@ -206,9 +202,14 @@ fn radix_of(part: &[u8]) -> u32 {
 }
 
 /// Parses digits; `from_str_radix` alone would accept a sign.
-pub(super) fn parse_digits(digits: &[u8], radix: u32) -> Option<u64> {
+fn parse_digits(digits: &[u8], radix: u32) -> Option<u64> {
     let digits = digits.iter().all(u8::is_ascii_digit).then_some(digits)?;
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
+}
+
+/// Parses a port of digits, which may have leading zeros. `None` if it is not a number up to 65535.
+pub(super) fn parse_port(digits: &[u8]) -> Option<u16> {
+    parse_digits(digits, 10)?.try_into().ok()
 }
 
 /// Replaces a host that begins with a digit by the address that `address` reads from it.

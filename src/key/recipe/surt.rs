@@ -15,9 +15,10 @@
 
 use super::definition::RecipeDefinition;
 use super::draft::{Draft, is_account_scheme, split_at_colon, trim_to, write_reversed, write_surt};
+use super::host::parse_port;
 use super::surt_shortcut;
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
-use crate::kernel::{any_byte, parse_bytes};
+use crate::kernel::any_byte;
 
 pub(super) const SURT_WAYBACK: RecipeDefinition = RecipeDefinition {
     name: "surt-wayback",
@@ -233,9 +234,7 @@ fn read_ia_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     };
     draft.host.set(Some(host).filter(|host| !host.is_empty()));
     let Some(port) = port.filter(|port| !port.is_empty()) else { return Ok(()) };
-    let digits = port.iter().all(u8::is_ascii_digit).then_some(port);
-    let number = digits.and_then(parse_bytes::<u16>);
-    match number {
+    match parse_port(port) {
         None => Err(Fault::new(FaultKind::Port, Component::Port, 0)),
         Some(0) => Ok(()),
         Some(number) => {

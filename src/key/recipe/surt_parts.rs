@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::escapes::{escaped_byte, is_kept_in_surt};
+use super::escapes::is_kept_in_surt;
 use super::host::www_len;
+use crate::iri::escape_value;
 use crate::kernel::{Appender, BufferedText, UrlMasks, low_bits, parse_bytes};
 
 /// A URL and the masks of its first bytes.
@@ -57,8 +58,8 @@ impl<'a> MaskedUrl<'a> {
             at = next + 1;
             let mut byte = text[next];
             if byte == b'%' {
-                let digits = *text.get(at..)?.first_chunk::<2>()?;
-                byte = escaped_byte(digits)?;
+                byte = escape_value(&text[next..])?;
+                let digits = &text[at..at + 2];
                 at += 2;
                 upper &= !(6 << next);
                 if is_kept_in_surt(byte) {

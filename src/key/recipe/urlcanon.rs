@@ -12,9 +12,9 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, replace_text, trim_to, write_joined};
-use super::escapes::{decode_all, reduce, write_escape};
+use super::escapes::{decode_all, reduce};
 use super::session::{plain_len, tagged_len};
-use crate::iri::Fault;
+use crate::iri::{Fault, write_encoded};
 
 pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
     name: "urlcanon-aggressive",
@@ -128,9 +128,7 @@ pub(super) fn special_host(draft: &mut Draft) -> bool {
         spare.clear();
         spare.extend_from_slice(&ascii);
     }
-    let changed = write_least(spare, b"", host);
-    spare.clear();
-    changed
+    write_least(spare, b"", host)
 }
 
 /// Converts a host of letters, digits, hyphens and characters that UTS 46 maps to these, with labels of up to 63 bytes.
@@ -154,13 +152,8 @@ fn write_least(decoded: &[u8], more: &[u8], text: &mut Vec<u8>) -> bool {
 }
 
 fn push_least(decoded: &[u8], more: &[u8], out: &mut Vec<u8>) {
-    for &byte in decoded {
-        if byte <= b' ' || byte >= 0x7F || matches!(byte, b'#' | b'%') || more.contains(&byte) {
-            write_escape(byte, out);
-        } else {
-            out.push(byte);
-        }
-    }
+    let is_encoded = |byte| byte <= b' ' || byte >= 0x7F || matches!(byte, b'#' | b'%') || more.contains(&byte);
+    write_encoded(decoded, is_encoded, out);
 }
 
 /// Converts a host of one to four decimal, octal or hexadecimal numbers to an IPv4 address, as browsers do.

@@ -10,10 +10,14 @@ use std::net::Ipv6Addr;
 
 use super::definition::RecipeDefinition;
 use super::draft::{Draft, replace_text, split_at_colon, trim_to};
-use super::escapes::{escape, is_unreserved, is_uri_text, write_decoded, write_escape};
-use super::host::{parse_digits, to_ascii};
+use super::escapes::write_escape;
+use super::host::{parse_port, to_ascii};
 use super::path;
-use crate::iri::{Component, Fault, FaultKind, escape_invalid_utf8, find_scheme};
+use crate::iri::class::{QUERY, UNRESERVED};
+use crate::iri::{
+    Component, Fault, FaultKind, decode_escapes, escape_invalid_utf8, find_scheme, octets, write_encoded,
+    write_form_encoded,
+};
 use crate::kernel::parse_bytes;
 
 pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
@@ -80,7 +84,7 @@ fn read_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
         _ => return Err(Fault::new(FaultKind::IpLiteral, Component::Host, 0)),
     };
     let port = match port.filter(|port| !port.is_empty()) {
-        Some(port) => Some(port_number(port).ok_or(Fault::new(FaultKind::Port, Component::Port, 0))?),
+        Some(port) => Some(parse_port(port).ok_or(Fault::new(FaultKind::Port, Component::Port, 0))?),
         None => None,
     };
     if at.is_some() || port.is_some() || !host.is_empty() {
@@ -108,23 +112,17 @@ fn bracketed(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     parse_bytes::<Ipv6Addr>(inner).is_some().then_some((&text[..=close], port))
 }
 
-fn port_number(digits: &[u8]) -> Option<u16> {
-    parse_digits(digits, 10)?.try_into().ok()
-}
-
 /// Decodes user name and password and encodes them again.
 pub(super) fn recode_userinfo(draft: &mut Draft) -> bool {
-    let (spare, is_kept) = (&mut draft.spare, |byte| is_unreserved(byte) || b"!$&'()*+,".contains(&byte));
+    let is_encoded = |byte| !UNRESERVED.contains(byte) && !b"!$&'()*+,".contains(&byte);
+    let spare = &mut draft.spare;
     let Some(userinfo) = draft.userinfo.get_mut() else { return false };
-    let mut decoded = Vec::with_capacity(userinfo.len());
     spare.clear();
     for (i, part) in userinfo.splitn(2, |&byte| byte == b':').enumerate() {
         if i > 0 {
             spare.push(b':');
         }
-        decoded.clear();
-        write_decoded(part, &mut decoded);
-        decoded.iter().for_each(|&byte| if is_kept(byte) { spare.push(byte) } else { write_escape(byte, spare) });
+        write_encoded(&decode_escapes(part), is_encoded, spare);
     }
     replace_text(userinfo, spare)
 }
@@ -159,21 +157,14 @@ pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
     let params_at = params_at(draft);
     let (path, spare) = (&mut draft.path, &mut draft.spare);
     let (head, params) = path.split_at(params_at);
-    let is_kept = |byte| is_uri_text(byte) || matches!(byte, b'[' | b']' | b'|' | b'%');
+    let is_kept = |byte| QUERY.contains(byte) || matches!(byte, b'[' | b']' | b'|' | b'%');
     spare.clear();
-    let mut at = 0;
-    while at < head.len() {
-        let decoded = head.get(at..at + 3).and_then(escape);
-        match decoded.unwrap_or(head[at]) {
-            byte if decoded.is_some() && b"%/;?".contains(&byte) => write_escape(byte, spare),
-            byte if is_kept(byte) => spare.push(byte),
-            byte => write_escape(byte, spare),
-        }
-        at += if decoded.is_some() { 3 } else { 1 };
+    for (byte, is_escaped) in octets(head) {
+        let stays_escaped = is_escaped && b"%/;?".contains(&byte);
+        if is_kept(byte) && !stays_escaped { spare.push(byte) } else { write_escape(byte, spare) }
     }
     if params.len() > 1 {
-        let is_kept = |byte| is_uri_text(byte) || byte == b'%';
-        params.iter().for_each(|&byte| if is_kept(byte) { spare.push(byte) } else { write_escape(byte, spare) });
+        write_encoded(params, |byte| !QUERY.contains(byte) && byte != b'%', spare);
     }
     replace_text(path, spare)
 }
@@ -199,9 +190,7 @@ pub(super) fn form_query(draft: &mut Draft) -> bool {
     let Some(query) = draft.query.get_mut() else { return false };
     let decoded = |text: &[u8]| {
         let spaced: Vec<u8> = text.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
-        let mut out = Vec::with_capacity(text.len());
-        write_decoded(&spaced, &mut out);
-        out
+        decode_escapes(&spaced).into_owned()
     };
     let fields = query.split(|&byte| byte == b'&').filter(|field| !field.is_empty()).map(|field| {
         let name_len = memchr::memchr(b'=', field).unwrap_or(field.len());
@@ -214,21 +203,11 @@ pub(super) fn form_query(draft: &mut Draft) -> bool {
         if i > 0 {
             spare.push(b'&');
         }
-        write_form(name, spare);
+        write_form_encoded(name, spare);
         spare.push(b'=');
-        write_form(value, spare);
+        write_form_encoded(value, spare);
     }
     replace_text(query, spare)
-}
-
-fn write_form(text: &[u8], out: &mut Vec<u8>) {
-    for &byte in text {
-        match byte {
-            b' ' => out.push(b'+'),
-            byte if is_unreserved(byte) => out.push(byte),
-            byte => write_escape(byte, out),
-        }
-    }
 }
 
 /// Writes the URL like Python: without an empty query, and with `//` for the schemes that use it.

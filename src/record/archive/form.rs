@@ -1,6 +1,6 @@
 //! Queries of limited length: [`FormWriter`] writes names and values as `application/x-www-form-urlencoded`.
 
-use crate::kernel::percent_encode;
+use crate::iri::write_form_encoded;
 
 /// Longest query of a request, in characters; the rest is left out.
 pub(super) const MAX_QUERY_LEN: usize = 4096;
@@ -29,14 +29,7 @@ impl FormWriter {
 
     fn encode(&mut self, text: &[u8]) {
         // A byte gives at least one character.
-        for &byte in &text[..text.len().min(MAX_QUERY_LEN)] {
-            match byte {
-                b' ' => self.query.push(b'+'),
-                b'_' | b'.' | b'-' | b'~' => self.query.push(byte),
-                _ if byte.is_ascii_alphanumeric() => self.query.push(byte),
-                _ => percent_encode(&[byte], &mut self.query),
-            }
-        }
+        write_form_encoded(&text[..text.len().min(MAX_QUERY_LEN)], &mut self.query);
     }
 
     /// The query, at most [`MAX_QUERY_LEN`] characters.

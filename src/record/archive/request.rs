@@ -7,7 +7,7 @@
 use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
 use super::heads::{for_each_field, http_head_end};
 use super::json_query::write_json;
-use crate::iri::escape_value;
+use crate::iri::octets;
 use crate::kernel::parse_bytes;
 use crate::record::buffer::without_cr;
 use data_encoding::BASE64;
@@ -88,18 +88,9 @@ impl<'a> RequestBody<'a> {
     /// A form with its escapes undone; `None` if it is not UTF-8.
     fn form(&self) -> Option<Vec<u8>> {
         std::str::from_utf8(self.bytes).ok()?;
-        let (mut text, mut rest) = (Vec::new(), self.bytes);
+        let bytes = octets(self.bytes).map(|octet| if octet == (b'+', false) { b' ' } else { octet.0 });
         // A character has at most four bytes.
-        while text.len() < 4 * MAX_QUERY_LEN
-            && let Some(&first) = rest.first()
-        {
-            let (byte, len) = match escape_value(rest) {
-                Some(byte) => (byte, 3),
-                None => (if first == b'+' { b' ' } else { first }, 1),
-            };
-            text.push(byte);
-            rest = &rest[len..];
-        }
+        let text: Vec<u8> = bytes.take(4 * MAX_QUERY_LEN).collect();
         Some(cut_text(&String::from_utf8_lossy(&text)).as_bytes().to_vec())
     }
 
