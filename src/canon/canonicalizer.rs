@@ -377,11 +377,7 @@ impl Canonicalizer {
             let changes = write_href(reference.line(), self.policy.drop_fragment, out);
             return Ok((prepared.flags, prepared.changes | changes));
         }
-        let drop_fragment = self.policy.drop_fragment;
-        let (flags, changes) = match rung {
-            Rung::Scheme => self.normalizer.normalize::<true>(reference, drop_fragment, out)?,
-            Rung::Simple | Rung::Syntax => self.normalizer.normalize::<false>(reference, drop_fragment, out)?,
-        };
+        let (flags, changes) = self.normalizer.normalize(reference, rung, self.policy.drop_fragment, out)?;
         Ok((prepared.flags | flags, prepared.changes | changes))
     }
 

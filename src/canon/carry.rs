@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::policy::{Policy, Rung};
+use super::policy::Policy;
 use super::tally::Tally;
 use super::text_column::{TextColumn, retain_items};
 use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
@@ -117,15 +117,8 @@ impl Carrier {
         }
         policy.intake.check(&self.target)?;
         self.bitmaps.classify(&self.target, &CLASSIFIER);
-        let marked = MarkedReference {
-            text: &self.target,
-            bitmaps: &self.bitmaps,
-            span: Span { at: 0, len: self.target.len() as u32 },
-        };
-        match policy.rung {
-            Rung::Scheme => self.normalizer.normalize::<true>(marked, policy.drop_fragment, out)?,
-            Rung::Simple | Rung::Syntax => self.normalizer.normalize::<false>(marked, policy.drop_fragment, out)?,
-        };
+        let reference = MarkedReference::whole(&self.target, &self.bitmaps);
+        self.normalizer.normalize(reference, policy.rung, policy.drop_fragment, out)?;
         Ok(())
     }
 }

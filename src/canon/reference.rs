@@ -9,9 +9,9 @@ use super::record_text::{RecordCharsets, RecordText, decode, read_record};
 use crate::encoding::{Charset, UnmappableMode};
 use crate::iri::{
     Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, HttpHead, MarkedReference, ParseMode, QueryCharset,
-    check_authority, encode_query, find_scheme,
+    check_authority, check_utf8, encode_query, find_scheme,
 };
-use crate::kernel::{Bitmaps, Span};
+use crate::kernel::Bitmaps;
 
 /// A reference that is ready to be normalized, and how it was changed so far.
 pub(super) struct PreparedReference {
@@ -68,8 +68,7 @@ impl ReferencePreparer {
         if !prepared.in_target {
             return reference;
         }
-        let span = Span { at: 0, len: self.target.len() as u32 };
-        MarkedReference { text: &self.target, bitmaps: &self.target_bitmaps, span }
+        MarkedReference::whole(&self.target, &self.target_bitmaps)
     }
 
     /// Prepares a record in any charset and profile. If the document has a charset, the query is encoded in it.
@@ -190,9 +189,7 @@ impl ReferencePreparer {
     /// Resolves `line` and writes the result to `self.target`.
     fn resolve(&mut self, line: &[u8], base: &[u8]) -> Result<(), Fault> {
         if self.policy.intake == ParseMode::Strict {
-            let text = std::str::from_utf8(line)
-                .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
-            self.policy.profile.check_iri_reference(text)?;
+            self.policy.profile.check_iri_reference(check_utf8(line)?)?;
         }
         check_authority(line)?;
         if !base.is_empty() && base != self.last_base.0 {
@@ -254,23 +251,18 @@ fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
 /// replace by U+FFFD.
 #[cfg(feature = "whatwg")]
 fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<String, Fault> {
-    let text = utf8(text)?;
+    let text = check_utf8(text)?;
     if text.is_empty() && base.is_none() {
         return Err(Fault::new(FaultKind::Empty, Component::Reference, 0));
     }
-    let base = base.map(utf8).transpose().map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
+    let base = base.map(check_utf8).transpose().map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
     crate::iri::whatwg_href(text, base, query)
 }
 
 /// Without the feature the profile does not exist, see [`super::Canonicalizer::new`].
 #[cfg(not(feature = "whatwg"))]
 fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<String, Fault> {
-    utf8(text).and(Err(Fault::new(FaultKind::Relative, Component::Reference, 0)))
-}
-
-fn utf8(text: &[u8]) -> Result<&str, Fault> {
-    let at = |error: std::str::Utf8Error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to());
-    std::str::from_utf8(text).map_err(at)
+    check_utf8(text).and(Err(Fault::new(FaultKind::Relative, Component::Reference, 0)))
 }
 
 /// Appends a browser's `href`, optionally without its fragment, and returns the change.

@@ -78,7 +78,10 @@ pub(super) fn missing_scheme(text: &[u8]) -> Fault {
 }
 
 /// Returns `text` as a string.
-pub(super) fn check_utf8(text: &[u8]) -> Result<&str, Fault> {
+///
+/// # Errors
+/// The first bytes that are not UTF-8.
+pub(crate) fn check_utf8(text: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(text).map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))
 }
 

@@ -11,7 +11,8 @@ use super::host::ip::ipv6_text;
 use super::host::lower_case_outside_escapes;
 use super::percent::{component_flags, decode_unreserved, percent_encode, upper_case_escapes};
 use super::resolve::{path_guard, remove_dot_segments};
-use super::scheme::{Scheme, port_number, urn_nid_len};
+use super::scheme::{Scheme, urn_nid_len};
+use crate::kernel::parse_bytes;
 
 /// A rung of the comparison ladder, RFC 3987 section 5.3. IRIs that are equal on a rung are equal on every higher rung.
 ///
@@ -205,7 +206,7 @@ impl OwnedComponents {
     fn normalize_port(&mut self) {
         let Some(port) = &self.port else { return };
         let default = self.known_scheme().default_port();
-        match port_number(port) {
+        match parse_bytes::<u16>(port) {
             _ if port.is_empty() => self.port = None,
             _ if default.is_none() => {}
             number if number == default => self.port = None,

@@ -107,7 +107,7 @@ pub use spoof::{SpoofingFinding, SpoofingReport, find_spoofing, skeleton, spoofi
 #[cfg(feature = "whatwg")]
 pub use whatwg::whatwg_href;
 
-pub(crate) use check::check_authority;
+pub(crate) use check::{check_authority, check_utf8};
 pub(crate) use host::idn::unicode_version;
 pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
 pub(crate) use percent::{

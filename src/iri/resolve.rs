@@ -122,15 +122,14 @@ impl Base {
             out.extend_from_slice(b"//");
             out.extend_from_slice(authority);
         }
-        let path_at = out.len();
         let mut query = r.query(reference);
         if has_own_authority || path.starts_with(b"/") {
-            push_path(out, path_at, &[&path], authority.is_some());
+            push_path(out, &[&path], authority.is_some());
         } else if path.is_empty() {
             out.extend_from_slice(self.parts.path(base));
             query = query.or(self.parts.query(base));
         } else {
-            push_path(out, path_at, &[self.merge_prefix(), &path], authority.is_some());
+            push_path(out, &[self.merge_prefix(), &path], authority.is_some());
         }
         for (mark, part) in [(b'?', query), (b'#', r.fragment(reference))] {
             if let Some(part) = part {
@@ -152,7 +151,8 @@ impl Base {
 }
 
 /// Appends a path, removes its dot segments, and guards it against being read as an authority.
-fn push_path(out: &mut Vec<u8>, path_at: usize, pieces: &[&[u8]], has_authority: bool) {
+fn push_path(out: &mut Vec<u8>, pieces: &[&[u8]], has_authority: bool) {
+    let path_at = out.len();
     pieces.iter().for_each(|piece| out.extend_from_slice(piece));
     let len = remove_dot_segments(&mut out[path_at..]);
     out.truncate(path_at + len);
@@ -247,8 +247,7 @@ fn segment_end(path: &[u8], from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::Base;
-    use super::remove_dot_segments;
+    use super::{Base, remove_dot_segments};
 
     #[test]
     fn dot_segments_are_removed_with_and_without_a_leading_slash() {

@@ -60,16 +60,6 @@ impl Scheme {
     }
 }
 
-/// The number of a port, if it is at most 65535. Leading zeros are allowed.
-pub(super) fn port_number(digits: &[u8]) -> Option<u16> {
-    let significant = digits.iter().position(|&digit| digit != b'0').map_or(&digits[..0], |at| &digits[at..]);
-    if digits.is_empty() || significant.len() > 5 {
-        return None;
-    }
-    let number = significant.iter().fold(0u32, |number, digit| number * 10 + u32::from(digit - b'0'));
-    u16::try_from(number).ok()
-}
-
 /// Length of the namespace identifier at the start of a URN's path, RFC 8141 section 2:
 /// `NID = (alphanum) 0*30(ldh) (alphanum)`, followed by `:`. Returns 0 if there is none.
 pub(super) fn urn_nid_len(path: &[u8]) -> usize {

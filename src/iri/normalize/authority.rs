@@ -8,8 +8,8 @@ use crate::iri::flags::{Changes, Flags};
 use crate::iri::host::ip::ipv6_text;
 use crate::iri::parts::{Authority, find_scheme};
 use crate::iri::percent::map_component;
-use crate::iri::scheme::{Scheme, port_number};
-use crate::kernel::{AsciiCase, append, mask_of};
+use crate::iri::scheme::Scheme;
+use crate::kernel::{AsciiCase, append, mask_of, parse_bytes};
 
 /// The kinds of bytes in an authority, as bits, except the bytes that a host keeps unchanged.
 mod kind {
@@ -189,8 +189,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// Writes `:` and the port unless normalization removes it; returns true if the port was written.
     fn port(&mut self, scheme: Scheme, digits: &[u8]) -> bool {
-        let mut number = [0; 5];
-        let kept = if SCHEME { self.kept_port(scheme, digits, &mut number) } else { Some(digits) };
+        let kept = if SCHEME { self.kept_port(scheme, digits) } else { Some(digits) };
         if kept != Some(digits) {
             self.changes |= Changes::PORT;
         }
@@ -200,28 +199,17 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         true
     }
 
-    /// Section 5.3.3: the normalized digits of the port, or `None` if the port is empty or the default of the scheme.
-    /// `number` is the buffer for digits without leading zeros.
-    fn kept_port<'b>(&mut self, scheme: Scheme, digits: &'b [u8], number: &'b mut [u8; 5]) -> Option<&'b [u8]> {
-        if digits.is_empty() {
-            return None;
-        }
+    /// Section 5.3.3: the digits of the port without leading zeros, if the scheme has a default port. `None` if the
+    /// port is empty or the default.
+    fn kept_port<'b>(&mut self, scheme: Scheme, digits: &'b [u8]) -> Option<&'b [u8]> {
+        let last = digits.len().checked_sub(1)?;
         let Some(default) = scheme.default_port() else { return Some(digits) };
-        let Some(value) = port_number(digits) else {
+        let Some(number) = parse_bytes::<u16>(digits) else {
             self.flags |= Flags::PORT_RANGE;
             return Some(digits);
         };
-        if value == default {
-            return None;
-        }
-        let mut rest = value;
-        let mut at = number.len();
-        while rest > 0 || at == number.len() {
-            at -= 1;
-            number[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        Some(&number[at..])
+        let zero_count = digits[..last].iter().take_while(|&&digit| digit == b'0').count();
+        (number != default).then_some(&digits[zero_count..])
     }
 
     /// Writes a component for which the bitmaps have no marks.

@@ -23,6 +23,7 @@ use std::ops::Range;
 use super::fault::Fault;
 use super::flags::{Changes, Flags};
 use super::host::HostCache;
+use super::ladder::Rung;
 use super::scheme::Scheme;
 use crate::kernel::append_some;
 
@@ -33,20 +34,24 @@ pub(crate) struct Normalizer {
 }
 
 impl Normalizer {
-    /// Appends the URI of an absolute IRI to `out`: the text of the rung `scheme` if `SCHEME`, otherwise of the rung
-    /// `syntax`. With `drop_fragment` the fragment is left out.
+    /// Appends the URI of an absolute IRI to `out`: its text on `rung`, for [`Rung::Simple`] that on the rung `syntax`.
+    /// With `drop_fragment` the fragment is left out.
     ///
     /// The pass is lenient; for strict mode the caller checks the reference first.
     ///
     /// # Errors
     /// The fault that lenient mode finds. Bytes may have been appended to `out` by then.
-    pub(crate) fn normalize<const SCHEME: bool>(
+    pub(crate) fn normalize(
         &mut self,
         reference: MarkedReference<'_>,
+        rung: Rung,
         drop_fragment: bool,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
-        self.pass::<SCHEME>(reference, drop_fragment, out).run()
+        match rung {
+            Rung::Scheme => self.pass::<true>(reference, drop_fragment, out).run(),
+            Rung::Simple | Rung::Syntax => self.pass::<false>(reference, drop_fragment, out).run(),
+        }
     }
 
     /// [`Normalizer::normalize`] on the rung `scheme`, for an `http` or `https` reference whose head is already known.
@@ -85,7 +90,8 @@ impl Normalizer {
     }
 }
 
-/// The state of one pass. Its methods are in `authority.rs` and `tail.rs`.
+/// The state of one pass, which gives the text on the rung `scheme` if `SCHEME`, otherwise on the rung `syntax`. Further
+/// methods are in `authority.rs` and `tail.rs`.
 struct Pass<'a, const SCHEME: bool> {
     reference: MarkedReference<'a>,
     line: &'a [u8],
