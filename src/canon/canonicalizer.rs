@@ -206,7 +206,6 @@ impl Canonicalizer {
         rows.flags.resize(rows.len(), 0);
         push_flags(records, first, rows);
         push_offsets(records, &mut rows.offset);
-        flag_siblings(records, first, rows);
         if self.policy.spoofing_flags {
             push_spoofing_flags(records, first, rows);
         }
@@ -414,10 +413,11 @@ fn count_bits(mut bits: u32, counts: &mut [u64]) {
     }
 }
 
-/// Adds the flags of the decoder.
+/// Adds the flags of the decoder, and one for each record whose field contains several references.
 fn push_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
-    for (row, flags) in records.flags {
-        rows.flags[first + *row as usize] |= flags.0;
+    let siblings = records.siblings.iter().map(|row| (*row, Flags::SPLIT));
+    for (row, flags) in records.flags.iter().copied().chain(siblings) {
+        rows.flags[first + row as usize] |= flags.0;
         count_bits(flags.0, &mut rows.tally.flags);
     }
 }
@@ -426,14 +426,6 @@ fn push_offsets(records: &Records<'_>, offsets: &mut Vec<u64>) {
     match records.offsets {
         RecordOffsets::From(base) => offsets.extend(records.urls.iter().map(|&Span { at, .. }| base + u64::from(at))),
         RecordOffsets::Each(each) => offsets.extend_from_slice(each),
-    }
-}
-
-/// Sets the flag of rows whose field contains several references.
-fn flag_siblings(records: &Records<'_>, first: usize, rows: &mut Rows) {
-    for &sibling in records.siblings {
-        rows.flags[first + sibling as usize] |= Flags::SPLIT.0;
-        count_bits(Flags::SPLIT.0, &mut rows.tally.flags);
     }
 }
 
