@@ -53,11 +53,7 @@ impl KeyAlgorithm {
     pub fn key(self, text: &[u8]) -> KeyBytes {
         match self {
             KeyAlgorithm::Xxh3 => xxhash_rust::xxh3::xxh3_128(text).to_be_bytes(),
-            KeyAlgorithm::Blake3 => {
-                let mut key = [0; 16];
-                key.copy_from_slice(&blake3::hash(text).as_bytes()[..16]);
-                key
-            }
+            KeyAlgorithm::Blake3 => *blake3::hash(text).as_bytes().first_chunk().expect("a hash has 32 bytes"),
         }
     }
 

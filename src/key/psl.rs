@@ -93,7 +93,6 @@ pub struct HostParts<'a> {
     pub private_suffix: Option<&'a [u8]>,
     /// `url_host_private_domain`: `example.github.io`.
     pub private_domain: Option<&'a [u8]>,
-    is_name: bool,
 }
 
 impl<'a> HostParts<'a> {
@@ -121,13 +120,13 @@ impl<'a> HostParts<'a> {
             registered_domain: domain(name, registry_suffix),
             private_suffix,
             private_domain: domain(name, private_suffix),
-            is_name: !name.is_empty(),
         }
     }
 
     /// Appends `url_host_name_reversed`, such as `com.example.www`; returns false if it is null.
     pub(crate) fn write_reversed(&self, out: &mut Vec<u8>) -> bool {
-        if !self.is_name {
+        // Addresses and empty hosts have no parts.
+        if self.last_parts[0].is_none() {
             return false;
         }
         for (i, part) in self.name.rsplit(|&byte| byte == b'.').enumerate() {

@@ -143,6 +143,7 @@ mod tests {
 
     #[test]
     fn one_pass_writes_what_reduce_makes_or_nothing() {
+        #[rustfmt::skip]
         let pieces: [&[u8]; 16] = [
             b"a", b"/B.c", b"%41", b"%2f", b"%C3%A9", b"%c3", b"\xC3\xA9", b"\xFF", b"%20", b"%23", b"%7f", b"%25",
             b"%", b"4", b" ", b"\xC2\x85",

@@ -56,9 +56,7 @@ pub(super) fn drop_www_of_pages(draft: &mut Draft) -> bool {
     if !is_web || draft.userinfo.get().is_some() {
         return false;
     }
-    draft.spare.clear();
-    let mut tail = std::mem::take(&mut draft.spare);
-    draft.write_tail(&mut tail);
+    let tail = take_tail(draft);
     let is_page = memchr::memchr(b'/', &tail).is_some_and(|slash| slash + 1 < tail.len());
     draft.spare = tail;
     is_page && drop_www_once(draft)
@@ -89,12 +87,18 @@ pub(super) fn fix_query(draft: &mut Draft) -> bool {
     })
 }
 
-/// Changes path, query and fragment as one text and returns whether its length changed.
-fn edit_tail(draft: &mut Draft, edit: impl FnOnce(&mut Vec<u8>)) -> bool {
+/// Returns path, query and fragment as one text, in the memory of `draft.spare`.
+fn take_tail(draft: &mut Draft) -> Vec<u8> {
     let mut tail = std::mem::take(&mut draft.spare);
     tail.clear();
     draft.write_tail(&mut tail);
     let before = tail.len();
+    tail
+}
+
+/// Changes path, query and fragment as one text and returns whether its length changed.
+fn edit_tail(draft: &mut Draft, edit: impl FnOnce(&mut Vec<u8>)) -> bool {
+    let mut tail = take_tail(draft);
     edit(&mut tail);
     let is_changed = tail.len() != before;
     if is_changed {

@@ -137,7 +137,7 @@ impl Recipe {
 
     fn named(name: &str) -> Option<Recipe> {
         let definition = RECIPES.iter().find(|definition| definition.name == name)?;
-        let rules = RuleSet::of(definition.rules).ok()?;
+        let rules = RuleSet::of(definition.rules)?;
         Some(Recipe { name: name.into(), definition, rules, shortcut: definition.shortcut })
     }
 
@@ -194,7 +194,7 @@ impl Recipe {
         };
         match written {
             Some(applied) => Ok(applied),
-            None => self.write_by_rules(url.text, draft, out),
+            None => self.write_by(self.rules, url.text, draft, out),
         }
     }
 
@@ -220,11 +220,8 @@ impl Recipe {
         self.write_by(self.rules.without(index), url, draft, out)
     }
 
-    /// The definition of [`Recipe::write_key`], without a shortcut.
-    fn write_by_rules(&self, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
-        self.write_by(self.rules, url, draft, out)
-    }
-
+    /// Applies `rules` in their order, without a shortcut. With all rules of the recipe, this is the definition of
+    /// [`Recipe::write_key`].
     fn write_by(&self, rules: RuleSet, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
         draft.clear();
         (self.definition.read)(url, draft)?;

@@ -61,7 +61,7 @@ rules! {
     "port" host::drop_default_port, "remove the default port of http and https";
     "port-special" urlcanon::drop_special_port, "remove the default port of a browser's scheme";
     "scheme-http" |draft| draft.scheme == b"https" && draft.scheme.pop().is_some(), "replace https by http";
-    "path-fill" crawler_commons::fill_path, "replace an empty path behind a host by /";
+    "path-fill" crawler_commons::fill_path, "replace an empty path after a host by /";
     "path-fill-any" w3lib::fill_any_path, "replace an empty path by /";
     "escapes-tidy" crawler_commons::tidy_escapes,
         "encode what must be encoded, decode unreserved characters, convert hex digits to upper case";
@@ -107,12 +107,10 @@ rules! {
 
 /// Names of the rules of a set.
 impl RuleSet {
-    /// Returns the set of the rules with these names, which are separated by spaces.
-    ///
-    /// # Errors
-    /// The first name that no rule has.
-    pub(super) fn of(names: &str) -> Result<RuleSet, &str> {
-        names.split_whitespace().try_fold(RuleSet::NONE, |set, name| Ok(set.with(find_rule(name).ok_or(name)?)))
+    /// Returns the set of the rules with these names, which are separated by spaces. `None` if no rule has one of the
+    /// names.
+    pub(super) fn of(names: &str) -> Option<RuleSet> {
+        names.split_whitespace().try_fold(RuleSet::NONE, |set, name| Some(set.with(find_rule(name)?)))
     }
 
     /// Returns the set of one rule.
@@ -157,7 +155,7 @@ mod tests {
         for (index, rule) in RULES.iter().enumerate() {
             assert_eq!(find_rule(rule.name), Some(index), "{}", rule.name);
         }
-        assert_eq!(RuleSet::of("www nope"), Err("nope"));
+        assert_eq!(RuleSet::of("www nope"), None);
         assert_eq!(RuleSet::of_rule("www-once").names().collect::<Vec<_>>(), ["www-once"]);
     }
 }
