@@ -270,7 +270,7 @@ mod tests {
         #[derive(Clone, Copy, PartialEq)]
         enum CsvState {
             FieldStart,
-            FieldValues,
+            Unquoted,
             Quoted,
             QuoteInQuoted,
         }
@@ -294,7 +294,7 @@ mod tests {
                         break;
                     }
                     (_, b'\r' | b',') => CsvState::FieldStart,
-                    _ => CsvState::FieldValues,
+                    _ => CsvState::Unquoted,
                 };
                 if is_broken {
                     break;

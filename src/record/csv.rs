@@ -29,11 +29,7 @@ pub(super) fn delimiter_by_name(name: &str) -> Option<u8> {
     let name = name.to_ascii_lowercase();
     let suffixes = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
     let name = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
-    match () {
-        () if name.ends_with(".csv") => Some(b','),
-        () if name.ends_with(".tsv") => Some(b'\t'),
-        () => None,
-    }
+    [(".csv", b','), (".tsv", b'\t')].into_iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, byte)| byte)
 }
 
 /// The delimiter of a source and the columns that are decoded.

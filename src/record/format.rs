@@ -276,8 +276,8 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
     }
     let head = SourceHead::new(bytes);
     let detected = if options.is_table {
-        let json = JsonOptions::of_columns(options.csv.url.as_ref(), options.csv.base.as_ref());
-        JsonLines::detect_with(&head, json).map(|options| TextFormat::JsonLines(Arc::new(options)))
+        JsonLines::detect_with(&head, JsonOptions::of_columns(&options.csv))
+            .map(|options| TextFormat::JsonLines(Arc::new(options)))
     } else {
         TextFormat::detect(&head)
     };

@@ -7,7 +7,7 @@
 
 use super::buffer::{RecordBuffer, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
-use super::csv::{CsvColumn, URL_COLUMN_NAMES};
+use super::csv::{CsvColumn, CsvOptions, URL_COLUMN_NAMES};
 use super::decoder::{FormatOptions, SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
 use super::json::{JsonMembers, at_path, unescape};
@@ -45,13 +45,13 @@ pub struct JsonOptions {
 }
 
 impl JsonOptions {
-    /// The options for columns as tables have them; a number is the name of a member or an index.
-    pub(super) fn of_columns(url: Option<&CsvColumn>, base: Option<&CsvColumn>) -> JsonOptions {
+    /// The options for the columns that the user chose for tables. A number is the name of a member or an index.
+    pub(super) fn of_columns(columns: &CsvOptions) -> JsonOptions {
         let pointer = |column: &CsvColumn| match column {
             CsvColumn::Name(name) => JsonPointer::parse(name),
             CsvColumn::Number(number) => JsonPointer::parse(&number.to_string()),
         };
-        JsonOptions { url: url.map(pointer), base: base.map(pointer) }
+        JsonOptions { url: columns.url.as_ref().map(pointer), base: columns.base.as_ref().map(pointer) }
     }
 
     /// The string in the place of the URL.
@@ -111,7 +111,7 @@ impl TextDecoder for JsonLines {
     type Settings = JsonOptions;
 
     fn chosen_settings(options: &FormatOptions) -> JsonOptions {
-        JsonOptions::of_columns(options.csv.url.as_ref(), options.csv.base.as_ref())
+        JsonOptions::of_columns(&options.csv)
     }
 
     fn detect(head: &SourceHead<'_>) -> Option<JsonOptions> {

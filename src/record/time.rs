@@ -59,8 +59,17 @@ pub(super) fn from_iso_with_zone(text: &[u8]) -> Option<i64> {
     let Some((local, [sign @ (b'+' | b'-'), h, hh, b':', m, mm])) = text.split_last_chunk::<6>() else {
         return from_iso(text);
     };
-    let ahead = (number(&[*h, *hh])? * 60 + number(&[*m, *mm])?) * 60_000;
-    from_local(local).map(|local| if *sign == b'+' { local - ahead } else { local + ahead })
+    Some(from_local(local)? - zone_ms(*sign, &[*h, *hh], &[*m, *mm])?)
+}
+
+/// Returns by how many milliseconds a zone is ahead of UTC.
+fn zone_ms(sign: u8, hours: &[u8], minutes: &[u8]) -> Option<i64> {
+    let ms = (number(hours)? * 60 + number(minutes)?) * 60_000;
+    match sign {
+        b'+' => Some(ms),
+        b'-' => Some(-ms),
+        _ => None,
+    }
 }
 
 /// Parses `yyyy-MM-ddTHH:mm:ss`, with an optional fraction of a second.
@@ -90,12 +99,7 @@ pub(super) fn from_log(text: &[u8]) -> Option<i64> {
     let month = MONTHS.chunks(3).position(|name| *name == text[3..6])? as i64 + 1;
     let two = |at: usize| number(&text[at..at + 2]);
     let local = from_civil([number(&text[7..11])?, month, two(0)?, two(12)?, two(15)?, two(18)?], 0)?;
-    let ahead = (two(22)? * 60 + two(24)?) * 60_000;
-    match text[21] {
-        b'+' => Some(local - ahead),
-        b'-' => Some(local + ahead),
-        _ => None,
-    }
+    Some(local - zone_ms(text[21], &text[22..24], &text[24..26])?)
 }
 
 fn number(digits: &[u8]) -> Option<i64> {

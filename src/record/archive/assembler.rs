@@ -330,9 +330,13 @@ impl RecordAssembler {
             (Some(links), Some(json)) => links.begin(json, &self.current.url),
             _ => Ok(false),
         };
-        *if page == Ok(false) { &mut self.skipped_count } else { &mut self.page_count } += 1;
-        if let Err(fault) = page {
-            batch.push_faulty(&self.current, fault);
+        match page {
+            Ok(false) => self.skipped_count += 1,
+            Ok(true) => self.page_count += 1,
+            Err(fault) => {
+                self.page_count += 1;
+                batch.push_faulty(&self.current, fault);
+            }
         }
         if json.is_none() {
             self.current.clear();

@@ -314,18 +314,11 @@ mod tests {
 
     #[test]
     fn fields_of_warc_heads_are_found_by_their_whole_names() {
+        #[rustfmt::skip]
         let head = |fields: &str| format!("WARC/1.1\r\n{fields}\r\n");
         let names = [
-            "warc-type",
-            "WARC-Date",
-            "Content-Type",
-            "WARC-Record-ID",
-            "WARC-Truncated",
-            "WARC-Target-URI",
-            "WARC-Payload-Digest",
-            "WARC-Concurrent-To",
-            "WARC-Identified-Payload-Type",
-            "CONTENT-LENGTH",
+            "warc-type", "WARC-Date", "Content-Type", "WARC-Record-ID", "WARC-Truncated", "WARC-Target-URI",
+            "WARC-Payload-Digest", "WARC-Concurrent-To", "WARC-Identified-Payload-Type", "CONTENT-LENGTH",
         ];
         let all = |value: &str, len: Option<u64>, head: &WarcHead<'_>| {
             let WarcHead { record_type, date, content_type, id, truncated, .. } = head;

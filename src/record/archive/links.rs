@@ -25,20 +25,10 @@ const LISTS: [&[&str]; 4] = [&["Head", "Link"], &["Head", "Scripts"], &["Links"]
 const METAS: usize = 3;
 
 /// Names of `meta` elements whose content is an address: Open Graph and Twitter cards.
+#[rustfmt::skip]
 const META_ADDRESSES: [&[u8]; 14] = [
-    b"og:url",
-    b"og:image",
-    b"og:image:url",
-    b"og:image:secure_url",
-    b"og:video",
-    b"og:video:url",
-    b"og:video:secure_url",
-    b"og:audio",
-    b"og:audio:url",
-    b"og:audio:secure_url",
-    b"twitter:url",
-    b"twitter:image",
-    b"twitter:image:src",
+    b"og:url", b"og:image", b"og:image:url", b"og:image:secure_url", b"og:video", b"og:video:url", b"og:video:secure_url",
+    b"og:audio", b"og:audio:url", b"og:audio:secure_url", b"twitter:url", b"twitter:image", b"twitter:image:src",
     b"twitter:player",
 ];
 

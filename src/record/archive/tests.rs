@@ -76,11 +76,11 @@ fn wat_record(links: &str) -> String {
 
 /// Parses `text`, of which `step` bytes more are visible at a time, or all if `step` is 0; then the text is in memory.
 /// Batches have about `target_len` bytes.
-fn parse(
-    mut parser: ArchiveParser,
+fn parse_batches(
+    parser: &mut ArchiveParser,
     text: &[u8],
     (step, target_len): (usize, usize),
-) -> (Vec<Vec<Row>>, ArchiveEnd, ArchiveDamage) {
+) -> (Vec<RecordBuffer>, ArchiveEnd) {
     parser.begin(0, step == 0);
     let (mut seen, mut batches) = (0, Vec::new());
     loop {
@@ -101,11 +101,17 @@ fn parse(
             }
             seen = text.len().min(seen + step);
         };
-        batches.push(rows(&batch.into_rows()));
+        batches.push(batch.into_rows());
         if end != ArchiveEnd::NotYet {
-            return (batches, end, parser.damage());
+            return (batches, end);
         }
     }
+}
+
+/// The rows of each batch of [`parse_batches`], the end, and the damage.
+fn parse(mut parser: ArchiveParser, text: &[u8], lens: (usize, usize)) -> (Vec<Vec<Row>>, ArchiveEnd, ArchiveDamage) {
+    let (batches, end) = parse_batches(&mut parser, text, lens);
+    (batches.iter().map(rows).collect(), end, parser.damage())
 }
 
 fn read(text: &[u8], step: usize) -> (Vec<Row>, ArchiveEnd) {
@@ -487,20 +493,8 @@ fn index_fields(text: &[u8], step: usize) -> Vec<[String; 3]> {
 /// Digest, method and body of each response and resource, and the parser after the end.
 fn parse_for_index(text: &[u8], step: usize) -> (Vec<[String; 3]>, ArchiveParser) {
     let mut parser = ArchiveParser::of_types(RecordTypes::Replayable, FieldSet::ALL);
-    parser.begin(0, step == 0);
-    let mut batch = unlimited();
-    let mut seen = if step == 0 { text.len() } else { 0 };
-    loop {
-        let from = if step == 0 { 0 } else { parser.keep_from() as usize };
-        let window = ArchiveWindow { at: from as u64, bytes: &text[from..seen] };
-        parser.push(window, &mut batch);
-        if seen == text.len() && parser.finish(window, &mut batch) != ArchiveEnd::NotYet {
-            break;
-        }
-        seen = text.len().min(seen + step);
-    }
-    let rows = batch.into_rows();
-    let records = rows.records();
+    let (batches, _) = parse_batches(&mut parser, text, (step, usize::MAX));
+    let records = batches[0].records();
     let fields = &records.fields;
     let columns = [fields.payload_digests, fields.methods, fields.request_bodies];
     let row = |i: usize| columns.map(|column| shown(&records, column[i]));

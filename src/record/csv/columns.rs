@@ -12,6 +12,7 @@
 //! column besides the chosen ones; otherwise the user has to choose.
 
 use super::fields::{CsvField, CsvFieldReader};
+use crate::iri::find_scheme;
 use bstr::ByteSlice;
 use csv::ByteRecord;
 use std::fmt;
@@ -237,6 +238,7 @@ impl CsvOptions {
         let chosen = [&self.url, &self.base, &self.charset, &self.query_charset];
         let is_named = chosen.into_iter().any(|column| matches!(column, Some(CsvColumn::Name(_))));
         let is_known = record.iter().any(|field| URL_COLUMN_NAMES.iter().any(|name| is_name(field, name)));
+        let has_scheme = |field: &[u8]| find_scheme(field.trim_ascii_start()).is_some();
         let is_data = [Some(url), base].into_iter().flatten().any(|i| record.get(i).is_some_and(has_scheme));
         Ok((columns, is_named || is_known || !is_data))
     }
@@ -270,14 +272,6 @@ impl CsvOptions {
 
 fn is_name(field: &[u8], name: &str) -> bool {
     field.trim_ascii().eq_ignore_ascii_case(name.as_bytes())
-}
-
-/// Whether the field begins with a scheme and a colon.
-fn has_scheme(field: &[u8]) -> bool {
-    let field = field.trim_ascii_start();
-    let Some(colon) = field.iter().position(|&byte| byte == b':') else { return false };
-    let is_tail = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
-    field[0].is_ascii_alphabetic() && field[..colon].iter().all(is_tail)
 }
 
 /// The fields of a first record for an error message: numbers and the beginnings of the fields.
