@@ -62,21 +62,10 @@ const HTML: [HtmlAttribute; 32] = [
 
 /// Attributes without a namespace that hold IRIs by custom, on any element of XML: the `xs:anyURI` attributes of feeds,
 /// sitemaps, OPML, XML Signature, XSLT, XInclude, XML Schema and WSDL.
+#[rustfmt::skip]
 const XML: [&str; 14] = [
-    "href",
-    "src",
-    "uri",
-    "URI",
-    "url",
-    "location",
-    "schemaLocation",
-    "resource",
-    "action",
-    "cite",
-    "poster",
-    "xmlUrl",
-    "htmlUrl",
-    "icon",
+    "href", "src", "uri", "URI", "url", "location", "schemaLocation", "resource", "action", "cite", "poster", "xmlUrl",
+    "htmlUrl", "icon",
 ];
 
 /// Attributes with a namespace: namespace, local name, reported name, syntax.

@@ -47,7 +47,7 @@ pub(super) fn choose(bytes: &[u8], context: &DocumentContext) -> CharsetChoice {
     }
     let charset = mark.map(|(charset, _)| charset).or(context.charset).or(named);
     let charset = charset.or(unmarked).unwrap_or(context.default_charset);
-    CharsetChoice { charset, mark_len, markup, defects: defects.0 }
+    CharsetChoice { charset, mark_len, markup, defects }
 }
 
 /// UTF-16 without a byte-order mark: the first characters of an XML document are ASCII (XML 1.0, appendix F.1).

@@ -150,7 +150,7 @@ pub(super) struct CharsetChoice {
     /// Length of the byte-order mark, which is not part of the text.
     pub(super) mark_len: usize,
     pub(super) markup: Markup,
-    pub(super) defects: Vec<DocumentDefect>,
+    pub(super) defects: DefectList,
 }
 
 /// The text of a document as its parser reads it.

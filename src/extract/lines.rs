@@ -48,7 +48,7 @@ fn sitemap_value(text: &[u8], line: Range<usize>) -> Option<Range<usize>> {
         _ if after_name.start > line.start + NAME.len() => after_name,
         _ => return None,
     };
-    (name.eq_ignore_ascii_case(NAME) && !value.is_empty()).then_some(value)
+    (!value.is_empty()).then_some(value)
 }
 
 fn push(text: &[u8], span: Range<usize>, rel: &str, sink: &mut LinkSink<'_>) -> bool {

@@ -11,6 +11,7 @@ use super::document::{DefectKind, DefectList, DocumentDefect, DocumentPlaces, Do
 use super::link_text::LinkTexts;
 use crate::encoding::{Charset, nfc_of};
 use crate::iri::{Base, find_scheme};
+use crate::kernel::strip_prefix_ignoring_case;
 
 /// Longest base that a document can declare, in bytes. Every link has a base, so the size of the output is bounded by
 /// this length times the number of links.

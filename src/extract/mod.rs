@@ -32,7 +32,7 @@ mod xml;
 
 pub use document::{DefectKind, Document, DocumentContext, DocumentDefect, Link, Markup};
 
-use document::{CharsetChoice, DefectList, DocumentText};
+use document::{CharsetChoice, DocumentText};
 pub(crate) use headers::{HTTP_ELEMENT, HeaderField, for_each_header_link};
 pub(crate) use links::LinkScope;
 use links::{HtmlBase, LinkConsumer, LinkGoal, LinkSink, find_html_base};
@@ -77,25 +77,19 @@ pub fn extract(bytes: &[u8], context: &DocumentContext) -> Document {
 /// The document that is returned has no links and no bases.
 pub(crate) fn extract_each(bytes: &[u8], context: &DocumentContext, consumer: LinkConsumer<'_>) -> Document {
     let mut choice = charset::choose(bytes, context);
-    let mut defects = DefectList(std::mem::take(&mut choice.defects));
+    let mut defects = std::mem::take(&mut choice.defects.0);
     let text = DocumentText::new(bytes, &choice);
     let base = context.base.as_deref().unwrap_or_default();
     if let Some((count, at)) = text.malformed {
         let detail = format!("the bytes there are not text in {}", choice.charset.name());
-        defects.0.push(DocumentDefect { kind: DefectKind::Undecodable, at, count, detail });
+        defects.push(DocumentDefect { kind: DefectKind::Undecodable, at, count, detail });
     }
     let html_base = declared_base(&text, &choice, base);
     let mut sink = LinkSink::new(&text, base, context.text, LinkGoal::GiveLinks(html_base, consumer));
     parse(&text, &choice, &mut sink);
     sink.finish();
-    defects.0.append(&mut sink.defects.0);
-    Document {
-        markup: choice.markup,
-        charset: choice.charset,
-        bases: Vec::new(),
-        links: Vec::new(),
-        defects: defects.0,
-    }
+    defects.append(&mut sink.defects.0);
+    Document { markup: choice.markup, charset: choice.charset, bases: Vec::new(), links: Vec::new(), defects }
 }
 
 impl Markup {
