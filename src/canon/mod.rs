@@ -9,7 +9,7 @@
 //!    +---otherwise: decode, repair, resolve (reference)--> iri::Normalizer +
 //! ```
 //!
-//! `carry` appends the fields that a format has beside the URL, and `recipe_evaluator` the keys of recipes.
+//! `carry` appends the fields that a format has besides the URL, and `recipe_evaluator` the keys of recipes.
 
 mod canonicalizer;
 mod carry;

@@ -131,7 +131,7 @@ impl Charset {
     }
 
     /// Returns the encoding to decode `bytes` with and the length of their byte order mark. A mark that contradicts the
-    /// label is an error, because only a reader of the text could tell which of the two is right.
+    /// label is an error, because the bytes do not show which of the two is right.
     fn resolve_bom(self, bytes: &[u8]) -> Result<(&'static Encoding, usize), Undecodable> {
         let Some((mark, marked)) = MARKS.into_iter().find(|(mark, _)| bytes.starts_with(mark)) else {
             return Ok((self.encoding, 0));
@@ -208,7 +208,7 @@ impl Encoded {
     }
 }
 
-/// The text in UTF-8 instead of a charset that cannot encode it.
+/// Encodes the whole text in UTF-8, because the charset cannot encode a character of it.
 fn encode_in_utf8(text: &str) -> Encoded {
     let runs = text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii());
     let runs = runs.map(|run| (run.to_vec(), !run.is_ascii())).collect();

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! is_utf8    bytes of a chunk -> valid UTF-8 or not
+//! nfc_of     text -> text in NFC
 //! charset    label -> Charset; text in a charset <-> text
 //! transcode  document in a charset -> text, the number of malformed sequences, offsets back into the document
 //! utf16      stream of UTF-16 -> UTF-8
@@ -15,9 +16,9 @@ pub use charset::{Charset, Encoded, Undecodable, UnmappableMode};
 pub(crate) use transcode::DocumentCursor;
 pub(crate) use utf16::{ByteOrder, Utf16Decoder, push_code_point, utf16_len};
 
-/// Returns whether `bytes` are valid UTF-8. The check uses SIMD instructions and is meant for whole chunks: a call costs
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+/// Returns whether `bytes` are valid UTF-8. The check uses SIMD instructions and is meant for whole chunks: a call costs
 /// as much as 45 bytes.
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! Whole documents: decodes bytes in a charset to text, counts the malformed sequences, and maps positions in the text
 //! back to positions in the bytes (RFC 3987 section 3.1, step 1, for documents that contain IRIs).
 //!
-//! Malformed sequences become U+FFFD, so that a parser can continue behind them. They are only counted, because a document
+//! Malformed sequences become U+FFFD, so that a parser can continue after them. They are only counted, because a document
 //! may consist of them. A caller that takes a part of the text asks [`DocumentCursor`] whether it contains one.
 
 use encoding_rs::{Decoder, DecoderResult};
@@ -35,6 +35,7 @@ struct PieceDecoder<'a> {
 
 /// How the decoding of a piece ended.
 enum PieceEnd {
+    /// The piece is decoded, or the output is full.
     Text,
     /// After a malformed sequence, which begins at this byte of the document.
     Malformed {
@@ -78,7 +79,8 @@ pub(crate) struct DocumentCursor<'a> {
 }
 
 impl DocumentCursor<'_> {
-    /// The offset of the character at position `place` of the text, not before that of the last call.
+    /// Returns the offset in the bytes of the character at position `place` of the text. Positions must ascend from
+    /// call to call.
     pub(crate) fn offset(&mut self, place: usize) -> usize {
         while self.decoder.written < place && !self.is_at_end {
             self.step(place);
@@ -86,7 +88,7 @@ impl DocumentCursor<'_> {
         self.decoder.read
     }
 
-    /// The offset of the first malformed sequence whose U+FFFD is in `from..to` of the text.
+    /// Returns the offset in the bytes of the first malformed sequence whose U+FFFD is in `from..to` of the text.
     pub(crate) fn find_malformed(&mut self, from: usize, to: usize) -> Option<usize> {
         self.offset(from);
         loop {
@@ -100,7 +102,8 @@ impl DocumentCursor<'_> {
         }
     }
 
-    /// Decodes so few bytes that the text does not pass `place`; the last ones are decoded one at a time.
+    /// Decodes some bytes, but not so many that the text might pass `place`. The last bytes before `place` are decoded
+    /// one at a time.
     fn step(&mut self, place: usize) {
         let count = ((place - self.decoder.written) / MAX_GROWTH).clamp(1, PIECE_LEN / MAX_GROWTH);
         match self.decoder.decode(count, &mut self.out).1 {
@@ -121,7 +124,7 @@ impl Charset {
         Transcoded { text, ..counts }
     }
 
-    /// Counts the malformed sequences of a document.
+    /// Counts the malformed sequences of a document. The result has no text.
     pub(crate) fn count_malformed(self, bytes: &[u8]) -> Transcoded {
         self.decode_pieces(bytes, |_| ())
     }
@@ -149,7 +152,7 @@ impl Charset {
         }
     }
 
-    /// A cursor at the beginning of a document.
+    /// Returns a cursor at the beginning of a document.
     pub(crate) fn document_cursor(self, bytes: &[u8]) -> DocumentCursor<'_> {
         DocumentCursor {
             decoder: PieceDecoder::new(self, bytes),

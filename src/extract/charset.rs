@@ -119,7 +119,7 @@ fn is_robots(text: &[u8]) -> bool {
 }
 
 /// The charset of a declaration, if its label is known. A document whose declaration can be read as ASCII is not in UTF-16,
-/// whatever it declares; HTML takes UTF-8 then, and so does XML here, with a defect.
+/// whatever it declares; HTML is then read as UTF-8, and so is XML here, with a defect.
 fn resolve_label(
     declared: &DeclaredCharset,
     shift: usize,
@@ -161,9 +161,9 @@ fn check_contradiction(marked: Charset, given: Option<Charset>, named: Option<Ch
 
 /// The charset that an HTML document declares in a `meta` element, otherwise in an XML declaration.
 ///
-/// Browsers look for the `meta` element in the first 1,024 bytes first. If there is none, they begin to read, and read again
-/// when they find one further on (HTML Standard, "changing the encoding while parsing"), so that one anywhere counts.
-/// `is_decided`: the declaration is only compared.
+/// Browsers look for the `meta` element in the first 1,024 bytes first. If there is none, they begin to read, and read
+/// again when they find one further on (HTML Standard, "changing the encoding while parsing"), so a declaration at any
+/// place is used. `is_decided`: the declaration is only compared.
 fn declared_in_html(bytes: &[u8], is_decided: bool) -> Option<DeclaredCharset> {
     let prescan = declared_in_meta(&bytes[..bytes.len().min(PRESCAN_LEN)], |_| None);
     let has_more = !is_decided && prescan.is_none() && find_ignoring_case(bytes, b"charset").is_some();
@@ -172,7 +172,7 @@ fn declared_in_html(bytes: &[u8], is_decided: bool) -> Option<DeclaredCharset> {
 }
 
 /// The first known charset of `<meta charset=...>` or `<meta http-equiv=content-type content="...; charset=...">`; otherwise
-/// the first unknown one. `state_after` tells how the content of an element is read.
+/// the first unknown one. `state_after` determines how the content of an element is read.
 fn declared_in_meta(bytes: &[u8], state_after: impl Fn(&[u8]) -> Option<TokenizerState>) -> Option<DeclaredCharset> {
     let mut found: Option<DeclaredCharset> = None;
     let mut tag = StartTag::default();

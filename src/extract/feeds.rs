@@ -15,11 +15,11 @@ pub(super) enum Vocabulary {
     Opml,
 }
 
-/// Elements that say something about their children.
+/// Elements on which the meaning of their children depends.
 const PARENTS: [&str; 10] =
     ["sitemap", "url", "image", "video", "channel", "item", "entry", "author", "contributor", "textinput"];
 
-/// A reference without a scheme is not one.
+/// The meaning of an element that identifies an entry. Its content is a reference only if it has a scheme.
 pub(super) const IDENTIFIER: &str = "identifier";
 
 /// Vocabulary, parent (empty for any), element, what the reference is for the document.
@@ -84,7 +84,7 @@ impl Vocabulary {
     }
 }
 
-/// The name of an element, if it says something about its children; otherwise an empty text.
+/// The name of an element, if the meaning of its children depends on it; otherwise an empty text.
 pub(super) fn parent_name(name: &str) -> &'static str {
     PARENTS.iter().find(|known| **known == name).copied().unwrap_or_default()
 }

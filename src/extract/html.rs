@@ -1,6 +1,6 @@
 //! Finds the attributes of HTML that hold references. The tokenizer of the HTML Standard finds the tags; no tree is built,
-//! so that a tag counts wherever it is: in a template, in foreign content, in the wrong place of a table. Scripting is off:
-//! the content of `noscript` counts, that of `script`, `style`, `title` and comments does not.
+//! so a tag is read wherever it is: in a template, in foreign content, in the wrong place of a table. Scripting is off:
+//! the content of `noscript` is read, that of `script`, `style`, `title` and comments is not.
 //!
 //! A tag in which the document ends gives no links, as in browsers; it is a defect.
 
@@ -159,8 +159,8 @@ impl StartTag {
         StartTag { name: name.to_vec(), at, ..StartTag::default() }
     }
 
-    /// Begins an attribute, which is kept if it is used; of two with one name the first one counts. `end` is the position of
-    /// its value if it has none.
+    /// Begins an attribute, which is kept if it is used; of several with one name, the first is used. `end` is the
+    /// position of its value if it has none.
     pub(super) fn begin_attribute(&mut self, name: &[u8], end: usize, is_used: bool) {
         self.expects_value = is_used && self.attribute(name).is_none();
         if self.expects_value {

@@ -1,7 +1,7 @@
 //! Documents whose lines hold references: `robots.txt` and lists of URLs.
 //!
 //! `robots.txt` is read as crawlers do (RFC 9309): lines end in LF, CR or both; names are in any case; white space around
-//! names and values, and comments, do not count; a space may stand for the colon. The whole file is read.
+//! names and values, and comments, are ignored; a space may replace the colon. The whole file is read.
 
 use super::attributes::trimmed;
 use super::links::{LinkAttribute, LinkSink};

@@ -5,10 +5,10 @@ use super::document::Link;
 /// Longest text of a link, in bytes. The rest is not read.
 const MAX_TEXT_LEN: usize = 1 << 10;
 
-/// Most links that wait for the end of an `a` element.
+/// Most links that are held until an `a` element ends.
 const MAX_HELD: usize = 1 << 10;
 
-/// Links that wait for their text.
+/// Links whose text is not known yet.
 #[derive(Debug, Default)]
 pub(super) struct LinkTexts {
     is_wanted: bool,
@@ -26,7 +26,7 @@ impl LinkTexts {
         LinkTexts { is_wanted, ..LinkTexts::default() }
     }
 
-    /// Whether no more links can wait.
+    /// Whether no more links can be held.
     pub(super) fn is_full(&self) -> bool {
         self.held.len() >= MAX_HELD
     }

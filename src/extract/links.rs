@@ -36,7 +36,7 @@ pub(super) struct LinkAttribute<'a> {
     pub(super) value: &'a [u8],
     /// Where its value is in the text.
     pub(super) span: Range<usize>,
-    /// Position in the text of a reference to no character in the value.
+    /// Position in the text of the first invalid character reference of the value.
     pub(super) bad_reference: Option<usize>,
     /// It is the `href` of a `base` element of HTML.
     pub(super) is_html_base: bool,
@@ -146,7 +146,7 @@ impl<'a> LinkSink<'a> {
         self.finish();
     }
 
-    /// Gives the links that wait for their text to the consumer.
+    /// Gives the links that are held for their text to the consumer.
     pub(super) fn finish(&mut self) {
         self.end_text();
         self.is_done = true;

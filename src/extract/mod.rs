@@ -6,13 +6,12 @@
 //! not resolved, normalized or checked.
 //!
 //! ```text
-//! bytes --charset--> DocumentText --html | xml | lines | json_feed--> LinkAttribute --LinkSink--> Link { url, base, element,
-//! ... }
+//! bytes --charset--> DocumentText --html | xml | lines | json_feed--> LinkAttribute --LinkSink--> Link
 //!                                    | feeds: elements whose content is a reference
 //! ```
 //!
 //! Links are given to the caller as they are found (`extract_each`): the memory of a document is bounded by its length.
-//! Bytes that are not text, a reference to no character and an undeclared entity are not replaced: they give a link with
+//! Bytes that are not text, invalid character references and undeclared entities are not replaced: they give a link with
 //! a defect and without a URL. No scripts run, no DTD is loaded, and no entity is expanded except the five of XML.
 
 mod attributes;
@@ -73,8 +72,8 @@ pub fn extract(bytes: &[u8], context: &DocumentContext) -> Document {
     Document { links, bases: all_bases, ..document }
 }
 
-/// Extracts the links of a document and calls `consumer` with each one, until it returns false.
-/// The document that is returned has no links and no bases.
+/// Extracts the links of a document and calls `consumer` with each one, until it returns false. The document that is
+/// returned has no links and no bases.
 pub(crate) fn extract_each(bytes: &[u8], context: &DocumentContext, consumer: LinkConsumer<'_>) -> Document {
     let mut choice = charset::choose(bytes, context);
     let mut defects = std::mem::take(&mut choice.defects.0);

@@ -1,6 +1,6 @@
 //! Finds the attributes of XML that hold references, and the elements of feeds and sitemaps whose content is one, each with
-//! the base that `xml:base` sets for it (XML Base, nested). In elements of the XHTML namespace the same attributes count as
-//! in HTML.
+//! the base that `xml:base` sets for it (XML Base, nested). In elements of the XHTML namespace the same attributes are
+//! read as in HTML.
 //!
 //! A document that is not well-formed is read up to the error; only an `&` that begins no reference is text, because feeds
 //! are full of them. No DTD is read and no entity of a DTD is expanded: a value that refers to one has a defect.
@@ -42,7 +42,7 @@ pub(super) fn read(text: &str, sink: &mut LinkSink<'_>) {
 struct Scope {
     /// The base of its content.
     base: usize,
-    /// Its name, if that says something about its children.
+    /// Its name, if the meaning of its children depends on it; otherwise empty.
     name: &'static str,
 }
 
@@ -70,7 +70,7 @@ struct XmlCollector<'a, 'b, 'c> {
     content: Option<Content>,
 }
 
-/// What the attributes of a tag say.
+/// What the attributes of a tag determine.
 struct TagScope {
     /// The base of the content of the element.
     base: usize,

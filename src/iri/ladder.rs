@@ -192,8 +192,8 @@ impl OwnedComponents {
         self.map_encoded_parts(percent_encode);
     }
 
-    /// Section 5.3.2.4, for paths that begin with a slash. For other paths (`mailto:a/../b`) only the scheme can say
-    /// whether the segments form a hierarchy.
+    /// Section 5.3.2.4, for paths that begin with a slash. For other paths (`mailto:a/../b`) only the scheme
+    /// determines whether the segments form a hierarchy.
     fn remove_dot_segments(&mut self) {
         if self.path.starts_with(b"/") {
             let len = remove_dot_segments(&mut self.path);

@@ -186,7 +186,7 @@ fn unicode_host(scheme: Option<&[u8]>, host: &[u8]) -> Option<String> {
     (ascii.is_some() && ascii == idn_to_ascii(unicode.as_bytes()).0).then_some(unicode)
 }
 
-/// Replaces the A-labels of the host by Unicode, whatever the scheme is, because an application may do so.
+/// Replaces the A-labels of the host by U-labels, in every scheme, because an application may display them so.
 pub(super) fn decode_labels(text: &[u8]) -> Vec<u8> {
     map_host(text, |_, host| idn_to_unicode(host))
 }

@@ -203,7 +203,7 @@ pub(super) fn remove_dot_segments_within(path: &mut [u8], dots: Range<usize>) ->
     remove_between(path, from, from, dots.end)
 }
 
-/// Steps B, C and E for the segments from byte `from` on, which are behind `to` bytes of output. The segments from byte
+/// Steps B, C and E for the segments from byte `from` on, which are after `to` bytes of output. The segments from byte
 /// `until` on are only copied.
 fn remove_between(path: &mut [u8], mut to: usize, mut from: usize, until: usize) -> usize {
     while from < until.min(path.len()) {

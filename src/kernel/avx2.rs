@@ -41,7 +41,7 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_
     });
 }
 
-/// The numbers of the bytes of a vector.
+/// The position of each byte of a vector: 0 to 31.
 const POSITIONS: [u8; 32] = {
     let mut positions = [0; 32];
     let mut at = 0;
@@ -181,7 +181,7 @@ unsafe fn encode_sixteen(bytes: &[u8; 16], len: usize, out: &mut Vec<u8>) {
     const HIGH: [[i8; 16]; 3] = [digit_indices(0, 0), digit_indices(1, 0), digit_indices(2, 0)];
     const LOW: [[i8; 16]; 3] = [digit_indices(0, 1), digit_indices(1, 1), digit_indices(2, 1)];
     const PERCENT: [[i8; 16]; 3] = [percents(0), percents(1), percents(2)];
-    // SAFETY: every load reads a 16-byte array. The three stores write the 48 bytes behind the vector's length, which
+    // SAFETY: every load reads a 16-byte array. The three stores write the 48 bytes after the vector's length, which
     // the caller guarantees to be within its capacity. `3 * len` of these initialized bytes are kept.
     unsafe {
         let load = |array: *const i8| _mm_loadu_si128(array.cast());

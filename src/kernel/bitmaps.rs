@@ -7,7 +7,7 @@ use super::copy::Appender;
 use super::cpu::SimdLevel;
 
 /// The positions of newlines, attention bytes and stop bytes in a text. Bits past the end of the text are set in the
-/// attention and the stop bitmap, so every search ends at or shortly behind the end of the text.
+/// attention and the stop bitmap, so every search ends at or shortly after the end of the text.
 #[derive(Debug, Default)]
 pub struct Bitmaps {
     newline: Vec<Word>,
@@ -15,7 +15,7 @@ pub struct Bitmaps {
     stop: Vec<Word>,
 }
 
-/// Words behind the text, in which every search ends.
+/// Words after the text, in which every search ends.
 const END_LEN: usize = 3;
 
 /// Bits of a window that are always those of the bitmap.

@@ -23,6 +23,7 @@ pub(super) struct MaskBlock {
 /// is in the set, or if it is the second byte of the pair and follows the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
+    /// The set of the attention class.
     #[cfg(test)]
     pub(super) attention: ByteSet,
     /// The set of the stop class.
@@ -44,9 +45,8 @@ impl Classifier {
     /// Returns a classifier.
     ///
     /// # Panics
-    /// At compile time, if the bytes of `attention` or of the complement of `stop` have more than eight different sets of low
-    /// nibbles per high nibble; if NUL is not in both sets; or if it begins a pair
-    /// whose second byte is not in the set.
+    /// At compile time, if NUL is not in both sets; if NUL begins a pair whose second byte is not in the set of the
+    /// pair; or if the complement of a set has more than eight different rows ([`ByteSet::nibbles`]).
     pub(crate) const fn new(
         attention: ByteSet,
         attention_pair: [u8; 2],
@@ -100,10 +100,10 @@ impl MaskWords<'_> {
 /// Blocks of 64 bytes between the one that is classified and the one that is prefetched.
 const PREFETCH_DISTANCE: usize = 24;
 
-/// Writes the masks of `text` to `words`. `masks` computes those of 64 bytes; its second argument are the bytes before each of
-/// them. What is missing before and after the text is NUL.
+/// Writes the masks of `text` to `words`. `masks` computes the masks of 64 bytes; its second argument has, for each of
+/// these bytes, the byte before it. Before the text and after its end, `masks` sees NUL.
 ///
-/// It is always inlined, so that `masks` is compiled for the caller's instruction set.
+/// This function is always inlined, so that `masks` is compiled for the caller's instruction set.
 #[inline(always)]
 pub(super) fn write_masks(text: &[u8], mut words: MaskWords<'_>, masks: impl Fn(&[u8; 64], &[u8; 64]) -> MaskBlock) {
     let padded = |before: u8, bytes: &[u8]| {

@@ -8,7 +8,7 @@ use std::ops::Range;
 pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = bytes.len();
     out.reserve(len);
-    // SAFETY: `reserve` made the `len` bytes behind the vector's length writable. Source and destination are in
+    // SAFETY: `reserve` made the `len` bytes after the vector's length writable. Source and destination are in
     // different allocations. `copy_short` reads and initializes exactly `len` bytes.
     unsafe {
         copy_short(bytes.as_ptr(), out.as_mut_ptr().add(out.len()), len);
@@ -20,7 +20,7 @@ pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
 pub(crate) const COPY_LEN: usize = 128;
 
 /// Appends bytes `at..at + len` of `text` to `out`. Up to [`COPY_LEN`] bytes are copied without a branch on their length: the
-/// function copies so many, and keeps `len` of them.
+/// function always copies [`COPY_LEN`] bytes, and keeps `len` of them.
 ///
 /// # Panics
 /// If the range is not within `text`.
@@ -70,7 +70,7 @@ pub(crate) fn append_range_in_case(out: &mut Vec<u8>, text: &[u8], range: Range<
 }
 
 /// Appends several short texts, or other groups of few items, to a vector. The length of the vector is only written at the
-/// end, so that one text does not wait for the length that the text before it wrote to memory.
+/// end, so that no copy depends on a length that the copy before it stored.
 pub(crate) struct Appender<'a, T = u8> {
     out: &'a mut Vec<T>,
     len: usize,
@@ -110,14 +110,14 @@ impl<'a, T: Copy> Appender<'a, T> {
         self.append([item], 1);
     }
 
-    /// Appends the first `len` of `items`, and overwrites the room behind them with the others.
+    /// Appends the first `len` of `items`, and overwrites the room after them with the others.
     ///
     /// # Panics
     /// If there is no room for all items, or `len` is larger than their number.
     #[inline(always)]
     pub(crate) fn append<const N: usize>(&mut self, items: [T; N], len: usize) {
         assert!(len <= N && N <= self.room(), "no room");
-        // SAFETY: `len` never exceeds the capacity, and the assertion checked that the `N` items behind it are within the
+        // SAFETY: `len` never exceeds the capacity, and the assertion checked that the `N` items after it are within the
         // capacity. The write initializes all of them.
         unsafe { self.out.as_mut_ptr().add(self.len).cast::<[T; N]>().write_unaligned(items) };
         self.len += len;
@@ -155,8 +155,8 @@ impl Appender<'_> {
             _ => {
                 let bytes = &text[at..at + len];
                 assert!(len <= self.room(), "no room");
-                // SAFETY: the assertion checked that there is room for `len` bytes behind the length. Source and destination
-                // are in different allocations. `copy_short` reads and initializes exactly `len` bytes.
+                // SAFETY: the assertion checked that there is room for `len` bytes after the length. Source and
+                // destination are in different allocations. `copy_short` reads and initializes exactly `len` bytes.
                 unsafe { copy_short(bytes.as_ptr(), self.out.as_mut_ptr().add(self.len), len) };
                 self.len += len;
             }

@@ -4,8 +4,8 @@ use super::cpu::SimdLevel;
 use super::search::mask_of;
 use super::url_masks::{BufferedText, ClassMasks, DelimiterMasks, UrlMasks, low_bits_of_64, mask_each};
 
-/// Sets item `i` of `masks` to the masks of URL `i`, for a longer one to those of its first
-/// [`MAX_MASKED_LEN`](super::MAX_MASKED_LEN) bytes.
+/// Sets item `i` of `masks` to the masks of URL `i`. Of a URL that is longer than
+/// [`MAX_MASKED_LEN`](super::MAX_MASKED_LEN) bytes, only the first bytes have masks.
 #[inline]
 pub(crate) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
     mask_urls_at_level(SimdLevel::best(), urls, masks);
@@ -24,8 +24,7 @@ fn mask_urls_at_level(level: SimdLevel, urls: &[BufferedText<'_>], masks: &mut [
     }
 }
 
-/// Sets item `i` of `masks` to the masks of the delimiters in text `i`, for a longer one to those of its first
-/// [`MAX_MASKED_LEN`](super::MAX_MASKED_LEN) bytes.
+/// Sets item `i` of `masks` to the masks of the delimiters in text `i`, with the limit of [`mask_urls`].
 #[inline]
 pub(crate) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
     mask_delimiters_at_level(SimdLevel::best(), texts, masks);

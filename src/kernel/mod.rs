@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// No kernel reads a byte before or behind its text, at any length.
+    /// No kernel reads a byte before or after its text, at any length.
     #[cfg(unix)]
     #[test]
     fn texts_between_inaccessible_pages_are_read_exactly() {

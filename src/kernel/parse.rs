@@ -1,4 +1,4 @@
-//! Values in text that may not be UTF-8.
+//! Values and prefixes of text that may not be UTF-8.
 
 use std::str::FromStr;
 

@@ -3,9 +3,8 @@
 //! A packed text is its length, and then elements: *literals*, whose bytes follow in the element, and *copies* of bytes
 //! that were unpacked before. URLs make elements of five bytes on average, and a processor cannot predict whether a literal
 //! or a copy comes next. The fast loop therefore has no branch on the kind of an element: it finds the next element and the
-//! source of the bytes with conditional moves, and copies 32 bytes whatever the length is. It leaves what is rare, long
-//! literals, copies that overlap themselves, and the ends of both texts, to [`unpack_element`], which is also its
-//! definition.
+//! source of the bytes with conditional moves, and copies 32 bytes whatever the length is. It leaves what is rare to
+//! [`unpack_element`], which is also its definition: long literals, offsets of four bytes, and the ends of both texts.
 
 use std::hint::select_unpredictable;
 
@@ -82,7 +81,7 @@ fn unpack(packed: &[u8], into: &mut [u8], is_fast: bool) -> Option<()> {
     (len == into.len()).then_some(())
 }
 
-/// Unpacks the element at byte `at` of `elements` behind the first `len` bytes of `into`. Returns where the next element
+/// Unpacks the element at byte `at` of `elements` after the first `len` bytes of `into`. Returns where the next element
 /// begins and the new length; `None` if the element is malformed, or longer than `into`.
 fn unpack_element(elements: &[u8], at: usize, into: &mut [u8], len: usize) -> Option<(usize, usize)> {
     let (tag, rest) = elements.get(at..)?.split_first()?;
@@ -118,8 +117,8 @@ fn unpack_element(elements: &[u8], at: usize, into: &mut [u8], len: usize) -> Op
     Some((next, end))
 }
 
-/// Unpacks elements from byte `at` of `elements` on behind the first `len` bytes of `into`, until an element is not one that
-/// this loop can unpack, or an end is near. Returns where that element begins and the new length.
+/// Unpacks elements from byte `at` of `elements` on after the first `len` bytes of `into`, until an element is not one
+/// that this loop can unpack, or an end is near. Returns where that element begins and the new length.
 fn unpack_short_elements(elements: &[u8], at: usize, into: &mut [u8], len: usize) -> (usize, usize) {
     let (Some(last_at), Some(last_len)) = (elements.len().checked_sub(READ_LEN), into.len().checked_sub(WRITE_LEN))
     else {
@@ -130,8 +129,8 @@ fn unpack_short_elements(elements: &[u8], at: usize, into: &mut [u8], len: usize
     }
     let (packed, out, mut len) = (elements.as_ptr(), into.as_mut_ptr(), len);
     // SAFETY: in every round, the tag is at most at byte `last_at`, so that the `READ_LEN` bytes from it on are readable:
-    // the tag, a number of two bytes, a literal of up to 64 bytes, and the tag behind the literal. `len` is at most
-    // `last_len`, so that `WRITE_LEN` bytes of `into` behind `len` are writable. The source of a copy begins at least one
+    // the tag, a number of two bytes, a literal of up to 64 bytes, and the tag after the literal. `len` is at most
+    // `last_len`, so that `WRITE_LEN` bytes of `into` after `len` are writable. The source of a copy begins at least one
     // and at most `len` bytes before them, so that 64 bytes from it on are readable too. `elements` cannot overlap `into`.
     unsafe {
         let last = packed.add(last_at);
@@ -177,7 +176,7 @@ fn unpack_short_elements(elements: &[u8], at: usize, into: &mut [u8], len: usize
 /// Copies `len` bytes to `target` from `from`, which is `offset` bytes before it: repeats these `offset` bytes.
 ///
 /// # Safety
-/// `offset` is not 0, `from` is readable for `offset` bytes and `target`, right behind them, writable for `len`.
+/// `offset` is not 0, `from` is readable for `offset` bytes and `target`, right after them, writable for `len`.
 #[cold]
 unsafe fn repeat(from: *const u8, offset: usize, target: *mut u8, len: usize) {
     let mut filled = 0;

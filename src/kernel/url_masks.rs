@@ -8,7 +8,7 @@ use super::byte_set::NibbleTables;
 /// The length of the longest URL that has masks.
 pub(crate) const MAX_MASKED_LEN: usize = 128;
 
-/// A text at the beginning of a buffer. Kernels may read the bytes behind the text, but no result depends on them.
+/// A text at the beginning of a buffer. Kernels may read the bytes after the text, but no result depends on them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BufferedText<'a> {
     buffer: &'a [u8],
@@ -147,8 +147,8 @@ pub(super) const NAME_TABLES: NibbleTables = NAMES.nibbles();
 #[cfg(target_arch = "x86_64")]
 pub(super) const SPECIAL_TABLES: NibbleTables = SPECIALS.nibbles();
 
-/// Sets the masks of each text; `class_masks` computes those of 64 bytes, of which those from a length on are NUL. It is always
-/// inlined, so that `class_masks` is compiled for the caller's instruction set.
+/// Sets the masks of each text. `class_masks` computes the masks of 64 bytes; it treats the bytes from the given length
+/// on as NUL. This function is always inlined, so that `class_masks` is compiled for the caller's instruction set.
 #[inline(always)]
 pub(super) fn mask_each<C>(
     urls: &[BufferedText<'_>],
@@ -178,7 +178,7 @@ fn pad(text: &[u8]) -> [u8; MAX_MASKED_LEN] {
     padded
 }
 
-/// Returns a mask of the lowest `count` bits, of all bits from 128 on.
+/// Returns a mask of the lowest `count` bits; of all bits if `count` is 128 or more.
 #[inline(always)]
 pub(crate) fn low_bits(count: usize) -> u128 {
     u128::from(low_bits_of_64(count.saturating_sub(64))) << 64 | u128::from(low_bits_of_64(count))

@@ -142,7 +142,7 @@ impl<'a> HostParts<'a> {
 /// Returns the longest suffix of `name` that matches a rule of the list, or a rule of its ICANN section. The default rule
 /// `*` of the list is ignored.
 ///
-/// A rule of the private section hides shorter rules, so the search continues with the text behind its first label.
+/// A rule of the private section hides shorter rules, so the search continues with the text after its first label.
 fn known_suffix<'a>(name: &'a [u8], list: &SuffixList, icann_only: bool) -> Option<&'a [u8]> {
     let mut rest = name;
     loop {

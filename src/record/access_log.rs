@@ -5,10 +5,12 @@
 //! status; `%t` is the time. Other directives extend to the literal text after them. `\"`, `\\`, `\t`, `\xhh` and so on,
 //! with which servers escape, are unescaped.
 //!
-//! The target is the path and query of the URL, also if it begins with `//` (RFC 9112 section 3.3): such a target gets `/.`
-//! in front, which resolution removes again. `CONNECT` names the authority of the URL, and `OPTIONS *` has an empty path.
-//! A line that does not match the format is a record with a fault, and so is a malformed
-//! request; the line is its URL then. Blank lines are not records.
+//! The target is the path and query of the URL, even if it begins with `//` (RFC 9112 section 3.3): such a target gets
+//! `/.` in front, which resolution removes again. `CONNECT` names the authority of the URL, and `OPTIONS *` has an
+//! empty path.
+//!
+//! A line that does not match the format is a record with a fault, and so is a line with a malformed request; the URL
+//! of the record is then the line. Blank lines are not records.
 
 use super::buffer::{RecordBuffer, append_with, filled_lines};
 use super::decoder::{FormatOptions, SourceHead, TextDecoder};

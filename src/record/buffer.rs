@@ -218,9 +218,10 @@ impl RecordBuffer {
         self.columns.urls.push(url);
     }
 
-    /// Copies URLs that follow each other in `bytes`, each behind its length in four bytes (`PLAIN` texts of Parquet), until
-    /// `limits` are reached. They are numbered from `first` on. Returns the number of URLs and of the bytes that they took;
-    /// `None` if a length reaches past `bytes` or exceeds the limit, after which the buffer must not be used.
+    /// Copies URLs that follow each other in `bytes`, each after its length in four bytes (`PLAIN` texts of Parquet),
+    /// until `limits` are reached. They are numbered from `first` on. Returns the number of URLs and of the bytes that
+    /// they took; `None` if a length reaches past `bytes` or exceeds the limit, after which the buffer must not be
+    /// used.
     pub(crate) fn push_prefixed_urls(&mut self, bytes: &[u8], first: u64, limits: UrlLimits) -> Option<(usize, usize)> {
         let RecordBuffer { text, columns } = self;
         let first_record = columns.urls.len();

@@ -1,7 +1,7 @@
 //! Fields of a capture in JSON, shared by CDXJ and JSON lines: which member means what, and its value.
 //!
-//! Numbers may be written as strings and strings without quotes. `-` and `null` are no value; of several members of one
-//! name the first that has a value counts.
+//! Numbers may be written as strings and strings without quotes. `-` and `null` mean that there is no value. Of several
+//! members with one name, the first that has a value is used.
 
 use super::buffer::append_with;
 use super::fields::{
@@ -122,7 +122,7 @@ impl CaptureFields {
     }
 }
 
-/// Copies a string of `chunk`, its escapes undone, and `LF` behind it.
+/// Copies a string of `chunk`, with its escapes undone, and appends an `LF`.
 #[inline(always)]
 pub(super) fn copy_string(chunk: &[u8], span: Span, has_escapes: bool, text: &mut Vec<u8>) -> Span {
     if has_escapes {

@@ -2,9 +2,9 @@
 //! decoder.
 //!
 //! The dialects differ in whether numbers are strings and in which members exist. A key can contain spaces; the JSON
-//! begins at the first ` {` after a time. A line without JSON, or whose JSON is truncated, is followed by text or has no
-//! `url`, is a record with a fault, and the line is its URL; without a `url`, the other members still count. Lines that begin
-//! with `!` or `@` are counted as headers; headers and blank lines are not records.
+//! begins at the first ` {` after a time. A line without JSON, or whose JSON is truncated, is followed by text or has
+//! no `url`, is a record with a fault, and the line is its URL; without a `url`, the other members are still read.
+//! Lines that begin with `!` or `@` are counted as headers; headers and blank lines are not records.
 
 use super::buffer::{RecordBuffer, without_cr};
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};
@@ -298,7 +298,7 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         let stamp = stamp.and_then(|text| time::from_digits(&text));
         let fault = match &url {
             _ if members.is_broken() || !members.after_object().trim_ascii().is_empty() => FaultKind::NotOfFormat,
-            // The JSON is sound, so its other members count.
+            // The JSON is sound, so its other members are used.
             None => {
                 let line = without_cr(line).to_vec();
                 let texts = [redirect, digest, charset];

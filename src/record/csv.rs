@@ -61,11 +61,11 @@ pub struct Csv {
     rows: RecordBuffer,
 }
 
-/// Texts up to this length are read record by record, which takes half the time of reading field by field. A record takes up to 28
-/// bytes of memory for a byte of text.
+/// Texts up to this length are read record by record, which takes half the time of reading field by field. A record
+/// takes up to 28 bytes of memory per byte of text.
 const MAX_RECORDS_LEN: usize = if cfg!(test) { 64 } else { 2 << 20 };
 
-/// The fields of a long record that are decoded, as far as it has them.
+/// The decoded fields of a long record.
 #[derive(Debug, Default)]
 struct DecodedFields {
     text: Vec<u8>,

@@ -10,12 +10,12 @@ use super::log_format::LogFormat;
 use super::records::Records;
 use crate::kernel::Bitmaps;
 
-/// What the user says of the formats of all inputs; each format takes what concerns it.
+/// The choices of the user for the formats of all inputs. Each format reads those that concern it.
 #[derive(Clone, Debug, Default)]
 pub struct FormatOptions {
     /// Columns of tables.
     pub csv: CsvOptions,
-    /// Columns were chosen, so that a source is a table or JSON lines, whatever its name is.
+    /// Columns were chosen, so a source is read as a table or as JSON lines, whatever its name is.
     pub is_table: bool,
     /// Format of access logs.
     pub log_format: LogFormat,

@@ -96,7 +96,7 @@ impl<'a> Iterator for JsonMembers<'a> {
     }
 }
 
-/// The value at the end of a path of keys and indexes, if it exists. The first member of a name counts.
+/// The value at the end of a path of keys and indexes, if it exists. Of several members with one name, the first is used.
 pub(super) fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<JsonValue<'a>> {
     let (first, rest) = path.split_first()?;
     let value = match text.trim_ascii_start().first()? {

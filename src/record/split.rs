@@ -20,8 +20,8 @@ pub(crate) struct Splitter {
 }
 
 impl Splitter {
-    /// Returns one record per reference in `records`, and for each the index of its original record. `choices` say which
-    /// character references are spaces.
+    /// Returns one record per reference in `records`, and for each the index of its original record. `choices` define
+    /// which character references are spaces.
     pub(crate) fn split<'a>(
         &'a mut self,
         records: &Records<'a>,

@@ -1,4 +1,4 @@
-//! A reference in its chunk, and what its first bytes and its marks say before the pass starts.
+//! A reference in its chunk, and what its first bytes and its marks show before the pass starts.
 //!
 //! [`CanonicalHead`] and [`CanonicalHead::is_canonical`] prove from the bitmaps alone that a reference is canonical on
 //! every rung, so that it can be copied without a pass.

@@ -184,6 +184,7 @@ impl Profile {
         self.name == RFC3987.name
     }
 
+    /// Returns the reference in the Unicode normalization form of this profile. Bytes that are not UTF-8 stay.
     fn normal_form<'a>(&self, reference: &'a [u8]) -> Cow<'a, [u8]> {
         match std::str::from_utf8(reference).ok().filter(|_| self.normal_form == NormalForm::Nfc).and_then(nfc_of) {
             Some(text) => text.into_bytes().into(),

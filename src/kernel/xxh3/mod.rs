@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// The kernels of every level read no byte before or behind the texts.
+    /// The kernels of every level read no byte before or after the texts.
     #[cfg(unix)]
     #[test]
     fn texts_between_inaccessible_pages_are_read_exactly() {

@@ -4,7 +4,7 @@
 //!
 //! Known differences: `http:example.org/x`, for which the programs return `http:/example.org/x`, has no key here. Accounts
 //! (`sip:user@host`), of which crawler-commons makes the home page of the host, have no key. `file:///` and `mailto://` are
-//! written as `file:/` and `mailto:` also if the programs write the slashes. Nutch keeps dot segments in a URL that
+//! written as `file:/` and `mailto:` even if the programs write the slashes. Nutch keeps dot segments in a URL that
 //! `java.net.URI` rejects, and spaces in hosts.
 
 use super::definition::RecipeDefinition;
@@ -93,7 +93,7 @@ fn read_java(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Splits an authority. The host ends behind its `]` or at the first `:`.
+/// Splits an authority. The host ends after its `]` or at the first `:`.
 fn read_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let at = memchr::memchr(b'@', authority);
     if at != memchr::memrchr(b'@', authority) {
@@ -171,7 +171,7 @@ pub(super) fn drop_final_dot(draft: &mut Draft) -> bool {
     true
 }
 
-/// Replaces an empty path behind a host by `/`.
+/// Replaces an empty path after a host by `/`.
 pub(super) fn fill_path(draft: &mut Draft) -> bool {
     let is_filled = draft.path.is_empty() && draft.host.get().is_some();
     if is_filled {

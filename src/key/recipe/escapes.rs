@@ -4,9 +4,9 @@
 use crate::iri::{escape_value, write_encoded};
 use crate::kernel::{any_byte, any_pair, append, find_byte, non_ascii_len, percent_encode};
 
-/// Decodes every escape, also those that decoding creates, in one pass; returns whether there was one. One pass suffices
-/// because a decoded byte can only complete an escape that begins in the text before it: `%` begins an escape and never
-/// ends one.
+/// Decodes every escape, including those that decoding creates, in one pass; returns whether there was one. One pass
+/// suffices because a decoded byte can only complete an escape that begins in the text before it: `%` begins an escape
+/// and never ends one.
 pub(super) fn decode_all(text: &mut Vec<u8>) -> bool {
     let Some(first) = memchr::memchr(b'%', text) else { return false };
     let mut end = first;

@@ -50,7 +50,8 @@ pub(super) fn drop_web_userinfo(draft: &mut Draft) -> bool {
     is_removed && draft.userinfo.remove()
 }
 
-/// Removes one `www.`, `www2.` or the like from http and https URLs with something behind a slash. Home pages keep it.
+/// Removes one `www.`, `www2.` or the like from http and https URLs in which something follows a slash. Home pages keep
+/// it.
 pub(super) fn drop_www_of_pages(draft: &mut Draft) -> bool {
     let is_web = [&b"http"[..], b"https"].iter().any(|scheme| draft.scheme.eq_ignore_ascii_case(scheme));
     if !is_web || draft.userinfo.get().is_some() {
@@ -74,7 +75,7 @@ pub(super) fn drop_sessions(draft: &mut Draft) -> bool {
     })
 }
 
-/// Removes the last `?` if nothing follows it; otherwise one `&` directly behind it, or else one at the end.
+/// Removes the last `?` if nothing follows it; otherwise one `&` directly after it, or else one at the end.
 pub(super) fn fix_query(draft: &mut Draft) -> bool {
     edit_tail(draft, |tail| {
         let Some(mark) = memchr::memrchr(b'?', tail) else { return };
@@ -92,13 +93,13 @@ fn take_tail(draft: &mut Draft) -> Vec<u8> {
     let mut tail = std::mem::take(&mut draft.spare);
     tail.clear();
     draft.write_tail(&mut tail);
-    let before = tail.len();
     tail
 }
 
 /// Changes path, query and fragment as one text and returns whether its length changed.
 fn edit_tail(draft: &mut Draft, edit: impl FnOnce(&mut Vec<u8>)) -> bool {
     let mut tail = take_tail(draft);
+    let before = tail.len();
     edit(&mut tail);
     let is_changed = tail.len() != before;
     if is_changed {

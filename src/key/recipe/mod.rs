@@ -14,8 +14,9 @@
 //!
 //! To add a recipe, define it in a file of its own and add it to [`RECIPES`]. Rules that do not exist yet are functions in
 //! the same file with one entry each in [`RULES`]. The command line, the schema and the reports follow from these two
-//! tables; the column `key_NAME` is one line in the list of columns of the module `batch`. What a name and version stand for never changes: a recipe whose keys change gets a new
-//! version.
+//! tables; the column `key_NAME` is one line in the list of columns of the module `batch`.
+//!
+//! What a name and version stand for never changes: a recipe whose keys change gets a new version.
 
 mod crawler_commons;
 mod definition;
@@ -95,7 +96,7 @@ pub enum RecipeError {
     /// No rule has this name.
     #[error("unknown rule {0:?}; expected one of {names}", names = join(RULES.iter().map(|rule| rule.name)))]
     UnknownRule(String),
-    /// An item behind the first does not begin with `+` or `-`.
+    /// An item after the first does not begin with `+` or `-`.
     #[error("{0:?} has no sign; expected +RULE or -RULE")]
     NoSign(String),
 }
@@ -185,7 +186,7 @@ impl Recipe {
     }
 
     /// Appends the key of a URL with its masks.
-    // The parts of a shortcut are no closures, which would not be compiled for the instruction set of the caller.
+    // The shortcut uses no closures, because they would not be compiled for the instruction set of the caller.
     #[inline(always)]
     fn write_masked(&self, url: MaskedUrl<'_>, draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
         let written = match self.shortcut {

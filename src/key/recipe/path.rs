@@ -3,7 +3,7 @@
 use super::draft::{Draft, replace_text, write_joined};
 use crate::kernel::any_pair;
 
-/// Removes `.`, `..` with the segment before it, and empty segments except a last one. A `..` with no segment before it
+/// Removes `.`, `..` with the segment before it, and empty segments except a last one. A `..` without a segment before it
 /// stays, until another `..` removes it. A URL without a host keeps its path.
 pub(super) fn remove_segments(draft: &mut Draft) -> bool {
     if draft.host.get().is_none() {

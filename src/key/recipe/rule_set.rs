@@ -69,7 +69,7 @@ impl RuleCounter {
         }
     }
 
-    /// Adds the counts to `totals` and begins anew.
+    /// Adds the counts to `totals` and starts again from zero.
     #[inline(never)]
     pub(super) fn finish(&mut self, totals: &mut [u64]) {
         for (place, digit) in self.digits.iter().enumerate() {

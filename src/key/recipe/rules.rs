@@ -105,7 +105,6 @@ rules! {
         "remove an empty query";
 }
 
-/// Names of the rules of a set.
 impl RuleSet {
     /// Returns the set of the rules with these names, which are separated by spaces. `None` if no rule has one of the
     /// names.

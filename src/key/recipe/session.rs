@@ -42,8 +42,8 @@ pub(super) fn strip_query(query: &mut Vec<u8>) -> bool {
     query.len() != before
 }
 
-/// Returns whether a field ends 32 or 24 bytes behind an `=`, or begins like the second half of a session of ColdFusion. Most
-/// queries have no such field.
+/// Returns whether a field ends 32 or 24 bytes after an `=`, or begins like the second half of a session of ColdFusion.
+/// Most queries have no such field.
 fn may_have_session(query: &[u8]) -> bool {
     let ends_field = |at: usize| at == query.len() || query.get(at) == Some(&b'&');
     let begins_token = |at: usize| strip_prefix_ignoring_case(&query[at..], TOKEN).is_some();
@@ -51,7 +51,7 @@ fn may_have_session(query: &[u8]) -> bool {
         || memchr::memchr_iter(b'&', query).any(begins_token)
 }
 
-/// Removes a range, if there is one, and the `&` behind it.
+/// Removes a range, if there is one, and the `&` after it.
 pub(super) fn remove_field(text: &mut Vec<u8>, range: Option<Range<usize>>) {
     if let Some(range) = range {
         let end = range.end + usize::from(text.get(range.end) == Some(&b'&'));
@@ -132,7 +132,7 @@ pub(super) fn strip_path(path: &mut Vec<u8>) -> bool {
 /// Returns the range of the last matching segment with its final `/`.
 fn find_segment(path: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
     let slashes = memchr::memrchr_iter(b'/', path);
-    // No page name ends behind this position, or it has a `?` before it.
+    // No page name ends after this position, or it has a `?` before it.
     let mut searched_end = path.len();
     slashes.map(|slash| slash + 1).find_map(|at| {
         let end = at + len(&path[at..])?;

@@ -133,7 +133,7 @@ fn split_rest<'a>(text: &'a [u8], draft: &mut Draft) -> &'a [u8] {
     &text[..path_at]
 }
 
-/// Splits an authority. The userinfo ends at the first `@`, the host behind its `]` or at the first `:`. An IPv6 address
+/// Splits an authority. The userinfo ends at the first `@`, the host after its `]` or at the first `:`. An IPv6 address
 /// loses its brackets, unless it has dots.
 fn read_wayback_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let at = memchr::memchr(b'@', authority);

@@ -11,7 +11,7 @@ use crate::kernel::{Appender, BufferedText, UrlMasks, low_bits, parse_bytes};
 #[derive(Clone, Copy)]
 pub(super) struct MaskedUrl<'a> {
     pub(super) text: &'a [u8],
-    /// Begins with the text. Copies of a fixed length may read behind it.
+    /// Begins with the text. Copies of a fixed length may read after it.
     pub(super) buffer: &'a [u8],
     pub(super) masks: &'a UrlMasks,
 }
@@ -153,7 +153,7 @@ impl CommonAuthority {
     pub(super) fn name_at(&self, text: &[u8], most: usize) -> usize {
         let host = &text[self.host.clone()];
         let Some(start) = host.first_chunk::<4>() else { return self.host.start };
-        // Half of all hosts begin with `www.`, so this is no branch.
+        // Half of all hosts begin with `www.`, so a branch could not be predicted.
         let is_www = start.map(|byte| byte | 0x20) == *b"www.";
         let at = self.host.start + 4 * usize::from(is_www);
         let has_more = text.get(at..at + 3).is_some_and(|next| next.eq_ignore_ascii_case(b"www"));

@@ -85,7 +85,7 @@ fn ampersands(url: &MaskedUrl<'_>, query: &Range<usize>) -> u128 {
     url.masks.all(|class| class.ampersands) & low_bits(query.end) & !low_bits(query.start)
 }
 
-/// Returns whether a field ends 32 or 24 bytes behind an `=`, as in the session parameters of a fixed length.
+/// Returns whether a field ends 32 or 24 bytes after an `=`, as in the session parameters of a fixed length.
 fn has_session_value(url: &MaskedUrl<'_>, query: &Range<usize>, ampersands: u128) -> bool {
     let equals = url.masks.all(|class| class.equals) & !low_bits(query.start);
     [33, 25].iter().any(|&len| {
@@ -106,8 +106,8 @@ struct Fields {
 /// A field of a query.
 #[derive(Clone, Copy, Default)]
 struct Field {
-    /// Its first eight bytes in lower case, zeros behind its end and instead of the first `=`, as a big-endian number. If two
-    /// fields differ in it, it orders them.
+    /// Its first eight bytes in lower case, zeros after its end and instead of the first `=`, as a big-endian number.
+    /// If two fields differ in it, it orders them.
     prefix: u64,
     at: u8,
     end: u8,

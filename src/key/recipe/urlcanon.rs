@@ -92,7 +92,7 @@ fn read_authority_and_path(text: &[u8], draft: &mut Draft) {
     }
 }
 
-/// Splits an authority. The userinfo ends at the last `@`, the host behind its `]` or at the first `:`. File URLs only have
+/// Splits an authority. The userinfo ends at the last `@`, the host after its `]` or at the first `:`. File URLs only have
 /// a host.
 fn read_authority(authority: &[u8], draft: &mut Draft) {
     if draft.scheme == b"file" {
@@ -151,6 +151,7 @@ fn write_least(decoded: &[u8], more: &[u8], text: &mut Vec<u8>) -> bool {
     before != *text
 }
 
+/// Appends what [`write_least`] makes of `decoded`.
 fn push_least(decoded: &[u8], more: &[u8], out: &mut Vec<u8>) {
     let is_encoded = |byte| byte <= b' ' || byte >= 0x7F || matches!(byte, b'#' | b'%') || more.contains(&byte);
     write_encoded(decoded, is_encoded, out);
@@ -188,7 +189,7 @@ fn ipv4_part(part: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok().filter(|_| is_number)?, radix).ok()
 }
 
-/// Decodes escapes of the path, also those that decoding creates, and encodes only what must be encoded, and `?`.
+/// Decodes escapes of the path, including those that decoding creates, and encodes only what must be encoded, and `?`.
 pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     spare.clear();

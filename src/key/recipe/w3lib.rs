@@ -33,7 +33,7 @@ pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
 /// Schemes in which `\` equals `/`.
 const SPECIAL: [&[u8]; 6] = [b"ftp", b"file", b"http", b"https", b"ws", b"wss"];
 
-/// Schemes whose last path segment may have parameters behind a `;` (Python's `uses_params`).
+/// Schemes whose last path segment may have parameters after a `;` (Python's `uses_params`).
 #[rustfmt::skip]
 const WITH_PARAMS: [&[u8]; 14] = [
     b"", b"ftp", b"hdl", b"prospero", b"http", b"https", b"shttp", b"rtsp", b"rtspu", b"sip", b"sips", b"mms", b"sftp",
@@ -72,7 +72,7 @@ fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Splits an authority. The userinfo ends at the last `@`, the host at the first `:` behind it. An empty authority is
+/// Splits an authority. The userinfo ends at the last `@`, the host at the first `:` after it. An empty authority is
 /// absent.
 fn read_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let at = memchr::memrchr(b'@', authority);

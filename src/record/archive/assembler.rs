@@ -52,7 +52,7 @@ pub(super) enum PayloadPart {
     Content,
 }
 
-/// The record before the current one: its end, and what requests and metadata that follow say, are not known yet.
+/// The record before the current one. Its end is not known yet, and a request or a metadata record may complete it.
 #[derive(Debug)]
 struct HeldCapture {
     capture: Capture,
@@ -87,11 +87,11 @@ pub(super) struct RecordAssembler {
     payload_part: PayloadPart,
     /// Identifiers of the current record, if requests are read.
     ids: RecordIds,
-    /// What the content of the current record says, if it is a request.
+    /// What was read from the content of the current record, if it is a request.
     request: RequestQuery,
     /// The record before the current one, if it was a request without a response before it.
     last_request: Option<PendingRequest>,
-    /// What the content of the current record says.
+    /// What was read from the content of the current record.
     response: ResponseHead,
     detected: Detected,
     held: Option<HeldCapture>,
@@ -382,7 +382,7 @@ impl RecordAssembler {
         }
     }
 
-    /// Takes what a metadata record says, also for the response before it.
+    /// Takes what a metadata record states, for itself and for the response before it.
     fn take_detected(&mut self) {
         let Detected { charset, languages } = std::mem::take(&mut self.detected);
         (self.current.charset, self.current.languages) = (charset, languages);

@@ -1,4 +1,5 @@
-//! The content of a record, and where the record ends: where its length says, at a head within it, or with its gzip member.
+//! The content of a record, and where the record ends: where its length states, at a head within it, or with its gzip
+//! member.
 
 use super::assembler::{ContentPart, PayloadPart};
 use super::heads::{self, is_head, is_version};
@@ -94,7 +95,7 @@ impl ArchiveParser {
         }
     }
 
-    /// Ends the current record before its length says so, if its content has a line before byte `to` that is the head of
+    /// Ends the current record before its stated end, if its content has a line before byte `to` that is the head of
     /// another record. Returns whether it has; the parser continues there.
     pub(super) fn end_early(&mut self, window: ArchiveWindow<'_>, to: u64, batch: &mut CaptureBatch) -> bool {
         let head_at = self.content.search.finish(window, to).filter(|head_at| *head_at < self.content.end);
@@ -108,7 +109,7 @@ impl ArchiveParser {
         true
     }
 
-    /// Ends the content of the current record at byte `end`, before its length says so.
+    /// Ends the content of the current record at byte `end`, before its stated end.
     fn cut_content(&mut self, window: ArchiveWindow<'_>, end: u64) {
         if self.content.end - end > MAX_LEN_ERROR {
             self.damage.short_count += 1;

@@ -9,7 +9,7 @@ pub struct ArchiveDamage {
     pub stray_len: u64,
     /// Number of places that have such bytes.
     pub stray_count: u64,
-    /// Number of records whose content is shorter than their length says.
+    /// Number of records whose content is shorter than their length states.
     pub short_count: u64,
     /// Byte of the decompressed archive at which the first damage is.
     pub at: Option<u64>,

@@ -31,7 +31,7 @@ pub(super) struct WarcHead<'a> {
 }
 
 impl<'a> WarcHead<'a> {
-    /// Parses a whole head, version line included. The last field of a name counts.
+    /// Parses a whole head, version line included. Of several fields with one name, the last is used.
     pub(super) fn parse(head: &'a [u8]) -> WarcHead<'a> {
         let mut fields = WarcHead::default();
         let after_version = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
@@ -111,7 +111,7 @@ pub(super) fn blank_line_end(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// What a metadata record of Common Crawl says of the response before it.
+/// What a metadata record of Common Crawl states about the response before it.
 #[derive(Debug, Default)]
 pub(super) struct Detected {
     pub(super) charset: Vec<u8>,
@@ -151,7 +151,7 @@ pub(super) struct ArcHead<'a> {
     pub(super) mime: &'a [u8],
     pub(super) status: Option<i32>,
     pub(super) redirect: &'a [u8],
-    /// `None` if the line says -1: the program that wrote it did not know.
+    /// `None` if the line states -1: the program that wrote it did not know the length.
     pub(super) content_len: Option<u64>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> ArcHead<'a> {
 /// The schemes of the URLs in ARC files: those that crawlers fetch, and that of the first record.
 const ARC_SCHEMES: [&[u8]; 6] = [b"http:", b"https:", b"dns:", b"ftp:", b"whois:", b"filedesc:"];
 
-/// Whether `line`, whose end is missing, is the beginning of the head of an ARC record, as far as can be known.
+/// Whether `line`, whose end is missing, may be the beginning of the head of an ARC record.
 pub(super) fn may_begin_arc_head(line: &[u8]) -> bool {
     ARC_SCHEMES.iter().any(|scheme| scheme.starts_with(line) || line.starts_with(scheme))
 }
@@ -221,7 +221,7 @@ pub(super) struct ResponseHead {
 
 impl ResponseHead {
     /// Parses a head up to its blank line or as far as it goes; nothing if `text` does not begin with `HTTP/` or `ICY `.
-    /// The first field of a name counts.
+    /// Of several fields with one name, the first is used.
     pub(super) fn parse(text: &[u8]) -> ResponseHead {
         let Some((status, rest)) = response_status(text) else { return ResponseHead::default() };
         let mut head = ResponseHead { status, ..ResponseHead::default() };
@@ -247,10 +247,9 @@ impl ResponseHead {
     }
 }
 
-/// Calls `field` with the name and value of each field of `text`, up to a blank line. Lines end in `LF` or `CR LF`; a
-/// line that begins with white space continues the value before it (RFC 9112 section 5.2) and is joined to it by a space,
-/// unless that value is empty.
-/// Lines without a colon are skipped.
+/// Calls `field` with the name and value of each field of `text`, up to a blank line. Lines end in `LF` or `CR LF`. A
+/// line that begins with white space continues the value before it (RFC 9112 section 5.2) and is joined to it by a
+/// space, unless that value is empty. Lines without a colon are skipped.
 pub(super) fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8], Cow<'a, [u8]>)) {
     let mut open: Option<(&[u8], Cow<'_, [u8]>)> = None;
     for line in text.split(|&byte| byte == b'\n') {
@@ -314,8 +313,8 @@ mod tests {
 
     #[test]
     fn fields_of_warc_heads_are_found_by_their_whole_names() {
-        #[rustfmt::skip]
         let head = |fields: &str| format!("WARC/1.1\r\n{fields}\r\n");
+        #[rustfmt::skip]
         let names = [
             "warc-type", "WARC-Date", "Content-Type", "WARC-Record-ID", "WARC-Truncated", "WARC-Target-URI",
             "WARC-Payload-Digest", "WARC-Concurrent-To", "WARC-Identified-Payload-Type", "CONTENT-LENGTH",

@@ -1,4 +1,4 @@
-//! The JSON body of a request as a query, as pywb writes it: every value that is no object and no list becomes
+//! The JSON body of a request as a query, as pywb writes it: every value that is neither an object nor a list becomes
 //! `name=value`, where the name is that of the innermost member around it.
 
 use super::form::FormWriter;

@@ -1,4 +1,4 @@
-//! Gzip members of an archive: [`Members`] says which one the parser is in, and whether records end with members.
+//! Gzip members of an archive: [`Members`] knows which one the parser is in, and whether records end with members.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub(super) struct Members {
     /// Ends of members. Those before `passed` are before the parser's position.
     ends: VecDeque<MemberBoundary>,
     passed: usize,
-    /// A member began within a record, so that members say nothing of records.
+    /// A member began within a record, so the ends of members are not those of records.
     is_in_blocks: bool,
     /// The beginning of a member within a record, if it is not known yet whether it is a head.
     probe_at: Option<u64>,
@@ -53,7 +53,8 @@ impl Members {
         end.packed
     }
 
-    /// Whether ends within the content of the current record say nothing of it, so that they need not be passed one by one.
+    /// Whether the ends of members within the content of the current record are irrelevant, so that they need not be
+    /// passed one by one.
     pub(super) fn are_blocks_of_record(&self) -> bool {
         self.is_in_blocks && !self.has_own_member()
     }
@@ -89,12 +90,12 @@ impl Members {
         }
     }
 
-    /// The records before the current one, and it too as far as is known, have a member of their own.
+    /// Whether each record before the current one, and as far as is known the current one, has a member of its own.
     pub(super) fn has_own_member(&self) -> bool {
         self.has_single_records && self.record_count == 1
     }
 
-    /// The records up to here began and ended with members.
+    /// Whether the records up to here began and ended with members.
     pub(super) fn are_records(&self) -> bool {
         self.passed > 0 && !self.is_in_blocks
     }

@@ -5,24 +5,24 @@
 //!            | Members, HeadSearch: where records end
 //! ```
 //!
-//! The parser skips payloads, so its memory is bounded, however long the records are; only the JSON of WAT records and, for
-//! `extract`, documents are kept until they end. Every record becomes a row: a
-//! response with its status, redirect and charset, a request, a revisit. A record without a URL, such as `warcinfo`, has a
-//! fault. In WAT archives every link of a page becomes a row instead.
+//! The parser skips payloads, so its memory is bounded, however long the records are; only the JSON of WAT records and,
+//! for `extract`, documents are kept until they end. Every record becomes a row: a response with its status, redirect
+//! and charset, a request, a revisit. A record without a URL, such as `warcinfo`, has a fault. In WAT archives every
+//! link of a page becomes a row instead.
 //!
 //! - A `WARC-Target-URI` in angle brackets loses them and gets a flag.
 //! - A metadata record that names the charset of the response before it also sets the charset of that response.
-//! - A head without a readable length is a record with a fault; one that is too long too. What follows, up to the next
-//!   head, is its content.
-//! - A record ends where its length says if the next head or the end of the archive follows. Otherwise the length is
+//! - A head without a readable length is a record with a fault, and so is a head that is too long. The bytes after it,
+//!   up to the next head, are its content.
+//! - A record ends where its length states, if the next head or the end of the archive follows. Otherwise the length is
 //!   wrong if the content has a line that is a head: the record ends there. In a file of gzip members that begin with
 //!   heads, a record ends with its member. Such a record gets a flag and is counted.
 //! - Bytes between records that belong to no record are skipped up to the next line that begins a record; the record that
 //!   follows gets a flag, and the bytes are counted.
 //! - On request, the digest of each payload is computed if the record has none, and a response gets the method and body of
 //!   its request, which is the record before or after it.
-//! - In an archive that is a file, captures know their position. In an uncompressed file it reaches from the
-//!   head to the end of the content; in a file of gzip members it is the member, if the member holds only this record.
+//! - In an archive that is a file, captures have their position in it. In an uncompressed file, a capture reaches from its
+//!   head to the end of its content; in a file of gzip members, it is the member, if the member holds only this record.
 
 mod assembler;
 mod batch;
@@ -117,7 +117,7 @@ struct Content {
     read_to: Option<u64>,
     /// The search for the end of the part that the assembler needs continues here.
     part_searched_to: u64,
-    /// The record ended before its length says.
+    /// The record ended before its stated end.
     is_cut: bool,
     search: HeadSearch,
 }
@@ -280,7 +280,7 @@ impl ArchiveParser {
         if batch.is_full() {
             return ArchiveEnd::NotYet;
         }
-        // In an ARC, bytes after a line end are no part of the record before it.
+        // In an ARC, bytes after a line end are not part of the record before it.
         let is_arc = self.content.search.kind() == ArchiveKind::Arc;
         let is_rest = (1..=MAX_LEN_ERROR).contains(&self.stray_len) && !(is_arc && self.stray_at > self.content.end);
         if is_rest && self.records.flag_held(Flags::CUT) {

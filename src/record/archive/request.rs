@@ -15,7 +15,7 @@ use data_encoding::BASE64;
 /// Longest content of a request that is read, in bytes. A longer body is read up to there.
 pub(super) const MAX_REQUEST_LEN: u64 = 4 << 20;
 
-/// Bytes of a body that are read if the head does not say how long it is.
+/// Bytes of a body that are read if the head does not state how long it is.
 const DEFAULT_BODY_LEN: usize = 8192;
 
 /// What identifies a request besides its URL.

@@ -5,7 +5,7 @@ use crate::record::media_type::without_parameters;
 
 /// Which records of archives become rows. The others are counted.
 ///
-/// A record whose head does not say its type or its length always becomes a row.
+/// A record whose head does not state its type or its length always becomes a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RecordTypes {
     /// All records.
@@ -21,7 +21,7 @@ pub enum RecordTypes {
 }
 
 impl RecordTypes {
-    /// The types of records, and `all`, which stands for all of them.
+    /// The types of records, and `all`, which means all of them.
     pub const NAMES: [&str; 9] =
         ["all", "warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation"];
 

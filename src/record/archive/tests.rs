@@ -279,7 +279,7 @@ fn an_arc_that_ends_within_a_head_is_truncated() {
     }
     for step in [0, 1, 7, 1000] {
         let whole = arc("12345");
-        // Other bytes after a line end are no part of the record.
+        // Other bytes after a line end are not part of the record.
         let (rows, end, damage) = of(&format!("{whole}\n1234"), step);
         assert_eq!((rows[0][1].2, end, damage), (0, ArchiveEnd::Whole, stray(4, whole.len() + 1)), "{step}");
         // Bytes right after the content are its rest, although they could begin a head.

@@ -27,7 +27,7 @@ pub(super) fn push_entry(entry: &JsonRecord<'_>, rows: &mut RecordBuffer) {
     rows.columns.push(url, fields);
 }
 
-/// What an entry says besides the URL.
+/// The fields of an entry besides the URL.
 fn fields_of(entry: &[u8], rows: &mut RecordBuffer) -> FieldValues {
     let mut copy = |text: Option<&[u8]>| {
         let text = text.filter(|text| !text.is_empty())?;

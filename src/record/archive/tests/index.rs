@@ -42,7 +42,7 @@ fn a_digest_of_a_wrong_length_is_not_made() {
     }
 }
 
-/// A record that ends before its length says is not hashed up to there: its length may be that of all records that follow.
+/// A record that ends before its stated end is not hashed up to there: its length may be that of all records that follow.
 #[test]
 fn no_byte_is_hashed_for_several_records() {
     let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
