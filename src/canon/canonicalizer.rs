@@ -11,8 +11,8 @@ use super::record_text::{CharsetLabels, RecordCharsets};
 use super::reference::{PreparedReference, ReferencePreparer, write_href};
 use super::rows::{MAX_TEXT_LEN, Rows};
 use crate::iri::{
-    CanonicalHead, Changes, CharacterReferences, Component, Fault, FaultKind, Flags, MarkedReference, Normalizer,
-    ParseMode, ReferenceHead, spoofing_flags,
+    CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MarkedReference, Normalizer, ParseMode,
+    ReferenceHead, spoofing_flags,
 };
 use crate::kernel::{Appender, Bitmaps, COPY_LEN, SimdTask, Span, append, run_with_simd};
 use crate::key::KeyBytes;
@@ -99,7 +99,7 @@ impl SimdTask for AppendTexts<'_> {
             if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
                 canonicalizer.push_fault(line, *fault, rows);
             } else if line.len() > max_url_len {
-                canonicalizer.push_fault(line, Fault::new(FaultKind::TooLong, Component::Reference, 0), rows);
+                canonicalizer.push_fault(line, Fault::of_reference(FaultKind::TooLong), rows);
             } else if can_normalize && let Some(start) = ReferenceHead::of(&reference, head) {
                 canonicalizer.push_http(reference, start, rows);
             } else {

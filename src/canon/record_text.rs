@@ -60,7 +60,7 @@ impl CharsetLabels {
             None => label.is_unicode() && label != Charset::UTF_8,
         };
         if label.is_some_and(contradicts) {
-            return Err(Fault::new(FaultKind::Undecodable, Component::Reference, 0));
+            return Err(Fault::of_reference(FaultKind::Undecodable));
         }
         let query = self.query.charset_of(records, records.query_charsets.get(i))?;
         Ok(RecordCharsets { text: records.charset.or(label).or(common.text), query: query.or(common.query) })
@@ -77,7 +77,7 @@ impl CachedLabel {
             let name = std::str::from_utf8(label).ok();
             *self = CachedLabel { text: label.to_vec(), charset: name.and_then(Charset::named) };
         }
-        self.charset.map(Some).ok_or(Fault::new(FaultKind::UnknownCharset, Component::Reference, 0))
+        self.charset.map(Some).ok_or(Fault::of_reference(FaultKind::UnknownCharset))
     }
 }
 

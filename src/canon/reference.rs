@@ -8,7 +8,7 @@ use super::policy::Policy;
 use super::record_text::{RecordCharsets, RecordText, decode, read_record};
 use crate::encoding::{Charset, UnmappableMode};
 use crate::iri::{
-    Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, HttpHead, MarkedReference, ParseMode, QueryCharset,
+    Base, CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, ParseMode, QueryCharset,
     check_authority, check_utf8, encode_query, find_scheme,
 };
 use crate::kernel::Bitmaps;
@@ -253,7 +253,7 @@ fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
 fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<String, Fault> {
     let text = check_utf8(text)?;
     if text.is_empty() && base.is_none() {
-        return Err(Fault::new(FaultKind::Empty, Component::Reference, 0));
+        return Err(Fault::of_reference(FaultKind::Empty));
     }
     let base = base.map(check_utf8).transpose().map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
     crate::iri::whatwg_href(text, base, query)
@@ -262,7 +262,7 @@ fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) ->
 /// Without the feature the profile does not exist, see [`super::Canonicalizer::new`].
 #[cfg(not(feature = "whatwg"))]
 fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<String, Fault> {
-    check_utf8(text).and(Err(Fault::new(FaultKind::Relative, Component::Reference, 0)))
+    check_utf8(text).and(Err(Fault::of_reference(FaultKind::Relative)))
 }
 
 /// Appends a browser's `href`, optionally without its fragment, and returns the change.

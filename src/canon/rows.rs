@@ -207,7 +207,7 @@ fn retain_faults(faults: &mut Vec<(u32, Fault)>, ranges: &[Range<usize>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::iri::{Component, Fault, FaultKind};
+    use crate::iri::{Fault, FaultKind};
 
     fn texts(rows: impl Iterator<Item = usize>) -> TextColumn {
         let mut texts = TextColumn::new();
@@ -231,7 +231,7 @@ mod tests {
         rows.carried.times = all().map(|row| (row % 3 > 0).then_some(row as i64)).collect();
         rows.carried.mimes = texts(all().map(|row| row + 2));
         rows.recipe_texts = vec![texts(all().map(|row| row + 3))];
-        let fault = Fault::new(FaultKind::NoUrl, Component::Reference, 0);
+        let fault = Fault::of_reference(FaultKind::NoUrl);
         let faulty = all().enumerate().filter(|(_, number)| number % 4 == 1);
         rows.faults = faulty.map(|(row, _)| (row as u32, fault)).collect();
         rows.differs = vec![0; numbers.len().div_ceil(64)];

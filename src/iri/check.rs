@@ -68,12 +68,12 @@ fn check_lenient(text: &[u8]) -> Result<Parts, Fault> {
 }
 
 fn check_not_empty(text: &[u8]) -> Result<&[u8], Fault> {
-    if text.is_empty() { Err(Fault::new(FaultKind::Empty, Component::Reference, 0)) } else { Ok(text) }
+    if text.is_empty() { Err(Fault::of_reference(FaultKind::Empty)) } else { Ok(text) }
 }
 
 /// The reason why `text` has no scheme.
 pub(super) fn missing_scheme(text: &[u8]) -> Fault {
-    let relative = Fault::new(FaultKind::Relative, Component::Reference, 0);
+    let relative = Fault::of_reference(FaultKind::Relative);
     check_not_empty(text).and_then(check_path_noscheme).err().unwrap_or(relative)
 }
 
@@ -152,7 +152,7 @@ pub fn check_bidi_controls(text: &str) -> Result<(), Fault> {
 fn require_scheme(parts: Parts) -> Result<Parts, Fault> {
     match parts.scheme_len {
         Some(_) => Ok(parts),
-        None => Err(Fault::new(FaultKind::Relative, Component::Reference, 0)),
+        None => Err(Fault::of_reference(FaultKind::Relative)),
     }
 }
 
@@ -160,7 +160,7 @@ fn require_scheme(parts: Parts) -> Result<Parts, Fault> {
 /// alphabet.
 fn check_reference(text: &[u8], alphabet: Alphabet) -> Result<Parts, Fault> {
     if text.len() > u32::MAX as usize / 4 {
-        return Err(Fault::new(FaultKind::TooLong, Component::Reference, 0));
+        return Err(Fault::of_reference(FaultKind::TooLong));
     }
     let parts = Parts::split(text);
     if parts.scheme_len.is_none() {
@@ -281,6 +281,6 @@ mod tests {
     #[test]
     fn references_of_more_than_a_gibibyte_are_refused() {
         let text = vec![0; (1 << 30) + 1];
-        assert_eq!(check_reference(&text, Alphabet::Iri), Err(Fault::new(FaultKind::TooLong, Component::Reference, 0)));
+        assert_eq!(check_reference(&text, Alphabet::Iri), Err(Fault::of_reference(FaultKind::TooLong)));
     }
 }

@@ -151,6 +151,11 @@ impl Fault {
     pub const fn new(kind: FaultKind, component: Component, at: usize) -> Fault {
         Fault { kind, component, at: at as u32 }
     }
+
+    /// A fault of a whole reference.
+    pub(crate) const fn of_reference(kind: FaultKind) -> Fault {
+        Fault::new(kind, Component::Reference, 0)
+    }
 }
 
 impl fmt::Display for Fault {

@@ -7,7 +7,7 @@
 
 use super::fields::{FieldBuffers, FieldSet, FieldValues, gather};
 use super::records::{RecordOffsets, Records};
-use crate::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags};
+use crate::iri::{CLASSIFIER, Fault, FaultKind, Flags};
 use crate::kernel::{Bitmaps, Span, append_line};
 
 /// Columns of records; spans point into the text that [`RecordColumns::records`] is given.
@@ -62,7 +62,7 @@ impl RecordColumns {
 
     /// Gives the current record a fault.
     pub(super) fn refuse(&mut self, kind: FaultKind) {
-        self.faults.push((self.urls.len() as u32, Fault::new(kind, Component::Reference, 0)));
+        self.faults.push((self.urls.len() as u32, Fault::of_reference(kind)));
     }
 
     /// Sets flags of the current record.

@@ -209,7 +209,7 @@ fn record_start(chunk: &[u8], at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::iri::{Component, Fault};
+    use crate::iri::Fault;
 
     fn decoder(columns: CsvColumns) -> Csv {
         let mut csv = Csv::default();
@@ -247,7 +247,7 @@ mod tests {
         let mut bitmaps = Bitmaps::default();
         let records = csv.decode(b"base,u1\nbase,u2\nbase\nother,u3\n", 0, &mut bitmaps);
         assert_eq!(records.text, b"u1\nbase\nu2\n\nu3\nother\n");
-        let fault = Fault::new(FaultKind::MissingColumn, Component::Reference, 0);
+        let fault = Fault::of_reference(FaultKind::MissingColumn);
         assert_eq!(records.faults, [(2, fault)]);
         let bases: Vec<_> = records.bases.iter().map(|base| base.of(records.text)).collect();
         assert_eq!(bases, [&b"base"[..], b"base", b"base", b"other"]);

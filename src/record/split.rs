@@ -68,13 +68,13 @@ impl Splitter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::iri::{CharacterReferences, Component, Fault, FaultKind};
+    use crate::iri::{CharacterReferences, Fault, FaultKind};
 
     #[test]
     fn every_column_is_split_like_its_record() {
         let text = b"/a&#32;/b http://x/ h1 h2";
         let span = |at, len| Span { at, len };
-        let fault = Fault::new(FaultKind::MissingColumn, Component::Reference, 0);
+        let fault = Fault::of_reference(FaultKind::MissingColumn);
         let records = Records {
             text,
             urls: &[span(0, 9), span(0, 9), span(10, 9)],

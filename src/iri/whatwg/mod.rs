@@ -33,7 +33,7 @@ use super::map::QueryCharset;
 /// ```
 pub fn whatwg_href(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Result<String, Fault> {
     let base = base.map(|base| parse(base, None, None)).transpose();
-    let base = base.map_err(|_| Fault::new(FaultKind::Base, Component::Reference, 0))?;
+    let base = base.map_err(|_| Fault::of_reference(FaultKind::Base))?;
     parse(reference, base.as_deref(), query).map_err(fault)
 }
 

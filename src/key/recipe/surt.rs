@@ -173,7 +173,7 @@ fn read_ia(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
         text = &cleaned;
     }
     if text.is_empty() {
-        return Err(Fault::new(FaultKind::Empty, Component::Reference, 0));
+        return Err(Fault::of_reference(FaultKind::Empty));
     }
     while let Some(rest) = after_http(text).filter(|rest| after_http(rest).is_some()) {
         text = rest;
