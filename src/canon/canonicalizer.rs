@@ -554,7 +554,7 @@ mod tests {
         let (mut text, mut spans) = (b"http://h/ ".to_vec(), Vec::new());
         for page in pages {
             // Two links of each page.
-            let span = Span { at: text.len() as u32, len: page.len() as u32 };
+            let span = Span::new(text.len(), page.len());
             spans.extend([Some(span).filter(|_| !page.is_empty()); 2]);
             text.extend_from_slice(page.as_bytes());
         }

@@ -15,6 +15,13 @@ pub struct Span {
 }
 
 impl Span {
+    /// Returns the span of `len` bytes from byte `at` on.
+    #[inline(always)]
+    pub(crate) const fn new(at: usize, len: usize) -> Span {
+        debug_assert!(at + len <= u32::MAX as usize, "the text of a span has less than 4 GiB");
+        Span { at: at as u32, len: len as u32 }
+    }
+
     /// Returns the bytes of `text` that the span covers.
     ///
     /// # Panics

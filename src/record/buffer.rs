@@ -232,7 +232,7 @@ impl RecordBuffer {
             if len > limits.url_len.min(rest.len()) {
                 return None;
             }
-            columns.urls.push(Span { at: text.len() as u32, len: len as u32 });
+            columns.urls.push(Span::new(text.len(), len));
             append_line(text, rest, len);
             at += size_of::<u32>() + len;
         }
@@ -296,9 +296,9 @@ impl RecordBuffer {
 pub(super) fn append_with(text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Span {
     let at = text.len();
     write(text);
-    let len = text.len() - at;
+    let span = Span::new(at, text.len() - at);
     text.push(b'\n');
-    Span { at: at as u32, len: len as u32 }
+    span
 }
 
 /// Appends `field` and an `LF`.

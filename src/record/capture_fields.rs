@@ -128,8 +128,8 @@ pub(super) fn copy_string(chunk: &[u8], span: Span, has_escapes: bool, text: &mu
     if has_escapes {
         return append_with(text, |out| unescape(span.of(chunk), out));
     }
-    let at = text.len() as u32;
+    let at = text.len();
     append_range(text, chunk, span.at as usize, span.len as usize);
     text.push(b'\n');
-    Span { at, len: span.len }
+    Span::new(at, span.len as usize)
 }

@@ -90,7 +90,7 @@ impl TextDecoder for Cdx {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.rows.clear();
         for (at, line) in lines(chunk) {
-            self.decode_line(chunk, Span { at: at as u32, len: without_cr(line).len() as u32 }, offset);
+            self.decode_line(chunk, Span::new(at, without_cr(line).len()), offset);
         }
         self.rows.records(chunk)
     }
@@ -130,7 +130,7 @@ fn is_resume_key(line: &[u8]) -> bool {
 fn push_tokens(line: &[u8], at: usize, tokens: &mut Vec<Span>) {
     let mut from = 0;
     for space in memchr::memchr_iter(b' ', line).chain([line.len()]).take(MAX_COLUMNS + 1) {
-        tokens.push(Span { at: (at + from) as u32, len: (space - from) as u32 });
+        tokens.push(Span::new(at + from, space - from));
         from = space + 1;
     }
 }

@@ -38,8 +38,7 @@ impl TextDecoder for CrawlLog {
         let line = head.first_record;
         let mut bitmaps = Bitmaps::default();
         bitmaps.classify(line, &CLASSIFIER);
-        let whole = Span { at: 0, len: line.len() as u32 };
-        record_time(line, &split_columns(line, whole, &bitmaps)).map(drop)
+        record_time(line, &split_columns(line, Span::new(0, line.len()), &bitmaps)).map(drop)
     }
 
     fn set_carry(&mut self, carry: FieldSet) {
@@ -51,7 +50,7 @@ impl TextDecoder for CrawlLog {
         self.rows.clear();
         for (at, line) in filled_lines(chunk) {
             self.rows.begin(offset + at as u64);
-            let line = Span { at: at as u32, len: line.len() as u32 };
+            let line = Span::new(at, line.len());
             self.decode_line(chunk, line, &split_columns(chunk, line, bitmaps));
         }
         self.rows.records(chunk)
@@ -98,7 +97,7 @@ fn split_columns(chunk: &[u8], line: Span, bitmaps: &Bitmaps) -> [Option<Span>; 
         while end < line_end && !line[end].is_ascii_whitespace() {
             end = bitmaps.next_attention_near(end + 1).min(line_end);
         }
-        *column = (end > at).then_some(Span { at: at as u32, len: (end - at) as u32 });
+        *column = (end > at).then_some(Span::new(at, end - at));
         at = end;
     }
     columns

@@ -83,7 +83,7 @@ impl DecodedFields {
     fn insert(&mut self, columns: &CsvColumns, column: usize, value: &[u8]) {
         let decoded = [Some(columns.url), columns.base, columns.charset, columns.query_charset];
         if decoded.contains(&Some(column)) {
-            self.spans.push((column, Span { at: self.text.len() as u32, len: value.len() as u32 }));
+            self.spans.push((column, Span::new(self.text.len(), value.len())));
             self.text.extend_from_slice(value);
         }
     }

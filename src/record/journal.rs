@@ -55,7 +55,7 @@ impl TextDecoder for Journal {
 
 impl Journal {
     fn decode_line(&mut self, line: &[u8], at: usize) {
-        let span = |from: usize, len: usize| Span { at: (at + from) as u32, len: len as u32 };
+        let span = |from: usize, len: usize| Span::new(at + from, len);
         let Some(rest) = after_tag(line) else {
             self.rows.refuse(FaultKind::NotOfFormat);
             return self.rows.push(span(0, line.len()), FieldValues::default());

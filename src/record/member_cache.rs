@@ -251,7 +251,7 @@ impl<'a, M: Copy + Default> MemberReader<'a, M> {
             }
         };
         (self.at, self.separator, self.is_after_text) = (end, separator, kind == JsonKind::Text);
-        Ok(Some(JsonMember { meaning, kind, span: span(at, end), has_escapes }))
+        Ok(Some(JsonMember { meaning, kind, span: Span::new(at, end - at), has_escapes }))
     }
 
     /// The end of the number or word that begins at `at`. `None` if it is neither, or the line ends.
@@ -291,7 +291,12 @@ impl<'a, M: Copy + Default> MemberReader<'a, M> {
         let meaning = meaning(key);
         self.keep_separator(at, if kind == JsonKind::Text { NextValue::Text } else { NextValue::Other }, meaning);
         (self.at, self.is_after_text) = (end, kind == JsonKind::Text);
-        Some(JsonMember { meaning, kind, span: span(at, end), has_escapes: memchr::memchr(b'\\', text).is_some() })
+        Some(JsonMember {
+            meaning,
+            kind,
+            span: Span::new(at, text.len()),
+            has_escapes: memchr::memchr(b'\\', text).is_some(),
+        })
     }
 
     /// Keeps the separator that ends at `to`.
@@ -300,10 +305,6 @@ impl<'a, M: Copy + Default> MemberReader<'a, M> {
         self.cache.set_successor(self.separator, separator);
         self.separator = separator;
     }
-}
-
-fn span(at: usize, end: usize) -> Span {
-    Span { at: at as u32, len: (end - at) as u32 }
 }
 
 #[cfg(test)]

@@ -51,9 +51,7 @@ impl Splitter {
                 urls.push(*url);
             } else {
                 let ranges = split_field(url.of(records.text), choices);
-                urls.extend(
-                    ranges.iter().map(|range| Span { at: url.at + range.start as u32, len: range.len() as u32 }),
-                );
+                urls.extend(ranges.iter().map(|range| Span::new(url.at as usize + range.start, range.len())));
             }
             match urls.len() - first {
                 0 => urls.push(Span { at: url.at, len: 0 }),

@@ -24,7 +24,7 @@ pub(crate) struct MarkedReference<'a> {
 impl<'a> MarkedReference<'a> {
     /// A reference that is the whole text of `bitmaps`.
     pub(crate) fn whole(text: &'a [u8], bitmaps: &'a Bitmaps) -> MarkedReference<'a> {
-        MarkedReference { text, bitmaps, span: Span { at: 0, len: text.len() as u32 } }
+        MarkedReference { text, bitmaps, span: Span::new(0, text.len()) }
     }
 
     /// The bytes of the reference.
