@@ -393,12 +393,17 @@ fn truncated_documents_are_reported() {
 }
 
 #[test]
-fn too_many_namespaces_are_an_error_with_its_place() {
-    let declarations: String = (0..200).map(|i| format!(" xmlns:n{i}='u'")).collect();
-    let document = read(format!("<r><a href='x'/><b{declarations}/></r>").as_bytes(), Markup::Xml);
-    let defect = &document.defects[0];
-    assert_eq!((document.links.len(), defect.kind), (1, DefectKind::IllFormed));
-    assert!(defect.at > 15 && defect.detail.contains("128 namespaces are declared"), "{defect:?}");
+fn wrong_namespaces_are_an_error_at_their_tag() {
+    let many: String = (0..200).map(|i| format!(" xmlns:n{i}='u'")).collect();
+    for (declarations, detail) in [(&many[..], "128 namespaces are in scope"), (" xmlns:xml='u'", "prefix 'xml'")] {
+        let document = read(format!("<r><a href='x'/><b{declarations}/></r>").as_bytes(), Markup::Xml);
+        let defect = &document.defects[0];
+        assert_eq!((document.links.len(), defect.kind, defect.at), (1, DefectKind::IllFormed, 16));
+        assert!(defect.detail.contains(detail), "{defect:?}");
+    }
+    let deep = "<a>".repeat(1 << 16);
+    let defect = &read(deep.as_bytes(), Markup::Xml).defects[0];
+    assert_eq!((defect.kind, defect.at), (DefectKind::IllFormed, 3 * 65535));
 }
 
 #[test]

@@ -87,15 +87,18 @@ impl XmlCollector<'_, '_, '_> {
             let event = match self.reader.read_event() {
                 Ok(event) => event,
                 Err(error) => {
-                    // For this error, the crate has no position, and advice to programmers.
-                    let (position, detail) = match &error {
-                        Error::Namespace(NamespaceError::TooManyBindings(limit)) => {
-                            let detail = format!("more than {limit} namespaces are declared in one place");
-                            (self.reader.buffer_position(), detail)
-                        }
-                        _ => (self.reader.error_position(), error.to_string()),
+                    // The crate has no position for errors of namespaces, which are in the tag that was read, and the
+                    // message of one of them has advice to programmers.
+                    let position = match &error {
+                        Error::Namespace(_) => before,
+                        _ => usize::try_from(self.reader.error_position()).unwrap_or(end).min(end),
                     };
-                    let position = usize::try_from(position).unwrap_or(end).min(end);
+                    let detail = match &error {
+                        Error::Namespace(NamespaceError::TooManyBindings(limit)) => {
+                            format!("more than {limit} namespaces are in scope")
+                        }
+                        _ => error.to_string(),
+                    };
                     return Some(ParserStop { kind: DefectKind::IllFormed, position, detail });
                 }
             };
