@@ -1,4 +1,4 @@
-//! Chooses the charset of a document: that of its byte-order mark, otherwise that of the transport, otherwise the one that
+//! Chooses the charset of a document: that of its byte order mark, otherwise that of the transport, otherwise the one that
 //! the document declares, otherwise the default. HTML Standard, "determining the character encoding" and "prescan"; XML
 //! 1.0, appendix F; labels of the Encoding Standard. Contradictions and unknown labels are reported as defects.
 
@@ -50,7 +50,7 @@ pub(super) fn choose(bytes: &[u8], context: &DocumentContext) -> CharsetChoice {
     CharsetChoice { charset, mark_len, markup, defects }
 }
 
-/// UTF-16 without a byte-order mark: the first characters of an XML document are ASCII (XML 1.0, appendix F.1).
+/// UTF-16 without a byte order mark: the first characters of an XML document are ASCII (XML 1.0, appendix F.1).
 fn unmarked_utf16(bytes: &[u8]) -> Option<Charset> {
     match bytes {
         [b'<', 0, b'?', 0, ..] => Charset::named("utf-16le"),
@@ -151,9 +151,8 @@ fn check_contradiction(marked: Charset, given: Option<Charset>, named: Option<Ch
         if let Some(other) =
             other.filter(|other| other.name() != marked.name() && !(is_utf16(*other) && is_utf16(marked)))
         {
-            let detail = || {
-                format!("the byte-order mark is that of {}, but {} {who}; the mark counts", marked.name(), other.name())
-            };
+            let (mark, other) = (marked.name(), other.name());
+            let detail = || format!("the byte order mark is that of {mark}, but {other} {who}; the mark is used");
             defects.add(DefectKind::ContradictingCharset, 0, detail);
         }
     }

@@ -24,7 +24,7 @@ pub enum Markup {
 pub struct DocumentContext {
     /// Its markup language; detected if `None`.
     pub markup: Option<Markup>,
-    /// Its charset according to the transport. A byte-order mark has priority over it, and it has priority over a
+    /// Its charset according to the transport. A byte order mark has priority over it, and it has priority over a
     /// declaration in the document.
     pub charset: Option<Charset>,
     /// The charset of documents that declare none.
@@ -78,7 +78,7 @@ pub enum DefectKind {
     /// The base that the document declares is too long, or the document declares too many: the relative references that it
     /// applies to cannot be resolved.
     LongBase,
-    /// The byte-order mark contradicts the charset that the transport or the document declares.
+    /// The byte order mark contradicts the charset that the transport or the document declares.
     ContradictingCharset,
     /// The document ends within a tag or an element.
     Truncated,
@@ -147,7 +147,7 @@ pub struct Document {
 /// How a document is read.
 pub(super) struct CharsetChoice {
     pub(super) charset: Charset,
-    /// Length of the byte-order mark, which is not part of the text.
+    /// Length of the byte order mark, which is not part of the text.
     pub(super) mark_len: usize,
     pub(super) markup: Markup,
     pub(super) defects: DefectList,
@@ -156,7 +156,7 @@ pub(super) struct CharsetChoice {
 /// The text of a document as its parser reads it.
 pub(super) struct DocumentText<'a> {
     bytes: &'a [u8],
-    /// Offset of `bytes` in the document: the length of the byte-order mark.
+    /// Offset of `bytes` in the document: the length of the byte order mark.
     at: usize,
     pub(super) charset: Charset,
     /// Set if the parser does not read `bytes` themselves.

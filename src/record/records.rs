@@ -41,7 +41,7 @@ pub struct Records<'a> {
     pub charsets: &'a [Option<Span>],
     /// Label of the charset of the document that contained each URL; absent as in `charsets`.
     pub query_charsets: &'a [Option<Span>],
-    /// The charset of the whole source, if the decoder knows it, for example from a byte-order mark.
+    /// The charset of the whole source, if the decoder knows it, for example from a byte order mark.
     pub charset: Option<Charset>,
     /// Records that are one of several references of one field: indexes, ascending.
     pub siblings: &'a [u32],
