@@ -102,7 +102,7 @@ impl Cdxj {
     /// Appends a record whose URL is the line.
     #[cold]
     fn refuse(&mut self, kind: FaultKind, line: &[u8]) {
-        self.rows.columns.refuse(kind);
+        self.rows.refuse(kind);
         self.rows.push_url(without_cr(line));
     }
 }
@@ -128,7 +128,7 @@ impl SimdTask for DecodeLines<'_> {
                     line_end(chunk, at) + 1
                 }
                 _ => {
-                    cdxj.rows.columns.begin(offset + at as u64);
+                    cdxj.rows.begin(offset + at as u64);
                     cdxj.decode_line(chunk, at)
                 }
             };

@@ -169,7 +169,7 @@ impl JsonLines {
         let is_broken = reader.is_broken() || !chunk[reader.end()..at + line.len()].trim_ascii().is_empty();
         let url = url.and_then(|url| text_at(url, chunk, self.options.url.as_ref())).filter(|_| !is_broken);
         let Some(url) = url else {
-            self.rows.columns.refuse(if is_broken { FaultKind::NotOfFormat } else { FaultKind::NoUrl });
+            self.rows.refuse(if is_broken { FaultKind::NotOfFormat } else { FaultKind::NoUrl });
             let span = append_with(&mut self.rows.text, |text| text.extend_from_slice(line));
             self.push_base(None);
             // The members of a sound object count, also without a URL.
