@@ -26,20 +26,14 @@ impl ChangedUrls {
         self.texts.len()
     }
 
-    /// Completes the URL that was appended from `from` on: its key will replace that of its row. Otherwise removes it. Returns
-    /// `is_changed`.
+    /// Completes the URL that was appended: its key will replace that of its row.
     #[inline(always)]
-    pub(super) fn end(&mut self, from: usize, row: u32, is_changed: bool) -> bool {
-        if is_changed {
-            if self.ends.is_empty() {
-                self.ends.push(0);
-            }
-            self.ends.push(self.texts.len() as i32);
-            self.rows.push(row);
-        } else {
-            self.texts.truncate(from);
+    pub(super) fn end(&mut self, row: u32) {
+        if self.ends.is_empty() {
+            self.ends.push(0);
         }
-        is_changed
+        self.ends.push(self.texts.len() as i32);
+        self.rows.push(row);
     }
 
     /// Replaces the keys of the rows by those of their URLs, and removes the URLs.

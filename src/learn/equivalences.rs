@@ -102,7 +102,7 @@ impl Equivalences {
             |domain: &[u8]| (domain.to_vec(), ContentRuleSet::new(self.rules_of_domains(domain).map(|(_, rule)| rule)));
         let of_domains: Vec<(Vec<u8>, ContentRuleSet)> = domains.map(set_of).collect();
         for (host, content) in of_hosts {
-            self.by_host.hosts.entry(host).or_default().set_content(content);
+            self.by_host.hosts.entry(host).or_default().content = content;
         }
         self.by_host.complete(of_domains.into_iter());
     }

@@ -2,7 +2,7 @@
 //!
 //! Rules about content are for a host, for a domain (`*.example.org`) or for all hosts (`*`).
 
-use super::content::{ContentRule, ContentRuleSet, RuleBuffers, RuleSubject, UrlParts};
+use super::content::{ContentRule, ContentRuleSet, RuleBuffers, UrlParts};
 use super::host_places::{HostFilter, HostPlace, UrlColumn};
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
@@ -39,22 +39,19 @@ pub(super) struct HostRules {
     slashes: [bool; 3],
     /// Rules about content: those of the host, of its domain and of all hosts.
     pub(super) content: ContentRuleSet,
-    /// What the rules are about, if there are no patterns.
-    pub(super) subject: RuleSubject,
+    /// Where the rules are among those of all hosts: similar rules are next to each other. Less than [`RANKS`].
+    pub(super) rank: u16,
 }
+
+/// The number of ranks. Several hosts have the same rank if there are more of them.
+pub(super) const RANKS: usize = 1024;
 
 const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
 
 impl HostRules {
     /// Returns rules about content, without patterns.
     pub(super) fn of_content(content: ContentRuleSet) -> HostRules {
-        HostRules { subject: content.subject(), content, ..HostRules::default() }
-    }
-
-    /// Sets the rules about content.
-    pub(super) fn set_content(&mut self, content: ContentRuleSet) {
-        self.subject = if self.has_patterns() { RuleSubject::Other } else { content.subject() };
-        self.content = content;
+        HostRules { content, ..HostRules::default() }
     }
 
     /// Adds a pattern. Returns whether it can apply to the host and does not contradict the others.
@@ -91,7 +88,7 @@ impl HostRules {
         self.slashes.contains(&true)
     }
 
-    fn has_patterns(&self) -> bool {
+    pub(super) fn has_patterns(&self) -> bool {
         self.has_slash_patterns() || self.origins.iter().any(Option::is_some)
     }
 
@@ -106,7 +103,6 @@ impl HostRules {
 
     /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `is_settled` says that no rule
     /// about content applies. Returns `None` if nothing applies.
-    #[inline]
     pub(super) fn apply(
         &self,
         url: &UrlParts<'_>,
@@ -114,10 +110,8 @@ impl HostRules {
         buffers: &mut RuleBuffers,
         out: &mut Vec<u8>,
     ) -> Option<Step> {
-        if !is_settled
-            && let Some(is_repeated) = self.content.rewrite(url, buffers, out)
-            && out != url.uri()
-        {
+        out.clear();
+        if !is_settled && let Some(is_repeated) = self.content.append_changed(url, buffers, out) {
             let is_last = !is_repeated && !self.has_patterns();
             return Some(Step { origin: KeyOrigin::Rule, is_settled: !is_repeated, is_last });
         }
@@ -183,6 +177,17 @@ impl HostRuleIndex {
             true => HostFilter::of_hosts(names()),
             false => HostFilter::of_sites(names()),
         };
+        self.rank();
+    }
+
+    /// Sets the ranks of all rules.
+    fn rank(&mut self) {
+        let named = self.hosts.iter_mut().chain(self.domains.iter_mut());
+        let named = named.map(|(name, rules)| (&name[..], rules));
+        let mut all: Vec<(&[u8], &mut HostRules)> = named.chain(self.everywhere.iter_mut().map(|rules| (&b""[..], rules))).collect();
+        all.sort_by_cached_key(|(name, rules)| (rules.has_patterns(), rules.content.kinds(), name.to_vec()));
+        let count = all.len();
+        all.iter_mut().enumerate().for_each(|(i, (_, rules))| rules.rank = (i * RANKS / count) as u16);
     }
 }
 
@@ -211,7 +216,7 @@ mod tests {
         let is_about = |name: &&&str| {
             let uri = format!("http://h/{name}");
             let url = UrlParts::of(uri.as_bytes()).unwrap();
-            rules.content.rewrite(&url, &mut RuleBuffers::default(), &mut Vec::new()).is_some()
+            rules.content.append_changed(&url, &mut RuleBuffers::default(), &mut Vec::new()).is_some()
         };
         names.iter().find(is_about).map(|name| name.to_string())
     }

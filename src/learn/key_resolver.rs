@@ -1,17 +1,17 @@
 //! Computes the keys of the rung `protocol` of many URLs at a time: [`KeyResolver`].
 //!
 //! ```text
-//! URLs --find_places--> those whose host may have rules --TargetLists--> lists by what the rules are about
-//!      --append_with_query, append_with_path, follow_rules--> those that rules change --hash--> keys
+//! URLs --find_places--> those whose host may have rules --find_targets--> those whose host has rules, by the rules
+//!      --ContentRuleSet::append_changed, follow_rules--> those that rules change --hash--> keys
 //! ```
 
 use super::changed_urls::ChangedUrls;
-use super::content::{DelimitedUrl, RestMasks};
+use super::content::{RestMasks, UrlOrigin, UrlParts};
 use super::equivalences::Equivalences;
 use super::host_places::{HostPlace, UrlColumn};
 use super::host_rules::KeyOrigin;
 use super::protocol_keys::FollowBuffers;
-use super::targets::{Target, TargetLists};
+use super::targets::{Target, find_targets};
 use crate::kernel::{BufferedText, SimdTask, append, mask_delimiters, run_with_simd};
 use crate::key::KeyBytes;
 
@@ -81,80 +81,60 @@ const BATCH: usize = 32;
 impl SimdTask for ApplyRules<'_> {
     #[inline(always)]
     fn run(mut self) {
-        let TargetLists { queries, paths, mut others } = TargetLists::of(self.equivalences, self.urls, self.places);
-        let algorithm = self.equivalences.algorithm;
-        self.for_each(
-            &queries,
-            #[inline(always)]
-            |of, target, url| {
-                let from = of.changed.begin(algorithm, of.keys);
-                let is_changed = match url.is_masked() {
-                    true => target.rules.content.append_with_query(url, &mut of.buffers.rules, &mut of.changed.texts),
-                    false => None,
-                };
-                of.counts.by_rule += u64::from(of.changed.end(from, target.place.url, is_changed == Some(true)));
-                if is_changed.is_none() {
-                    others.push(target);
-                }
-            },
-        );
-        self.for_each(
-            &paths,
-            #[inline(always)]
-            |of, target, url| {
-                let from = of.changed.begin(algorithm, of.keys);
-                let is_changed = match url.is_masked() {
-                    true => target.rules.content.append_with_path(url, &mut of.buffers.rules, &mut of.changed.texts),
-                    false => None,
-                };
-                of.counts.by_rule += u64::from(of.changed.end(from, target.place.url, is_changed == Some(true)));
-                if is_changed.is_none() {
-                    others.push(target);
-                }
-            },
-        );
-        self.for_each(&others, |of, target, url| of.follow(target, url));
-        self.changed.hash(algorithm, self.keys);
-    }
-}
-
-impl<'a> ApplyRules<'a> {
-    /// Calls `apply` for each target, with its URL.
-    #[inline(always)]
-    fn for_each(
-        &mut self,
-        targets: &[Target<'a>],
-        mut apply: impl FnMut(&mut ApplyRules<'a>, Target<'a>, DelimitedUrl<'_>),
-    ) {
         let (mut texts, mut masks) = ([BufferedText::EMPTY; BATCH], [RestMasks::default(); BATCH]);
-        for targets in targets.chunks(BATCH) {
+        for targets in find_targets(self.equivalences, self.urls, self.places).chunks(BATCH) {
             for (text, target) in texts.iter_mut().zip(targets) {
                 *text = self.urls.rest(&target.place);
             }
             mask_delimiters(&texts[..targets.len()], &mut masks);
             for (target, masks) in targets.iter().zip(&masks) {
                 let text = self.urls.buffered(target.place.url as usize);
-                apply(self, *target, DelimitedUrl { text, path_at: target.place.origin_len as usize, masks });
+                let origin = UrlOrigin::of_text(&text.text()[..target.place.origin_len as usize]);
+                self.apply(target, &origin.split_with(text, Some(masks)));
+            }
+        }
+        self.changed.hash(self.equivalences.algorithm, self.keys);
+    }
+}
+
+impl ApplyRules<'_> {
+    /// Applies the rules of its host to a URL.
+    #[inline(always)]
+    fn apply(&mut self, target: &Target<'_>, url: &UrlParts<'_>) {
+        let (row, rules) = (target.place.url, target.rules);
+        if !self.equivalences.representatives.is_empty() || rules.has_patterns() {
+            return self.follow(target, url);
+        }
+        let from = self.changed.begin(self.equivalences.algorithm, self.keys);
+        match rules.content.append_changed(url, &mut self.buffers.rules, &mut self.changed.texts) {
+            None => (),
+            Some(false) => {
+                self.changed.end(row);
+                self.counts.by_rule += 1;
+            }
+            Some(true) => {
+                self.changed.texts.truncate(from);
+                self.follow(target, url);
             }
         }
     }
 
-    /// Applies all rules and patterns to a URL.
-    fn follow(&mut self, target: Target<'_>, url: DelimitedUrl<'_>) {
-        let (row, uri) = (target.place.url as usize, url.text.text());
+    /// Applies all rules and patterns to a URL, until none applies.
+    fn follow(&mut self, target: &Target<'_>, url: &UrlParts<'_>) {
+        let row = target.place.url as usize;
         // A class has precedence, and every representative is in its own class.
         if self.equivalences.representative(&self.keys[row]).is_some() {
             return;
         }
-        match self.equivalences.follow_rules((&url.split(), target.rules), self.buffers) {
-            Some(followed) if followed.is_one_step || self.buffers.uri != uri => {
+        match self.equivalences.follow_rules((url, target.rules), self.buffers) {
+            Some(followed) if followed.is_one_step || self.buffers.uri != url.uri() => {
                 self.counts.add(followed.origin);
                 match followed.key {
                     Some(key) => self.keys[row] = key,
                     None => {
-                        let from = self.changed.begin(self.equivalences.algorithm, self.keys);
+                        self.changed.begin(self.equivalences.algorithm, self.keys);
                         append(&mut self.changed.texts, &self.buffers.uri);
-                        self.changed.end(from, target.place.url, true);
+                        self.changed.end(target.place.url);
                     }
                 }
             }

@@ -42,8 +42,10 @@ mod query_rules;
 mod removal;
 mod rule;
 mod rule_set;
+mod sought_name;
 #[cfg(feature = "pipeline")]
 mod trial;
+mod url_editor;
 mod url_parts;
 #[cfg(feature = "pipeline")]
 mod validation;
@@ -64,7 +66,6 @@ pub(crate) use near::DocumentEvidence;
 #[cfg(feature = "cli")]
 pub(crate) use pairs::{PairShare, wilson_interval};
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
-pub(crate) use rule_set::delimited::{DelimitedUrl, RuleSubject};
 pub(crate) use rule_set::{ContentRuleSet, RuleBuffers};
 pub(crate) use url_parts::{RestMasks, UrlOrigin, UrlParts};
 #[cfg(feature = "pipeline")]

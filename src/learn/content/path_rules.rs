@@ -1,11 +1,12 @@
 //! Applies rules about content to paths: [`PathRules`].
 
-use super::path_text::{PLACEHOLDER, PathText, has_shape};
+use super::path_text::{PLACEHOLDER, PathText, ValueRule};
 use super::removal::RemovalLog;
-use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ends_segment};
-use super::url_parts::{is_general_form, name_and_value};
-use super::value_shape::ValueShape;
-use crate::kernel::{any_byte, any_pair, append, append_range, find_byte, positions};
+use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace};
+use super::sought_name::SoughtName;
+use super::url_editor::UrlEditor;
+use super::url_parts::name_and_value;
+use crate::kernel::{any_byte, any_pair, append, find_byte, positions};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -49,26 +50,38 @@ impl RulePlaces {
     }
 }
 
-/// The segments before one whose value makes no difference, and the shape of the value.
-type ValuePlace = (Vec<Vec<u8>>, Option<ValueShape>);
+/// Which rules about segments and ends of paths there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SegmentRules {
+    #[default]
+    None,
+    /// Those about documents and the final slash.
+    Ends,
+    /// One about a segment.
+    OneSegment,
+    /// One about a value.
+    OneValue,
+    Several,
+}
 
 /// Rules about paths in the form that they are applied in, with their numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathRules {
     /// There are rules.
     is_used: bool,
-    /// There are no rules about segments and ends of paths but those about values.
-    has_only_values: bool,
+    /// The rules do not apply to what they result in, as long as they are for all paths.
+    is_applied_once: bool,
+    of_segments: SegmentRules,
     doubled_slashes: RulePlaces,
     final_slash: RulePlaces,
     path_case: RulePlaces,
-    documents: Vec<(Vec<u8>, PathContext, u16)>,
+    documents: Vec<(SoughtName, PathContext, u16)>,
     path_parameters: Vec<(Vec<u8>, PathContext, u16)>,
-    segments: Vec<(SegmentPlace, Vec<u8>, PathContext, u16)>,
-    segment_values: Vec<(ValuePlace, PathContext, u16)>,
+    segments: Vec<(SegmentPlace, SoughtName, PathContext, u16)>,
+    segment_values: Vec<(ValueRule, PathContext, u16)>,
 }
 
-/// Buffers for [`PathRules::write`].
+/// Buffers for [`PathRules::edit`].
 #[derive(Debug, Default)]
 pub(super) struct PathBuffers {
     path: Vec<u8>,
@@ -79,40 +92,37 @@ pub(super) struct PathBuffers {
 /// The place of a segment whose value was replaced.
 const REPLACED: Range<usize> = usize::MAX..usize::MAX;
 
-/// Which rules may apply to a path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PathChanges {
-    /// Those about path parameters, letter case, and doubled slashes. What remains is the plain path.
-    to_plain: bool,
-    /// Those about whole segments and the final slash, or the path lacks its slash.
-    of_segments: bool,
-}
-
-impl PathChanges {
-    /// Returns whether a rule may apply.
-    #[inline(always)]
-    pub(super) fn any(self) -> bool {
-        self.to_plain | self.of_segments
-    }
-}
-
 impl PathRules {
     /// Adds a rule, if it is about paths.
     pub(super) fn add(&mut self, ScopedRule { rule, context }: &ScopedRule, number: u16) {
-        self.is_used |= rule.is_about_paths();
+        if !rule.is_about_paths() {
+            return;
+        }
+        // After one of these rules, nothing remains for it to apply to.
+        let leaves_more = matches!(rule, ContentRule::FinalSlash | ContentRule::Segment(..));
+        self.is_applied_once = !self.is_used && !leaves_more;
+        self.is_used = true;
         let place = || context.clone();
         match rule.clone() {
             ContentRule::DoubledSlashes => self.doubled_slashes.add(context, number),
             ContentRule::FinalSlash => self.final_slash.add(context, number),
             ContentRule::PathCase => self.path_case.add(context, number),
-            ContentRule::Document(name) => self.documents.push((name, place(), number)),
+            ContentRule::Document(name) => self.documents.push((SoughtName::new(name), place(), number)),
             ContentRule::PathParameter(name) => self.path_parameters.push((name, place(), number)),
-            ContentRule::Segment(at, name) => self.segments.push((at, name, place(), number)),
-            ContentRule::SegmentValue(before, shape) => self.segment_values.push(((before, shape), place(), number)),
+            ContentRule::Segment(at, name) => self.segments.push((at, SoughtName::new(name), place(), number)),
+            ContentRule::SegmentValue(before, shape) => {
+                self.segment_values.push((ValueRule::new(&before, shape), place(), number));
+            }
             _ => (),
         }
-        let has_ends = self.final_slash.is_used() || !self.documents.is_empty() || !self.segments.is_empty();
-        self.has_only_values = !self.segment_values.is_empty() && !has_ends;
+        let has_ends = self.final_slash.is_used() || !self.documents.is_empty();
+        self.of_segments = match (has_ends, self.segments.len(), self.segment_values.len()) {
+            (false, 0, 0) => SegmentRules::None,
+            (true, 0, 0) => SegmentRules::Ends,
+            (false, 1, 0) => SegmentRules::OneSegment,
+            (false, 0, 1) => SegmentRules::OneValue,
+            _ => SegmentRules::Several,
+        };
     }
 
     /// Returns whether there are rules.
@@ -121,80 +131,101 @@ impl PathRules {
         self.is_used
     }
 
-    /// Returns which rules may apply to a path.
-    #[inline(always)]
-    pub(super) fn changes(&self, path: PathText<'_>) -> PathChanges {
-        if !self.is_used {
-            return PathChanges { to_plain: false, of_segments: path.path.is_empty() };
+    /// Returns whether rules may apply to a path that they resulted in, as long as they are for all paths.
+    pub(super) fn may_apply_again(&self, path: &[u8]) -> bool {
+        if !self.is_used || self.is_applied_once {
+            return false;
         }
-        let to_plain = self.path_case.is_used() && any_byte(path.path, |byte| byte.is_ascii_uppercase())
+        let path = PathText::masked(path);
+        self.may_change_to_plain(path) || self.may_change_segments(path)
+    }
+
+    /// Returns whether rules about path parameters, letter case and doubled slashes may apply to a path.
+    #[inline(always)]
+    fn may_change_to_plain(&self, path: PathText<'_>) -> bool {
+        self.path_case.is_used() && any_byte(path.path, |byte| byte.is_ascii_uppercase())
             || self.doubled_slashes.is_used() && path.has_doubled_slashes()
-            || !self.path_parameters.is_empty() && path.has_semicolons();
-        PathChanges { to_plain, of_segments: self.changes_segments(path) }
+            || !self.path_parameters.is_empty() && path.has_semicolons()
     }
 
-    /// Returns whether a rule about segments or the final slash may apply to the path, or it lacks its slash.
-    #[inline(always)]
-    fn changes_segments(&self, path: PathText<'_>) -> bool {
-        let Some((_, inner)) = path.path.split_first() else { return true };
-        let has_slash = inner.ends_with(b"/");
-        let trimmed = inner.strip_suffix(b"/").unwrap_or(inner);
-        let is_last = |name: &[u8]| trimmed.strip_suffix(name).is_some_and(|rest| matches!(rest, [] | [.., b'/']));
+    /// Returns whether a rule about segments or the final slash may apply to the path.
+    fn may_change_segments(&self, path: PathText<'_>) -> bool {
+        let has_slash = path.path.len() > 1 && path.path.ends_with(b"/");
+        let is_there = |place, name| path.find_segment(place, name).is_some();
         self.final_slash.is_used() && has_slash
-            || self.documents.iter().any(|(name, ..)| !has_slash && is_last(name))
-            || self.segments.iter().any(|(place, name, ..)| match place {
-                SegmentPlace::First => trimmed.strip_prefix(&name[..]).is_some_and(ends_segment),
-                SegmentPlace::Last => is_last(name),
-            })
-            || self.has_matching_value(path)
+            || !has_slash && self.documents.iter().any(|(name, ..)| is_there(SegmentPlace::Last, name))
+            || self.segments.iter().any(|(place, name, ..)| is_there(*place, name))
+            || self.segment_values.iter().any(|(rule, ..)| path.matching_value(rule).is_some())
     }
 
+    /// Leaves out of a path what makes no difference. Returns the plain path: without what rules about path parameters, letter
+    /// case and doubled slashes leave out.
     #[inline(always)]
-    fn has_matching_value(&self, path: PathText<'_>) -> bool {
-        // A loop is compiled for the caller's instruction set; `any` may become a call.
-        for ((before, shape), ..) in &self.segment_values {
-            if path.matching_value((before, *shape)).is_some() {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Writes a path that these rules change. Returns the plain path.
-    #[inline(always)]
-    pub(super) fn write<'b>(
+    pub(super) fn edit<'b>(
         &self,
-        (path, changes): (PathText<'b>, PathChanges),
+        path: PathText<'b>,
         buffers: &'b mut PathBuffers,
         removed: &mut impl RemovalLog,
-        out: &mut Vec<u8>,
+        editor: &mut UrlEditor<'_, '_>,
     ) -> &'b [u8] {
         let PathBuffers { path: plain, segments } = buffers;
-        let path = if changes.to_plain {
+        if self.may_change_to_plain(path) {
             plain.clear();
             self.write_plain_path(path.path, plain, removed);
-            PathText::of(plain)
-        } else {
-            path
-        };
-        if self.segments.is_empty() && self.segment_values.is_empty() && path.path.len() > 1 {
-            self.write_end(path, removed, out);
-        } else if let [((before, shape), context, number)] = &self.segment_values[..]
-            && self.has_only_values
-        {
-            match path.matching_value((before, *shape)).filter(|_| context.contains(path.path)) {
-                Some(value) => {
-                    removed.add(*number, || xxh3_64(&path.path[value.clone()]) | 1);
-                    append_range(out, path.text, path.at, value.start);
-                    append(out, PLACEHOLDER);
-                    append_range(out, path.text, path.at + value.end, path.path.len() - value.end);
-                }
-                None => append_range(out, path.text, path.at, path.path.len()),
+            if plain[..] != *path.path {
+                let edit = |editor: &mut UrlEditor<'_, '_>| self.edit_plain_path(plain, segments, removed, editor);
+                editor.replace(path.range(), plain, edit);
+                return plain;
             }
-        } else {
-            self.write_segments(path, segments, removed, out);
         }
+        self.edit_segments(path, segments, removed, editor);
         path.path
+    }
+
+    /// Does what [`Self::edit_segments`] does, for a plain path that is not in the URL.
+    fn edit_plain_path(
+        &self,
+        path: &[u8],
+        segments: &mut Vec<Range<usize>>,
+        removed: &mut impl RemovalLog,
+        editor: &mut UrlEditor<'_, '_>,
+    ) {
+        self.edit_segments(PathText::masked(path), segments, removed, editor);
+    }
+
+    /// Leaves out segments, values and the final slash, as far as rules say so.
+    #[inline(always)]
+    fn edit_segments(
+        &self,
+        path: PathText<'_>,
+        segments: &mut Vec<Range<usize>>,
+        removed: &mut impl RemovalLog,
+        editor: &mut UrlEditor<'_, '_>,
+    ) {
+        match self.of_segments {
+            // The root has no segments.
+            SegmentRules::None => (),
+            _ if path.path.len() <= 1 => (),
+            SegmentRules::Ends => self.cut_end(path, removed, editor),
+            SegmentRules::OneSegment => {
+                for (place, name, context, number) in &self.segments {
+                    if let Some(segment) = path.find_segment(*place, name).filter(|_| context.contains(path.path)) {
+                        removed.add(*number, || 1);
+                        editor.cut(segment);
+                    }
+                }
+            }
+            SegmentRules::OneValue => {
+                for (rule, context, number) in &self.segment_values {
+                    if let Some(value) = path.matching_value(rule).filter(|_| context.contains(path.path)) {
+                        removed.add(*number, || xxh3_64(&path.path[value.clone()]) | 1);
+                        editor.cut(path.at + value.start..path.at + value.end);
+                        editor.insert(PLACEHOLDER);
+                    }
+                }
+            }
+            SegmentRules::Several => self.edit_many_segments(path, segments, removed, editor),
+        }
     }
 
     /// Writes the path without path parameters, in lower case, and without doubled slashes, as far as rules say so.
@@ -233,115 +264,111 @@ impl PathRules {
         append(out, &path[from..]);
     }
 
-    /// Writes the path without its document and its final slash, as far as rules say so. There are no other rules about segments.
+    /// Leaves out the document and the final slash, as far as rules say so. There are no other rules about segments.
     #[inline(always)]
-    fn write_end(&self, path: PathText<'_>, removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
-        let PathText { text, at, path, delimiters } = path;
-        let mut end = path.len();
-        if path[end - 1] == b'/' {
-            match self.final_slash.number(path) {
-                Some(number) => removed.add(number, || 1),
-                None => return append_range(out, text, at, end),
+    fn cut_end(&self, path: PathText<'_>, removed: &mut impl RemovalLog, editor: &mut UrlEditor<'_, '_>) {
+        let Range { start, end } = path.range();
+        if path.path.ends_with(b"/") {
+            if let Some(number) = self.final_slash.number(path.path) {
+                removed.add(number, || 1);
+                editor.cut(end - 1..end);
             }
-            return append_range(out, text, at, end - 1);
+            return;
         }
-        let last_at = match delimiters {
-            Some([slashes, _]) => 64 - slashes.leading_zeros() as usize,
-            None => memchr::memrchr(b'/', path).map_or(0, |at| at + 1),
-        };
         for (name, context, number) in &self.documents {
-            if path[last_at..] == name[..] && context.contains(path) {
+            let Some(mut from) = path.last_segment(name) else { continue };
+            if context.contains(path.path) {
                 removed.add(*number, || 1);
-                end = last_at;
-                if let Some(number) = self.final_slash.number(path).filter(|_| last_at > 1) {
+                if let Some(number) = self.final_slash.number(path.path).filter(|_| from > start + 1) {
                     removed.add(number, || 1);
-                    end -= 1;
+                    from -= 1;
                 }
-                break;
+                return editor.cut(from..end);
             }
         }
-        append_range(out, text, at, end);
     }
 
-    /// Writes the segments of `path` without those that make no difference.
-    fn write_segments(
+    /// Leaves out segments, values and the final slash, for any rules.
+    fn edit_many_segments(
         &self,
         path: PathText<'_>,
         segments: &mut Vec<Range<usize>>,
         removed: &mut impl RemovalLog,
-        out: &mut Vec<u8>,
+        editor: &mut UrlEditor<'_, '_>,
     ) {
         segments.clear();
         segments.extend(path.segments());
-        let PathText { text, at, path, .. } = path;
+        let (range, at, path) = (path.range(), path.at, path.path);
         let mut has_slash = path.ends_with(b"/") && !segments.is_empty();
-        let is_document = |(name, context, _): &&(Vec<u8>, PathContext, u16)| {
-            segments.last().is_some_and(|last| name[..] == path[last.clone()]) && context.contains(path)
+        let is_segment = |segment: &Range<usize>, name: &SoughtName| name.is_at(path, segment.start, segment.len());
+        let is_document = |(name, context, _): &&(SoughtName, PathContext, u16)| {
+            segments.last().is_some_and(|last| is_segment(last, name)) && context.contains(path)
         };
+        let mut is_changed = false;
         if let Some((.., number)) = self.documents.iter().filter(|_| !has_slash).find(is_document) {
             removed.add(*number, || 1);
             segments.pop();
-            has_slash = true;
+            (has_slash, is_changed) = (true, true);
         }
         for (place, name, _, number) in self.segments.iter().filter(|(.., context, _)| context.contains(path)) {
             let at = match place {
                 SegmentPlace::First => segments.first().map(|_| 0),
                 SegmentPlace::Last => segments.len().checked_sub(1),
             };
-            if let Some(at) = at.filter(|at| path[segments[*at].clone()] == name[..]) {
+            if let Some(at) = at.filter(|at| is_segment(&segments[*at], name)) {
                 removed.add(*number, || 1);
                 segments.remove(at);
+                is_changed = true;
             }
         }
-        self.replace_values(path, segments, removed);
-        // Adjacent segments are copied together.
-        let mut copied = 0..0;
-        for segment in segments.iter() {
-            if *segment == REPLACED {
-                append_range(out, text, at + copied.start, copied.len());
-                out.push(b'/');
-                append(out, PLACEHOLDER);
-                copied = 0..0;
-            } else if !copied.is_empty() && copied.end + 1 == segment.start {
-                copied.end = segment.end;
-            } else {
-                append_range(out, text, at + copied.start, copied.len());
-                out.push(b'/');
-                copied = segment.clone();
-            }
+        is_changed |= self.replace_values(path, segments, removed);
+        if let Some(number) = self.final_slash.number(path).filter(|_| has_slash && !segments.is_empty()) {
+            removed.add(number, || 1);
+            (has_slash, is_changed) = (false, true);
         }
-        append_range(out, text, at + copied.start, copied.len());
-        match self.final_slash.number(path) {
-            _ if segments.is_empty() => out.push(b'/'),
-            Some(number) if has_slash => removed.add(number, || 1),
-            _ if has_slash => out.push(b'/'),
-            _ => (),
+        if is_changed {
+            editor.cut(range);
+            insert_segments(at, segments, editor);
+            if has_slash || segments.is_empty() {
+                editor.insert(b"/");
+            }
         }
     }
 
-    /// Replaces values of segments by the placeholder.
-    fn replace_values(&self, path: &[u8], segments: &mut [Range<usize>], removed: &mut impl RemovalLog) {
-        for ((before, shape), context, number) in &self.segment_values {
+    /// Replaces values of segments by the placeholder. Returns whether there are such values.
+    fn replace_values(&self, path: &[u8], segments: &mut [Range<usize>], removed: &mut impl RemovalLog) -> bool {
+        let mut is_changed = false;
+        for (rule, context, number) in &self.segment_values {
             let text = |segment: &Range<usize>| if *segment == REPLACED { PLACEHOLDER } else { &path[segment.clone()] };
-            if let Some(value) = matching_value((before, *shape), segments.iter().map(text))
-                && context.contains(path)
-            {
-                removed.add(*number, || xxh3_64(value) | 1);
-                segments[before.len()] = REPLACED;
+            if rule.matches(segments.iter().map(text)) && context.contains(path) {
+                let value = &mut segments[rule.len_before()];
+                removed.add(*number, || xxh3_64(&path[value.clone()]) | 1);
+                *value = REPLACED;
+                is_changed = true;
             }
         }
+        is_changed
     }
 }
 
-/// Returns the segment after those that match `before`, if it has the shape and is not `*`.
-fn matching_value<'p>(
-    (before, shape): (&[Vec<u8>], Option<ValueShape>),
-    mut segments: impl Iterator<Item = &'p [u8]>,
-) -> Option<&'p [u8]> {
-    for want in before {
-        segments.next().filter(|segment| is_general_form(want, segment))?;
+/// Inserts the segments of the path that is at `at`. Adjacent segments are copied together.
+fn insert_segments(at: usize, segments: &[Range<usize>], editor: &mut UrlEditor<'_, '_>) {
+    let mut copied = at..at;
+    for segment in segments {
+        if *segment == REPLACED {
+            editor.insert_part(copied);
+            editor.insert(b"/");
+            editor.insert(PLACEHOLDER);
+            copied = at..at;
+        } else if !copied.is_empty() && copied.end + 1 == at + segment.start {
+            copied.end = at + segment.end;
+        } else {
+            editor.insert_part(copied);
+            editor.insert(b"/");
+            copied = at + segment.start..at + segment.end;
+        }
     }
-    segments.next().filter(|value| has_shape(value, shape))
+    editor.insert_part(copied);
 }
 
 fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {
@@ -349,6 +376,10 @@ fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {
         return;
     }
     let before = xxh3_64(path);
+    if !any_byte(path, |byte| byte == b'%') {
+        path.make_ascii_lowercase();
+        return removed.add(number, || before | 1);
+    }
     let (mut at, mut is_changed) = (0, false);
     while at < path.len() {
         // The digits of an escape stay in upper case, as in every canonical URI.

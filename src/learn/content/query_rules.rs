@@ -3,10 +3,13 @@
 use super::path_rules::RulePlaces;
 use super::removal::RemovalLog;
 use super::rule::{ContentRule, PathContext, ScopedRule};
+use super::sought_name::{SoughtName, word_at};
+use super::url_editor::UrlEditor;
 use super::url_parts::{UrlParts, name_and_value, separator_of};
 use super::value_shape::ValueShape;
-use crate::kernel::{append_range, low_bits, masks_of, positions_by_mask};
+use crate::kernel::{low_bits, masks_of, positions_by_mask};
 use std::cmp::Ordering;
+use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Rules about queries in the form that they are applied in, with their numbers.
@@ -24,9 +27,7 @@ pub(super) struct QueryRules {
 /// A rule about a parameter.
 #[derive(Clone, Debug)]
 struct ParameterRule {
-    /// The first bytes of the name, and a mask of them.
-    first: [u64; 2],
-    name: Vec<u8>,
+    name: SoughtName,
     shape: Option<ValueShape>,
     context: PathContext,
     number: u16,
@@ -44,35 +45,20 @@ pub(super) struct QueryText<'a> {
     pub(super) separators: Option<[u64; 2]>,
 }
 
-/// What remains of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QueryForm {
-    /// Everything.
-    Whole,
-    /// These parts, with this separator between them.
-    Parts(u8),
-}
-
-/// A part of a query that remains: a parameter, or several with the separators between them.
+/// A parameter that remains of a query whose parameters are sorted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueryPart {
     at: u32,
     end: u32,
-    /// The first bytes of the name, in an order that compares as they do. 0 unless parameters are sorted.
+    /// The first bytes of the name, in an order that compares as they do.
     name: u64,
 }
 
 impl ParameterRule {
-    fn new(name: Vec<u8>, shape: Option<ValueShape>, context: PathContext, number: u16) -> ParameterRule {
-        let mask = !0_u64 >> (64 - 8 * name.len().clamp(1, 8));
-        ParameterRule { first: [word_at(&name, 0) & mask, mask], name, shape, context, number }
-    }
-
-    /// Returns the value of `parameter`, which begins with `word`, if it has the name of the rule.
+    /// Returns the value of `parameter`, which is at `at` in `text` and begins with `word`, if it has the name of the rule.
     #[inline(always)]
-    fn value<'q>(&self, parameter: &'q [u8], word: u64) -> Option<&'q [u8]> {
-        let [first, mask] = self.first;
-        if (word ^ first) & mask != 0 || self.name.len() > 8 && !parameter.starts_with(&self.name) {
+    fn value<'q>(&self, (text, at): (&[u8], usize), parameter: &'q [u8], word: u64) -> Option<&'q [u8]> {
+        if !self.name.begins(text, at, word) {
             return None;
         }
         match parameter.get(self.name.len()..)? {
@@ -91,7 +77,8 @@ impl QueryRules {
             ContentRule::ParameterOrder => self.parameter_order.add(context, number),
             ContentRule::EmptyParameters => self.empty_parameters.add(context, number),
             ContentRule::Parameter(name, shape) => {
-                self.parameters.push(ParameterRule::new(name, shape, context.clone(), number));
+                let (name, context) = (SoughtName::new(name), context.clone());
+                self.parameters.push(ParameterRule { name, shape, context, number });
             }
             ContentRule::Query => self.queries.push((context.clone(), number)),
             ContentRule::KeepParameter(name) => self.kept.push(name),
@@ -110,70 +97,125 @@ impl QueryRules {
         self.kept.iter().any(|kept| kept == name)
     }
 
-    /// Finds the parts of a query that make a difference. `path` is the plain path of the URL.
+    /// Leaves out of a query what makes no difference. `path` is the plain path of the URL. Returns whether what remains has other
+    /// parameters than before.
     #[inline(always)]
-    pub(super) fn find_parts(
+    pub(super) fn edit(
         &self,
-        (text, path): (QueryText<'_>, &[u8]),
+        (query, path): (QueryText<'_>, &[u8]),
         parts: &mut Vec<QueryPart>,
         removed: &mut impl RemovalLog,
-    ) -> QueryForm {
-        let query = text.query;
-        parts.clear();
+        editor: &mut UrlEditor<'_, '_>,
+    ) -> bool {
         if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(path)) {
-            removed.add(*number, || xxh3_64(query) | 1);
-            return QueryForm::Parts(b'&');
+            removed.add(*number, || xxh3_64(query.query) | 1);
+            editor.cut(query.at - 1..query.at + query.query.len());
+            return false;
         }
-        let order = self.parameter_order.number(path);
+        match self.parameter_order.number(path) {
+            None => self.cut_parameters((query, path), removed, editor),
+            Some(number) => self.sort_parameters((query, path, number), parts, removed, editor),
+        }
+    }
+
+    /// Leaves out parameters of a query whose order makes a difference, each with the separator after it or before it. Returns what
+    /// [`Self::edit`] does.
+    #[inline(always)]
+    fn cut_parameters(
+        &self,
+        (text, path): (QueryText<'_>, &[u8]),
+        removed: &mut impl RemovalLog,
+        editor: &mut UrlEditor<'_, '_>,
+    ) -> bool {
+        let QueryText { at: query_at, query, .. } = text;
         let (separator, mask) = text.separators();
         let mut separators = positions_by_mask(query, mask, move |byte| byte == separator);
-        let (mut at, mut form) = (0, QueryForm::Whole);
+        let (mut at, mut cut_at, mut kept_count, mut kept) = (0, None, 0, 0..0);
         loop {
             let separator_at = separators.next();
             let end = separator_at.unwrap_or(query.len());
-            let word = word_at(text.text, text.at + at);
-            let parameter = &query[at..end];
-            if let Some(number) = self.rule_of_parameter(parameter, word, path) {
-                removed.add(number, || xxh3_64(parameter) | 1);
-                form = QueryForm::Parts(separator);
-            } else if order.is_none()
-                && let Some(last) = parts.last_mut().filter(|last| last.end as usize + 1 == at)
-            {
-                last.end = end as u32;
+            if let Some(number) = self.rule_of_parameter(text, at..end, path) {
+                removed.add(number, || xxh3_64(&query[at..end]) | 1);
+                cut_at = cut_at.or(Some(at));
             } else {
-                let name = if order.is_some() { name_number(word, parameter.len()) } else { 0 };
-                parts.push(QueryPart { at: at as u32, end: end as u32, name });
+                if let Some(from) = cut_at.take() {
+                    editor.cut(query_at + from..query_at + at);
+                }
+                (kept_count, kept) = (kept_count + 1, at..end);
             }
             if separator_at.is_none() {
                 break;
             }
             at = end + 1;
         }
-        if let Some(number) = order.filter(|_| parts.len() > 1) {
+        if let Some(from) = cut_at {
+            editor.cut(query_at + from - 1..query_at + query.len());
+        }
+        let is_one = kept_count == 1 && kept.len() < query.len();
+        is_one && text.may_have_parameters_between_semicolons(separator, kept)
+    }
+
+    /// Leaves out parameters of a query, and sorts the others. Returns what [`Self::edit`] does.
+    fn sort_parameters(
+        &self,
+        (text, path, number): (QueryText<'_>, &[u8], u16),
+        parts: &mut Vec<QueryPart>,
+        removed: &mut impl RemovalLog,
+        editor: &mut UrlEditor<'_, '_>,
+    ) -> bool {
+        let QueryText { at: query_at, query, .. } = text;
+        let (separator, mask) = text.separators();
+        let (mut at, mut is_changed) = (0, false);
+        parts.clear();
+        for end in positions_by_mask(query, mask, move |byte| byte == separator).chain([query.len()]) {
+            if let Some(number) = self.rule_of_parameter(text, at..end, path) {
+                removed.add(number, || xxh3_64(&query[at..end]) | 1);
+                is_changed = true;
+            } else {
+                let name = name_number(word_at(text.text, query_at + at), end - at);
+                parts.push(QueryPart { at: at as u32, end: end as u32, name });
+            }
+            at = end + 1;
+        }
+        if parts.len() > 1 {
             removed.add(number, || {
                 let hash = |order: u64, part: &QueryPart| {
                     xxh3_64(&[order, xxh3_64(part.of(query))].map(u64::to_le_bytes).concat())
                 };
                 parts.iter().fold(0, hash) | 1
             });
-            // Of several values of one name, many sites use the first or the last.
-            if !parts.is_sorted_by(|a, b| a.compare_names(b, query).is_le()) {
-                parts.sort_by(|a, b| a.compare_names(b, query));
-                form = QueryForm::Parts(separator);
-            }
         }
-        form
+        // Of several values of one name, many sites use the first or the last.
+        if !parts.is_sorted_by(|a, b| a.compare_names(b, query).is_le()) {
+            parts.sort_by(|a, b| a.compare_names(b, query));
+            is_changed = true;
+        }
+        if !is_changed {
+            return false;
+        }
+        editor.cut(query_at - 1..query_at + query.len());
+        let mut before = b'?';
+        for part in &*parts {
+            editor.insert(&[std::mem::replace(&mut before, separator)]);
+            editor.insert_part(query_at + part.at as usize..query_at + part.end as usize);
+        }
+        match parts[..] {
+            [part] => text.may_have_parameters_between_semicolons(separator, part.at as usize..part.end as usize),
+            _ => false,
+        }
     }
 
-    /// Returns the number of the rule by which the parameter, which begins with `word`, makes no difference.
+    /// Returns the number of the rule by which a parameter of the query makes no difference.
     #[inline(always)]
-    fn rule_of_parameter(&self, parameter: &[u8], word: u64, path: &[u8]) -> Option<u16> {
+    fn rule_of_parameter(&self, text: QueryText<'_>, place: Range<usize>, path: &[u8]) -> Option<u16> {
+        let (parameter, at) = (&text.query[place.clone()], text.at + place.start);
         if parameter.is_empty() {
             return self.empty_parameters.number(path);
         }
+        let word = word_at(text.text, at);
         // A loop is compiled for the caller's instruction set; `find` may become a call.
         for rule in &self.parameters {
-            if let Some(value) = rule.value(parameter, word)
+            if let Some(value) = rule.value((text.text, at), parameter, word)
                 && rule.shape.is_none_or(|shape| shape.is_of(value))
                 && rule.context.contains(path)
             {
@@ -182,17 +224,6 @@ impl QueryRules {
             }
         }
         None
-    }
-}
-
-impl QueryForm {
-    /// Returns whether what remains of a query is one part that semicolons separate, so that rules apply to its parameters.
-    #[inline(always)]
-    pub(super) fn has_new_parameters(self, query: &[u8], parts: &[QueryPart]) -> bool {
-        match parts {
-            [part] => self == QueryForm::Parts(b'&') && separator_of(part.of(query)) == b';',
-            _ => false,
-        }
     }
 }
 
@@ -217,17 +248,11 @@ impl<'a> QueryText<'a> {
         }
     }
 
-    /// Appends what remains of the query, with its question mark.
+    /// Returns whether the only part that remains of the query has parameters that semicolons separate, to which no rule was applied.
     #[inline(always)]
-    pub(super) fn write(&self, form: QueryForm, parts: &[QueryPart], out: &mut Vec<u8>) {
-        let QueryForm::Parts(separator) = form else {
-            return append_range(out, self.text, self.at - 1, self.query.len() + 1);
-        };
-        let mut before = b'?';
-        for part in parts {
-            out.push(std::mem::replace(&mut before, separator));
-            append_range(out, self.text, self.at + part.at as usize, (part.end - part.at) as usize);
-        }
+    fn may_have_parameters_between_semicolons(&self, separator: u8, part: Range<usize>) -> bool {
+        let may_have_semicolons = self.separators.is_none_or(|[_, semicolons]| semicolons != 0);
+        may_have_semicolons && separator == b'&' && separator_of(&self.query[part]) == b';'
     }
 }
 
@@ -263,17 +288,6 @@ fn has_equals_between(query: &[u8], semicolons: u64) -> bool {
         at = end + 1;
     }
     count > 1
-}
-
-/// Returns the bytes from `at` on as a number, the first one lowest, with zeros behind the text.
-#[inline(always)]
-fn word_at(text: &[u8], at: usize) -> u64 {
-    let rest = &text[at..];
-    rest.first_chunk().map_or_else(|| short_word(rest), |bytes| u64::from_le_bytes(*bytes))
-}
-
-fn short_word(text: &[u8]) -> u64 {
-    text.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// Returns the first bytes of the name of a parameter that has `len` bytes and begins with `word`, the first one highest.

@@ -17,3 +17,11 @@ impl RemovalLog for RemovedByRule {
         self.push((rule, removed()));
     }
 }
+
+/// Takes no note.
+pub(super) struct NoLog;
+
+impl RemovalLog for NoLog {
+    #[inline(always)]
+    fn add(&mut self, _rule: u16, _removed: impl FnOnce() -> Removed) {}
+}

@@ -82,7 +82,12 @@ impl PathContext {
     }
 
     /// Returns whether the context contains a path.
+    #[inline(always)]
     pub(super) fn contains(&self, path: &[u8]) -> bool {
+        matches!(self, PathContext::Any) || self.is_narrow_and_contains(path)
+    }
+
+    fn is_narrow_and_contains(&self, path: &[u8]) -> bool {
         let path = path.strip_prefix(b"/").unwrap_or(path);
         match self {
             PathContext::Any => true,
@@ -188,7 +193,12 @@ impl ContentRule {
 
     /// Returns the name of the rule's kind.
     pub(crate) fn kind(&self) -> &'static str {
-        KINDS[match self {
+        KINDS[self.kind_number()]
+    }
+
+    /// Returns the number of the rule's kind.
+    pub(super) fn kind_number(&self) -> usize {
+        match self {
             ContentRule::Scheme => 0,
             ContentRule::DoubledSlashes => 1,
             ContentRule::FinalSlash => 2,
@@ -204,7 +214,7 @@ impl ContentRule {
             ContentRule::Fragment => 12,
             ContentRule::SameAs { .. } => 13,
             ContentRule::KeepParameter(_) => 14,
-        }]
+        }
     }
 
     /// Returns whether the rule is about paths.
@@ -230,13 +240,6 @@ impl ContentRule {
                 | ContentRule::ParameterOrder
                 | ContentRule::EmptyParameters
         )
-    }
-
-    /// Returns whether the rule may leave something that it, or another rule of its host, removes when it is applied again.
-    pub(super) fn is_repeated(&self) -> bool {
-        let is_settled = matches!(self, ContentRule::PathCase | ContentRule::PathParameter(_));
-        let changes_origin = matches!(self, ContentRule::Scheme | ContentRule::SameAs { .. });
-        changes_origin || self.is_about_paths() && !is_settled
     }
 
     /// Returns the rule with this text, which is the one that [`fmt::Display`] writes.

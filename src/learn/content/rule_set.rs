@@ -1,28 +1,14 @@
-//! Applies rules about content to URLs: [`ContentRuleSet`]. [`delimited`] has shorter ways for many URLs at a time.
+//! Applies rules about content to URLs: [`ContentRuleSet`].
 
-pub(super) mod delimited;
-
-use super::path_rules::{PathBuffers, PathChanges, PathRules, RulePlaces};
+use super::path_rules::{PathBuffers, PathRules, RulePlaces};
 use super::path_text::PathText;
 use super::query_rules::{QueryPart, QueryRules, QueryText};
-use super::removal::{RemovalLog, Removed};
+use super::removal::{NoLog, RemovalLog};
 use super::rule::{ContentRule, PathContext, ScopedRule};
+use super::url_editor::UrlEditor;
 use super::url_parts::UrlParts;
-use crate::kernel::{append, append_range, append_some};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// Whether applying the rules to their result may change it again.
-struct Repetition<'a> {
-    rules: &'a [u16],
-    is_needed: bool,
-}
-
-impl RemovalLog for Repetition<'_> {
-    fn add(&mut self, rule: u16, _removed: impl FnOnce() -> Removed) {
-        self.is_needed |= self.rules.contains(&rule);
-    }
-}
 
 /// Rules in the form that they are applied in. The number of a rule is its place in the list that the set was made of.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +18,10 @@ pub(crate) struct ContentRuleSet {
     path: PathRules,
     query: QueryRules,
     same_as: [Vec<AliasOf>; 2],
-    /// Rules after which others, or the same one again, may apply.
-    repeated: Vec<u16>,
-    /// Rules after which others may apply if there are rules for some paths or hosts only: also those that change paths to what
-    /// they leave alone afterwards.
-    moving: Vec<u16>,
     /// There are rules for some paths only.
     has_contexts: bool,
+    /// The kinds of the rules, one bit per kind.
+    kinds: u16,
     count: u16,
 }
 
@@ -51,12 +34,22 @@ struct AliasOf {
     number: u16,
 }
 
-/// Buffers for [`ContentRuleSet::write`].
+/// Buffers for applying rules.
 #[derive(Debug, Default)]
 pub(crate) struct RuleBuffers {
     path: PathBuffers,
     /// What remains of the query.
     query: Vec<QueryPart>,
+}
+
+/// What rules did to a URL besides what is in the output.
+struct Edited {
+    /// Where the path will be in the output.
+    path: Range<usize>,
+    /// Scheme, host or path changed.
+    is_moved: bool,
+    /// The query has other parameters than before.
+    has_new_parameters: bool,
 }
 
 impl ContentRuleSet {
@@ -72,13 +65,8 @@ impl ContentRuleSet {
         let ScopedRule { rule, context } = scoped;
         let number = self.count;
         self.count = self.count.saturating_add(1);
-        if rule.is_repeated() {
-            self.repeated.push(number);
-        }
-        if rule.is_repeated() || rule.is_about_paths() {
-            self.moving.push(number);
-        }
         self.has_contexts |= *context != PathContext::Any;
+        self.kinds |= 1 << rule.kind_number();
         self.path.add(scoped, number);
         self.query.add(scoped, number);
         match rule {
@@ -104,18 +92,9 @@ impl ContentRuleSet {
         })
     }
 
-    /// Returns whether `url` has what a rule about anything but paths is about.
-    #[inline(always)]
-    fn may_change_besides_path(&self, url: &UrlParts<'_>) -> bool {
-        self.may_change_origin(url)
-            || self.query.is_used() && url.query.is_some()
-            || self.fragment.is_used() && url.fragment.is_some()
-    }
-
-    /// Returns whether a rule may change scheme or host of `url`.
-    #[inline(always)]
-    fn may_change_origin(&self, url: &UrlParts<'_>) -> bool {
-        !self.same_as[usize::from(url.is_https)].is_empty() || self.scheme.is_used()
+    /// Returns a number that sets of the same kinds of rules share.
+    pub(crate) fn kinds(&self) -> u16 {
+        self.kinds
     }
 
     /// Writes the form of `url` that is the same for all URLs that the rules make equal, and adds to `removed` what each
@@ -128,97 +107,93 @@ impl ContentRuleSet {
         removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) {
-        let _ = self.write_parts((url, self.path.changes(PathText::of_url(url))), buffers, removed, out);
+        out.clear();
+        let mut editor = UrlEditor::new(url.text.buffer(), out);
+        self.edit(url, buffers, removed, &mut editor);
+        editor.finish(url.uri().len());
     }
 
-    /// Does what [`Self::write`] does. `changes` says which rules about paths apply. Returns where the path is in `out`, and whether
-    /// the query has other parameters than before.
-    fn write_parts(
+    /// Appends what [`Self::write`] writes, if it is another URL. Returns whether the rules are to be applied to it again.
+    #[inline(always)]
+    pub(crate) fn append_changed(
         &self,
-        (url, changes): (&UrlParts<'_>, PathChanges),
+        url: &UrlParts<'_>,
+        buffers: &mut RuleBuffers,
+        out: &mut Vec<u8>,
+    ) -> Option<bool> {
+        let mut editor = UrlEditor::new(url.text.buffer(), out);
+        let edited = self.edit(url, buffers, &mut NoLog, &mut editor);
+        if !editor.is_changed() {
+            return None;
+        }
+        editor.finish(url.uri().len());
+        Some(edited.has_new_parameters || edited.is_moved && self.may_apply_again(&out[edited.path]))
+    }
+
+    /// Leaves out of a URL what makes no difference.
+    #[inline(always)]
+    fn edit<'t>(
+        &self,
+        url: &UrlParts<'t>,
         buffers: &mut RuleBuffers,
         removed: &mut impl RemovalLog,
-        out: &mut Vec<u8>,
-    ) -> (Range<usize>, bool) {
-        out.clear();
-        let (buffer, path_len) = (url.text.buffer(), url.path.len());
-        let RuleBuffers { path: path_buffers, query: parts } = buffers;
-        if self.may_change_origin(url) {
-            self.write_origin(url, removed, out);
+        editor: &mut UrlEditor<'t, '_>,
+    ) -> Edited {
+        self.edit_origin(url, removed, editor);
+        let from = editor.place_of(url.path_at);
+        let plain_path = if self.path.is_used() {
+            self.path.edit(PathText::of_url(url), &mut buffers.path, removed, editor)
         } else {
-            append_range(out, buffer, 0, url.path_at);
-        }
-        let path_at = out.len();
-        let plain_path = if changes.any() {
-            self.path.write((PathText::of_url(url), changes), path_buffers, removed, out)
-        } else {
-            append_range(out, buffer, url.path_at, path_len);
             url.path
         };
-        let written_path = path_at..out.len();
-        let mut has_new_parameters = false;
-        if let Some(query) = QueryText::of(url) {
-            let form = self.query.find_parts((query, plain_path), parts, removed);
-            has_new_parameters = form.has_new_parameters(query.query, parts);
-            query.write(form, parts, out);
+        if url.path.is_empty() {
+            editor.cut(url.path_at..url.path_at);
+            editor.insert(b"/");
         }
-        if let Some(fragment) = url.fragment {
-            match self.fragment.number(url.path) {
-                Some(number) => removed.add(number, || xxh3_64(fragment)),
-                None => {
-                    out.push(b'#');
-                    append(out, fragment);
-                }
+        let (path, is_moved) = (from..editor.place_of(url.path_at + url.path.len()), editor.is_changed());
+        let has_new_parameters = match QueryText::of(url) {
+            Some(query) if self.query.is_used() => {
+                self.query.edit((query, plain_path), &mut buffers.query, removed, editor)
             }
+            _ => false,
+        };
+        if let Some(fragment) = url.fragment
+            && let Some(number) = self.fragment.number(url.path)
+        {
+            removed.add(number, || xxh3_64(fragment));
+            let end = url.uri().len();
+            editor.cut(end - fragment.len() - 1..end);
         }
-        (written_path, has_new_parameters)
+        Edited { path, is_moved, has_new_parameters }
     }
 
-    fn write_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
+    /// Replaces scheme and host, as far as rules say so.
+    #[inline(always)]
+    fn edit_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, editor: &mut UrlEditor<'_, '_>) {
+        let aliases = &self.same_as[usize::from(url.is_https)];
+        if aliases.is_empty() && !self.scheme.is_used() || !url.has_host_name_only() {
+            return;
+        }
         let UrlParts { mut is_https, mut authority, .. } = *url;
-        if let Some(number) = self.scheme.number(url.path).filter(|_| url.has_host_name_only()) {
+        if let Some(number) = self.scheme.number(url.path) {
             removed.add(number, || 1 + u64::from(is_https));
             is_https = true;
         }
-        let aliases = &self.same_as[usize::from(url.is_https)];
-        if let Some(alias) = aliases.iter().rfind(|alias| alias.context.contains(url.path))
-            && url.has_host_name_only()
-        {
+        if let Some(alias) = aliases.iter().rfind(|alias| alias.context.contains(url.path)) {
             removed.add(alias.number, || xxh3_64(authority));
             (is_https, authority) = (alias.is_https, &alias.host);
         }
-        let (scheme, len) = if is_https { (*b"https://", 8) } else { (*b"http://\0", 7) };
-        append_some(out, scheme, len);
-        append(out, authority);
-    }
-
-    /// Does what [`Self::write`] does, and returns whether the rules are to be applied to the result again. Writes nothing and
-    /// returns `None` if the URL has nothing that a rule is about.
-    #[inline]
-    pub(crate) fn rewrite(&self, url: &UrlParts<'_>, buffers: &mut RuleBuffers, out: &mut Vec<u8>) -> Option<bool> {
-        let changes = self.path.changes(PathText::of_url(url));
-        if !changes.any() && !self.may_change_besides_path(url) {
-            return None;
+        if (is_https, authority) != (url.is_https, url.authority) {
+            editor.cut(0..url.path_at);
+            editor.insert(if is_https { b"https://" } else { b"http://" });
+            editor.insert(authority);
         }
-        let mut repetition = self.repetition();
-        let (path, has_new_parameters) = self.write_parts((url, changes), buffers, &mut repetition, out);
-        Some(has_new_parameters || self.is_repeated(&repetition, &out[path]))
     }
 
+    /// Returns whether another rule, or the same one, may apply to a result with this path, because scheme, host or path changed.
     #[inline(always)]
-    fn repetition(&self) -> Repetition<'_> {
-        let rules = if self.depends_on_paths_or_hosts() { &self.moving } else { &self.repeated };
-        Repetition { rules, is_needed: false }
-    }
-
-    #[inline(always)]
-    fn is_repeated(&self, repetition: &Repetition<'_>, path: &[u8]) -> bool {
-        repetition.is_needed && (self.depends_on_paths_or_hosts() || self.path.changes(PathText::of(path)).any())
-    }
-
-    /// Returns whether another path, scheme or host may have the effect that other rules apply.
-    fn depends_on_paths_or_hosts(&self) -> bool {
-        self.has_contexts || self.same_as.iter().any(|aliases| !aliases.is_empty())
+    fn may_apply_again(&self, path: &[u8]) -> bool {
+        self.has_contexts || self.same_as.iter().any(|aliases| !aliases.is_empty()) || self.path.may_apply_again(path)
     }
 }
 
@@ -322,8 +297,10 @@ mod tests {
                     for uri in ends.iter().map(|end| format!("http://a{path}{end}")) {
                         let url = UrlParts::of(uri.as_bytes()).unwrap();
                         set.write(&url, &mut buffers, &mut Vec::new(), &mut out);
-                        let is_rewritten = set.rewrite(&url, &mut buffers, &mut Vec::new()).is_some();
-                        assert!(out == uri.as_bytes() || is_rewritten, "{rule} {uri}");
+                        let mut appended = b"before".to_vec();
+                        let is_rewritten = set.append_changed(&url, &mut buffers, &mut appended).is_some();
+                        assert_eq!(out != uri.as_bytes(), is_rewritten, "{rule} {uri}");
+                        assert!(!is_rewritten && appended == b"before" || appended[6..] == out, "{rule} {uri}");
                         changed += usize::from(out != uri.as_bytes());
                         skipped += usize::from(!is_rewritten);
                     }

@@ -245,16 +245,6 @@ pub(super) fn general_segment(segment: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns whether [`general_segment`] returns `form` for a segment.
-#[inline(always)]
-pub(super) fn is_general_form(form: &[u8], segment: &[u8]) -> bool {
-    match form {
-        b"#" => !segment.is_empty() && segment.iter().all(u8::is_ascii_digit),
-        b"*" => general_segment(segment) == b"*",
-        name => segment == name && general_segment(segment) == name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

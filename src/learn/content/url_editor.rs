@@ -1,0 +1,68 @@
+//! Writes URLs without what makes no difference: [`UrlEditor`].
+
+use crate::kernel::{append, append_range};
+use std::ops::Range;
+
+/// Appends a URL, or a path, without some of its parts, which are left out from the first to the last. What remains between two of
+/// them is copied at once. Nothing is written before the first part is left out.
+pub(super) struct UrlEditor<'t, 'o> {
+    /// The URL, and what follows it in its buffer.
+    text: &'t [u8],
+    out: &'o mut Vec<u8>,
+    /// Everything before this place of the text was written or left out.
+    done: usize,
+    is_changed: bool,
+}
+
+impl<'t, 'o> UrlEditor<'t, 'o> {
+    #[inline(always)]
+    pub(super) fn new(text: &'t [u8], out: &'o mut Vec<u8>) -> UrlEditor<'t, 'o> {
+        UrlEditor { text, out, done: 0, is_changed: false }
+    }
+
+    /// Leaves out a part of the text, which begins where the last one ended or later.
+    #[inline(always)]
+    pub(super) fn cut(&mut self, part: Range<usize>) {
+        append_range(self.out, self.text, self.done, part.start - self.done);
+        self.done = part.end;
+        self.is_changed = true;
+    }
+
+    /// Appends bytes where the last part was left out.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, bytes: &[u8]) {
+        append(self.out, bytes);
+    }
+
+    /// Appends a part of the text where the last part was left out.
+    #[inline(always)]
+    pub(super) fn insert_part(&mut self, part: Range<usize>) {
+        append_range(self.out, self.text, part.start, part.len());
+    }
+
+    /// Replaces a part of the text by another text, which `edit` may change.
+    pub(super) fn replace(&mut self, part: Range<usize>, text: &[u8], edit: impl FnOnce(&mut UrlEditor<'_, '_>)) {
+        self.cut(part);
+        let mut editor = UrlEditor::new(text, self.out);
+        edit(&mut editor);
+        editor.finish(text.len());
+    }
+
+    /// Returns whether a part was left out.
+    #[inline(always)]
+    pub(super) fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Returns where byte `at` of the text will be in the output, if nothing else before it is left out.
+    #[inline(always)]
+    pub(super) fn place_of(&self, at: usize) -> usize {
+        self.out.len() + at - self.done
+    }
+
+    /// Appends the rest of the text, which has `len` bytes.
+    #[inline(always)]
+    pub(super) fn finish(self, len: usize) {
+        append_range(self.out, self.text, self.done, len - self.done);
+    }
+}
