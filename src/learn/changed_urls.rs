@@ -1,6 +1,7 @@
 //! Collects URLs that rules resulted in, and hashes them: [`ChangedUrls`].
 
-use crate::key::{KeyAlgorithm, KeyBytes};
+use super::equivalences::Equivalences;
+use crate::key::KeyBytes;
 
 /// How many bytes of URLs are collected before they are hashed. They stay in a cache of the processor.
 const MAX_CHANGED_LEN: usize = 32 << 10;
@@ -19,9 +20,9 @@ pub(super) struct ChangedUrls {
 impl ChangedUrls {
     /// Makes room for a URL, which is then appended to the texts. Returns where it begins.
     #[inline(always)]
-    pub(super) fn begin(&mut self, algorithm: KeyAlgorithm, keys: &mut [KeyBytes]) -> usize {
+    pub(super) fn begin(&mut self, equivalences: &Equivalences, keys: &mut [KeyBytes]) -> usize {
         if self.texts.len() >= MAX_CHANGED_LEN {
-            self.hash(algorithm, keys);
+            self.hash(equivalences, keys);
         }
         self.texts.len()
     }
@@ -36,15 +37,15 @@ impl ChangedUrls {
         self.rows.push(row);
     }
 
-    /// Replaces the keys of the rows by those of their URLs, and removes the URLs.
-    pub(super) fn hash(&mut self, algorithm: KeyAlgorithm, keys: &mut [KeyBytes]) {
+    /// Replaces the keys of the rows by those of their URLs, or of the representatives of these, and removes the URLs.
+    pub(super) fn hash(&mut self, equivalences: &Equivalences, keys: &mut [KeyBytes]) {
         if self.rows.is_empty() {
             return;
         }
         self.keys.clear();
-        algorithm.push_keys(&self.texts, &self.ends, &mut self.keys);
+        equivalences.algorithm.push_keys(&self.texts, &self.ends, &mut self.keys);
         for (row, key) in self.rows.drain(..).zip(&self.keys) {
-            keys[row as usize] = *key;
+            keys[row as usize] = equivalences.representative(key).unwrap_or(*key);
         }
         self.texts.clear();
         self.ends.clear();

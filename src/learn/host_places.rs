@@ -5,7 +5,7 @@
 
 use super::content::UrlOrigin;
 use super::text_map::KeyFilter;
-use crate::kernel::{BufferedText, SimdTask, append_some, masks_of, positions_of, run_with_simd};
+use crate::kernel::{BufferedText, SimdTask, append_some, masks_of, positions_of, prefetch, run_with_simd};
 
 /// Canonical URLs of the rung `scheme`, one after the other: URL `i` is `texts[ends[i]..ends[i + 1]]`. Those of rows with faults
 /// are empty.
@@ -23,12 +23,12 @@ impl<'a> UrlColumn<'a> {
         BufferedText::within(self.texts, at, self.ends[i + 1] as usize - at)
     }
 
-    /// Returns what follows the origin of the URL at `place`.
+    /// Prefetches URL `i`.
     #[inline(always)]
-    pub(super) fn rest(&self, place: &HostPlace) -> BufferedText<'a> {
-        let (at, end) = (self.ends[place.url as usize] as usize, self.ends[place.url as usize + 1] as usize);
-        let at = at + place.origin_len as usize;
-        BufferedText::within(self.texts, at, end - at)
+    pub(super) fn prefetch(&self, i: usize) {
+        let at = self.ends[i] as usize;
+        prefetch(self.texts, at);
+        prefetch(self.texts, at + 64);
     }
 }
 

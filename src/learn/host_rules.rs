@@ -2,7 +2,7 @@
 //!
 //! Rules about content are for a host, for a domain (`*.example.org`) or for all hosts (`*`).
 
-use super::content::{ContentRule, ContentRuleSet, RuleBuffers, UrlParts};
+use super::content::{ContentRule, ContentRuleSet, RuleBuffers, RuleSubject, UrlParts};
 use super::host_places::{HostFilter, HostPlace, UrlColumn};
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
@@ -39,6 +39,8 @@ pub(super) struct HostRules {
     slashes: [bool; 3],
     /// Rules about content: those of the host, of its domain and of all hosts.
     pub(super) content: ContentRuleSet,
+    /// What the rules are about, if there are no patterns.
+    pub(super) subject: RuleSubject,
     /// Where the rules are among those of all hosts: similar rules are next to each other. Less than [`RANKS`].
     pub(super) rank: u16,
 }
@@ -111,7 +113,7 @@ impl HostRules {
         out: &mut Vec<u8>,
     ) -> Option<Step> {
         out.clear();
-        if !is_settled && let Some(is_repeated) = self.content.append_changed(url, buffers, out) {
+        if !is_settled && let Some(is_repeated) = self.content.append_changed::<{ RuleSubject::OTHER }>(url, buffers, out) {
             let is_last = !is_repeated && !self.has_patterns();
             return Some(Step { origin: KeyOrigin::Rule, is_settled: !is_repeated, is_last });
         }
@@ -185,7 +187,10 @@ impl HostRuleIndex {
         let named = self.hosts.iter_mut().chain(self.domains.iter_mut());
         let named = named.map(|(name, rules)| (&name[..], rules));
         let mut all: Vec<(&[u8], &mut HostRules)> = named.chain(self.everywhere.iter_mut().map(|rules| (&b""[..], rules))).collect();
-        all.sort_by_cached_key(|(name, rules)| (rules.has_patterns(), rules.content.kinds(), name.to_vec()));
+        for (_, rules) in &mut all {
+            rules.subject = if rules.has_patterns() { RuleSubject::Other } else { rules.content.subject() };
+        }
+        all.sort_by_cached_key(|(name, rules)| (rules.subject, rules.content.kinds(), name.to_vec()));
         let count = all.len();
         all.iter_mut().enumerate().for_each(|(i, (_, rules))| rules.rank = (i * RANKS / count) as u16);
     }
@@ -216,7 +221,7 @@ mod tests {
         let is_about = |name: &&&str| {
             let uri = format!("http://h/{name}");
             let url = UrlParts::of(uri.as_bytes()).unwrap();
-            rules.content.append_changed(&url, &mut RuleBuffers::default(), &mut Vec::new()).is_some()
+            rules.content.append_changed::<{ RuleSubject::OTHER }>(&url, &mut RuleBuffers::default(), &mut Vec::new()).is_some()
         };
         names.iter().find(is_about).map(|name| name.to_string())
     }

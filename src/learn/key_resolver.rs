@@ -6,13 +6,13 @@
 //! ```
 
 use super::changed_urls::ChangedUrls;
-use super::content::{RestMasks, UrlOrigin, UrlParts};
+use super::content::{RuleSubject, UrlParts};
 use super::equivalences::Equivalences;
 use super::host_places::{HostPlace, UrlColumn};
 use super::host_rules::KeyOrigin;
 use super::protocol_keys::FollowBuffers;
 use super::targets::{Target, find_targets};
-use crate::kernel::{BufferedText, SimdTask, append, mask_delimiters, run_with_simd};
+use crate::kernel::{SimdTask, append, run_with_simd};
 use crate::key::KeyBytes;
 
 /// How many keys each kind of equivalence determined.
@@ -57,88 +57,96 @@ impl KeyResolver {
         }
         if !equivalences.by_host.is_empty() {
             equivalences.by_host.find_places(urls, &mut self.places);
-            let (KeyResolver { places, buffers, changed }, counts) = (self, &mut counts);
-            run_with_simd(ApplyRules { equivalences, urls, places, buffers, changed, keys, counts });
+            let targets = find_targets(equivalences, urls, &self.places, keys);
+            let (KeyResolver { buffers, changed, .. }, counts) = (self, &mut counts);
+            RuleApplication { equivalences, urls, buffers, changed, keys, counts }.apply_to(&targets);
         }
         counts
     }
 }
 
-/// Replaces the keys of the URLs at places that rules change.
-struct ApplyRules<'a> {
+/// Replaces the keys of the URLs that rules change.
+struct RuleApplication<'a> {
     equivalences: &'a Equivalences,
     urls: UrlColumn<'a>,
-    places: &'a [HostPlace],
     buffers: &'a mut FollowBuffers,
     changed: &'a mut ChangedUrls,
     keys: &'a mut [KeyBytes],
     counts: &'a mut OriginCounts,
 }
 
-/// How many URLs have their delimiters masked at a time.
-const BATCH: usize = 32;
-
-impl SimdTask for ApplyRules<'_> {
-    #[inline(always)]
-    fn run(mut self) {
-        let (mut texts, mut masks) = ([BufferedText::EMPTY; BATCH], [RestMasks::default(); BATCH]);
-        for targets in find_targets(self.equivalences, self.urls, self.places).chunks(BATCH) {
-            for (text, target) in texts.iter_mut().zip(targets) {
-                *text = self.urls.rest(&target.place);
-            }
-            mask_delimiters(&texts[..targets.len()], &mut masks);
-            for (target, masks) in targets.iter().zip(&masks) {
-                let text = self.urls.buffered(target.place.url as usize);
-                let origin = UrlOrigin::of_text(&text.text()[..target.place.origin_len as usize]);
-                self.apply(target, &origin.split_with(text, Some(masks)));
+impl RuleApplication<'_> {
+    /// Applies the rules to all targets.
+    fn apply_to(mut self, targets: &[Target<'_>]) {
+        for targets in targets.chunk_by(|a, b| a.rules.subject == b.rules.subject) {
+            let application = &mut self;
+            match targets[0].rules.subject {
+                RuleSubject::Query => run_with_simd(ApplyRules::<{ RuleSubject::QUERY }> { application, targets }),
+                RuleSubject::QueryOrder => {
+                    run_with_simd(ApplyRules::<{ RuleSubject::QUERY_ORDER }> { application, targets });
+                }
+                RuleSubject::Path => run_with_simd(ApplyRules::<{ RuleSubject::PATH }> { application, targets }),
+                RuleSubject::Other => run_with_simd(ApplyRules::<{ RuleSubject::OTHER }> { application, targets }),
             }
         }
-        self.changed.hash(self.equivalences.algorithm, self.keys);
-    }
-}
-
-impl ApplyRules<'_> {
-    /// Applies the rules of its host to a URL.
-    #[inline(always)]
-    fn apply(&mut self, target: &Target<'_>, url: &UrlParts<'_>) {
-        let (row, rules) = (target.place.url, target.rules);
-        if !self.equivalences.representatives.is_empty() || rules.has_patterns() {
-            return self.follow(target, url);
-        }
-        let from = self.changed.begin(self.equivalences.algorithm, self.keys);
-        match rules.content.append_changed(url, &mut self.buffers.rules, &mut self.changed.texts) {
-            None => (),
-            Some(false) => {
-                self.changed.end(row);
-                self.counts.by_rule += 1;
-            }
-            Some(true) => {
-                self.changed.texts.truncate(from);
-                self.follow(target, url);
-            }
-        }
+        self.changed.hash(self.equivalences, self.keys);
     }
 
     /// Applies all rules and patterns to a URL, until none applies.
-    fn follow(&mut self, target: &Target<'_>, url: &UrlParts<'_>) {
-        let row = target.place.url as usize;
-        // A class has precedence, and every representative is in its own class.
-        if self.equivalences.representative(&self.keys[row]).is_some() {
-            return;
-        }
-        match self.equivalences.follow_rules((url, target.rules), self.buffers) {
+    fn follow(&mut self, target: &Target<'_>) {
+        let text = self.urls.buffered(target.place.url as usize);
+        let url = UrlParts::of_any(text, target.place.origin_len as usize);
+        match self.equivalences.follow_rules((&url, target.rules), self.buffers) {
             Some(followed) if followed.is_one_step || self.buffers.uri != url.uri() => {
                 self.counts.add(followed.origin);
                 match followed.key {
-                    Some(key) => self.keys[row] = key,
+                    Some(key) => self.keys[target.place.url as usize] = key,
                     None => {
-                        self.changed.begin(self.equivalences.algorithm, self.keys);
+                        self.changed.begin(self.equivalences, self.keys);
                         append(&mut self.changed.texts, &self.buffers.uri);
                         self.changed.end(target.place.url);
                     }
                 }
             }
             _ => (),
+        }
+    }
+}
+
+/// Applies rules to URLs. `SUBJECT` is the subject of the rules, for which the loop is compiled.
+struct ApplyRules<'r, 'a, const SUBJECT: u8> {
+    application: &'r mut RuleApplication<'a>,
+    targets: &'r [Target<'r>],
+}
+
+impl<const SUBJECT: u8> SimdTask for ApplyRules<'_, '_, SUBJECT> {
+    #[inline(always)]
+    fn run(self) {
+        let ApplyRules { application, targets } = self;
+        for (i, target) in targets.iter().enumerate() {
+            if let Some(ahead) = targets.get(i + 8) {
+                application.urls.prefetch(ahead.place.url as usize);
+            }
+            let text = application.urls.buffered(target.place.url as usize);
+            match UrlParts::of_short(text, target.place.origin_len as usize) {
+                Some(url) if SUBJECT != RuleSubject::OTHER || !target.rules.has_patterns() => {
+                    let RuleApplication { equivalences, buffers, changed, keys, .. } = &mut *application;
+                    let from = changed.begin(equivalences, keys);
+                    let content = &target.rules.content;
+                    match content.append_changed::<SUBJECT>(&url, &mut buffers.rules, &mut changed.texts) {
+                        None => (),
+                        Some(false) => {
+                            changed.end(target.place.url);
+                            application.counts.by_rule += 1;
+                        }
+                        Some(true) => {
+                            changed.texts.truncate(from);
+                            application.follow(target);
+                        }
+                    }
+                }
+                _ => application.follow(target),
+            }
         }
     }
 }

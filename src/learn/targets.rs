@@ -4,6 +4,7 @@ use super::content::UrlOrigin;
 use super::equivalences::Equivalences;
 use super::host_places::{HostPlace, UrlColumn};
 use super::host_rules::{HostRules, RANKS};
+use crate::key::KeyBytes;
 
 /// A URL of a host with rules.
 #[derive(Clone, Copy)]
@@ -12,13 +13,13 @@ pub(super) struct Target<'e> {
     pub(super) rules: &'e HostRules,
 }
 
-/// Returns the URLs at `places` whose host has rules, in the order of the ranks of the rules. When URLs with the same rules are
-/// processed one after the other, the processor predicts most branches.
-#[inline(always)]
+/// Returns the URLs at `places` whose host has rules, except for those in classes, in the order of the ranks of the rules. When
+/// URLs with the same rules are processed one after the other, the processor predicts most branches.
 pub(super) fn find_targets<'e>(
     equivalences: &'e Equivalences,
     urls: UrlColumn<'_>,
     places: &[HostPlace],
+    keys: &[KeyBytes],
 ) -> Vec<Target<'e>> {
     let mut found = Vec::with_capacity(places.len());
     // The number of targets of each rank, then where the next one belongs.
@@ -28,6 +29,8 @@ pub(super) fn find_targets<'e>(
         let url = urls.buffered(place.url as usize).text();
         if UrlOrigin::is_of(url)
             && let Some(rules) = hosts.find_rules(&url[..place.origin_len as usize])
+            // A class has precedence, and every representative is in its own class.
+            && equivalences.representative(&keys[place.url as usize]).is_none()
         {
             next[usize::from(rules.rank)] += 1;
             found.push(Target { place: *place, rules });

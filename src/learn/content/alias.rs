@@ -50,9 +50,9 @@ impl HostSample {
             removed.clear();
             set.write(&url, &mut buffers, &mut removed, &mut form);
             let form = UrlParts::of(&form)?;
-            schemes[usize::from(form.is_https)] = true;
-            let rest = [form.path, b"?", form.query.unwrap_or_default()].concat();
-            let section = first_segment(form.path);
+            schemes[usize::from(form.is_https())] = true;
+            let rest = [form.path(), b"?", form.query().unwrap_or_default()].concat();
+            let section = first_segment(form.path());
             let name = section.map_or(0, xxh3_64);
             if let Some(section) = section.filter(|_| sections.len() < MAX_SECTIONS) {
                 sections.entry(name).or_insert_with(|| section.to_vec());

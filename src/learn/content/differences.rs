@@ -56,21 +56,21 @@ pub(super) enum DifferenceDetail {
 /// Returns the rules by which two URLs of one host would be equal; `None` if no rules can explain their difference.
 pub(super) fn find_differences(a: &UrlParts<'_>, b: &UrlParts<'_>, detail: DifferenceDetail) -> Option<Differences> {
     let mut found = Differences::default();
-    if a.is_https != b.is_https {
+    if a.is_https() != b.is_https() {
         let is_possible = a.has_host_name_only() && b.has_host_name_only();
         found.rules.push(is_possible.then_some(ContentRule::Scheme)?.into());
     }
-    if a.fragment != b.fragment {
+    if a.fragment() != b.fragment() {
         found.rules.push(ContentRule::Fragment.into());
     }
-    if a.path != b.path {
-        compare_paths(a.path, b.path, &mut found.rules)?;
+    if a.path() != b.path() {
+        compare_paths(a.path(), b.path(), &mut found.rules)?;
     }
-    if a.query != b.query {
+    if a.query() != b.query() {
         compare_queries(a, b, detail, &mut found)?;
     }
     if detail == DifferenceDetail::All {
-        add_contexts(a.path, b.path, &mut found);
+        add_contexts(a.path(), b.path(), &mut found);
     }
     Some(found)
 }
@@ -250,7 +250,7 @@ fn compare_queries(
     detail: DifferenceDetail,
     found: &mut Differences,
 ) -> Option<()> {
-    let lists = [a, b].map(|url| url.query.map_or(Vec::new(), |query| parameters_of(query).collect::<Vec<_>>()));
+    let lists = [a, b].map(|url| url.query().map_or(Vec::new(), |query| parameters_of(query).collect::<Vec<_>>()));
     let counts = lists.each_ref().map(|list| list.iter().filter(|parameter| parameter.is_empty()).count());
     if counts[0] != counts[1] {
         push(&mut found.rules, ContentRule::EmptyParameters);
@@ -262,7 +262,7 @@ fn compare_queries(
     let names = differing.iter().filter(|name| !name.is_empty() && name.len() <= MAX_NAME_LEN);
     names.for_each(|name| push(&mut found.rules, ContentRule::Parameter(name.to_vec(), None)));
     if detail == DifferenceDetail::All {
-        let contexts = contexts(a.path);
+        let contexts = contexts(a.path());
         for name in &differing {
             let parameters = lists.iter().flatten().map(|parameter| name_and_value(parameter));
             let values = parameters.filter(|(other, _)| other == name).map(|(_, value)| value);

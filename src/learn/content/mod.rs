@@ -66,7 +66,7 @@ pub(crate) use near::DocumentEvidence;
 #[cfg(feature = "cli")]
 pub(crate) use pairs::{PairShare, wilson_interval};
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
-pub(crate) use rule_set::{ContentRuleSet, RuleBuffers};
-pub(crate) use url_parts::{RestMasks, UrlOrigin, UrlParts};
+pub(crate) use rule_set::{ContentRuleSet, RuleBuffers, RuleSubject};
+pub(crate) use url_parts::{UrlOrigin, UrlParts};
 #[cfg(feature = "pipeline")]
 pub(crate) use validation::RuleScores;

@@ -31,8 +31,8 @@ pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise
     let (mut urls, mut contents_of_rest) = (Vec::new(), Vec::new());
     for (form, content) in forms.iter() {
         let Some(url) = UrlParts::of(form) else { continue };
-        let path = xxh3_64(url.path).wrapping_add(xxh3_64(url.authority));
-        let parameters = || url.query.into_iter().flat_map(parameters_of);
+        let path = xxh3_64(url.path()).wrapping_add(xxh3_64(url.authority()));
+        let parameters = || url.query().into_iter().flat_map(parameters_of);
         let all = parameters().fold(path, |sum, parameter| sum.wrapping_add(xxh3_64(parameter)));
         contents_of_rest.push((all, content));
         let is_name =

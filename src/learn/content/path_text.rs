@@ -34,7 +34,7 @@ impl<'a> PathText<'a> {
     /// Returns the path of a URL.
     #[inline(always)]
     pub(super) fn of_url(url: &UrlParts<'a>) -> PathText<'a> {
-        PathText { text: url.text.buffer(), at: url.path_at, path: url.path, delimiters: url.delimiters_of_path }
+        PathText { text: url.text.buffer(), at: url.path_at, path: url.path(), delimiters: url.delimiters_of_path }
     }
 
     /// Returns where the path is in its text.

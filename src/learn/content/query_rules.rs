@@ -7,7 +7,7 @@ use super::sought_name::{SoughtName, word_at};
 use super::url_editor::UrlEditor;
 use super::url_parts::{UrlParts, name_and_value, separator_of};
 use super::value_shape::ValueShape;
-use crate::kernel::{low_bits, masks_of, positions_by_mask};
+use crate::kernel::{find_byte, low_bits, masks_of, positions_by_mask};
 use std::cmp::Ordering;
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
@@ -37,12 +37,12 @@ struct ParameterRule {
 #[derive(Clone, Copy)]
 pub(super) struct QueryText<'a> {
     /// The URL, and what follows it in its buffer.
-    pub(super) text: &'a [u8],
+    text: &'a [u8],
     /// Where the query begins in the text.
-    pub(super) at: usize,
-    pub(super) query: &'a [u8],
+    at: usize,
+    query: &'a [u8],
     /// Masks of the ampersands and of the semicolons, if they are known.
-    pub(super) separators: Option<[u64; 2]>,
+    separators: Option<[u64; 2]>,
 }
 
 /// A parameter that remains of a query whose parameters are sorted.
@@ -52,21 +52,6 @@ pub(super) struct QueryPart {
     end: u32,
     /// The first bytes of the name, in an order that compares as they do.
     name: u64,
-}
-
-impl ParameterRule {
-    /// Returns the value of `parameter`, which is at `at` in `text` and begins with `word`, if it has the name of the rule.
-    #[inline(always)]
-    fn value<'q>(&self, (text, at): (&[u8], usize), parameter: &'q [u8], word: u64) -> Option<&'q [u8]> {
-        if !self.name.begins(text, at, word) {
-            return None;
-        }
-        match parameter.get(self.name.len()..)? {
-            [b'=', value @ ..] => Some(value),
-            [] => Some(b""),
-            _ => None,
-        }
-    }
 }
 
 impl QueryRules {
@@ -92,17 +77,22 @@ impl QueryRules {
         self.is_used
     }
 
+    /// Returns whether there are rules about the order of parameters.
+    pub(super) fn sorts(&self) -> bool {
+        self.parameter_order.is_used()
+    }
+
     /// Returns whether a rule says that the parameter matters.
     pub(super) fn keeps(&self, name: &[u8]) -> bool {
         self.kept.iter().any(|kept| kept == name)
     }
 
     /// Leaves out of a query what makes no difference. `path` is the plain path of the URL. Returns whether what remains has other
-    /// parameters than before.
+    /// parameters than before. `may_sort` says that there may be rules about the order of parameters.
     #[inline(always)]
     pub(super) fn edit(
         &self,
-        (query, path): (QueryText<'_>, &[u8]),
+        (query, path, may_sort): (QueryText<'_>, &[u8], bool),
         parts: &mut Vec<QueryPart>,
         removed: &mut impl RemovalLog,
         editor: &mut UrlEditor<'_, '_>,
@@ -112,118 +102,134 @@ impl QueryRules {
             editor.cut(query.at - 1..query.at + query.query.len());
             return false;
         }
-        match self.parameter_order.number(path) {
-            None => self.cut_parameters((query, path), removed, editor),
-            Some(number) => self.sort_parameters((query, path, number), parts, removed, editor),
+        let order = if may_sort { self.parameter_order.number(path) } else { None };
+        match query.short() {
+            Some(short) if order.is_none() => self.cut_parameters((query, short, path), removed, editor),
+            _ => self.rebuild((query, path, order), parts, removed, editor),
         }
     }
 
-    /// Leaves out parameters of a query whose order makes a difference, each with the separator after it or before it. Returns what
+    /// Leaves out parameters of a short query, each with the separator after it, or before it if none follows. Returns what
     /// [`Self::edit`] does.
     #[inline(always)]
     fn cut_parameters(
         &self,
-        (text, path): (QueryText<'_>, &[u8]),
+        (query, short, path): (QueryText<'_>, ShortQuery<'_>, &[u8]),
         removed: &mut impl RemovalLog,
         editor: &mut UrlEditor<'_, '_>,
     ) -> bool {
-        let QueryText { at: query_at, query, .. } = text;
-        let (separator, mask) = text.separators();
-        let mut separators = positions_by_mask(query, mask, move |byte| byte == separator);
-        let (mut at, mut cut_at, mut kept_count, mut kept) = (0, None, 0, 0..0);
+        let (len, mut separators, mut at) = (query.query.len(), short.separators, 0);
+        // Bit `i` belongs to the parameter that begins at byte `i`.
+        let (mut left_out, mut kept) = (0_u64, 0_u64);
         loop {
-            let separator_at = separators.next();
-            let end = separator_at.unwrap_or(query.len());
-            if let Some(number) = self.rule_of_parameter(text, at..end, path) {
-                removed.add(number, || xxh3_64(&query[at..end]) | 1);
-                cut_at = cut_at.or(Some(at));
-            } else {
-                if let Some(from) = cut_at.take() {
-                    editor.cut(query_at + from..query_at + at);
+            let end = len.min(separators.trailing_zeros() as usize);
+            match self.rule_of_parameter(query, at..end, short.word_at(at), path) {
+                Some(number) => {
+                    removed.add(number, || xxh3_64(&query.query[at..end]) | 1);
+                    left_out |= 1 << at;
                 }
-                (kept_count, kept) = (kept_count + 1, at..end);
+                None => kept |= 1 << at,
             }
-            if separator_at.is_none() {
+            if separators == 0 {
                 break;
             }
+            separators &= separators - 1;
             at = end + 1;
         }
-        if let Some(from) = cut_at {
-            editor.cut(query_at + from - 1..query_at + query.len());
+        if left_out == 0 {
+            return false;
         }
-        let is_one = kept_count == 1 && kept.len() < query.len();
-        is_one && text.may_have_parameters_between_semicolons(separator, kept)
+        while left_out != 0 {
+            let from = left_out.trailing_zeros() as usize;
+            let kept_after = kept & (!0 << from);
+            if kept_after == 0 {
+                editor.cut(query.at + from - 1..query.at + len);
+                break;
+            }
+            let to = kept_after.trailing_zeros() as usize;
+            editor.cut(query.at + from..query.at + to);
+            left_out &= !0 << to;
+        }
+        kept.is_power_of_two() && query.has_parameters_between_semicolons(short.separator, kept.trailing_zeros() as usize)
     }
 
-    /// Leaves out parameters of a query, and sorts the others. Returns what [`Self::edit`] does.
-    fn sort_parameters(
+    /// Leaves out parameters of any query, and sorts the others if `order` is the number of a rule. Returns what [`Self::edit`]
+    /// does.
+    fn rebuild(
         &self,
-        (text, path, number): (QueryText<'_>, &[u8], u16),
+        (query, path, order): (QueryText<'_>, &[u8], Option<u16>),
         parts: &mut Vec<QueryPart>,
         removed: &mut impl RemovalLog,
         editor: &mut UrlEditor<'_, '_>,
     ) -> bool {
-        let QueryText { at: query_at, query, .. } = text;
-        let (separator, mask) = text.separators();
-        let (mut at, mut is_changed) = (0, false);
+        let (separator, mask) = query.separators();
+        let mut separators = positions_by_mask(query.query, mask, move |byte| byte == separator);
+        let (text, mut at, mut is_changed) = (query.query, 0, false);
         parts.clear();
-        for end in positions_by_mask(query, mask, move |byte| byte == separator).chain([query.len()]) {
-            if let Some(number) = self.rule_of_parameter(text, at..end, path) {
-                removed.add(number, || xxh3_64(&query[at..end]) | 1);
+        while at <= text.len() {
+            let end = separators.next().unwrap_or(text.len());
+            let word = word_at(query.text, query.at + at);
+            if let Some(number) = self.rule_of_parameter(query, at..end, word, path) {
+                removed.add(number, || xxh3_64(&text[at..end]) | 1);
                 is_changed = true;
             } else {
-                let name = name_number(word_at(text.text, query_at + at), end - at);
-                parts.push(QueryPart { at: at as u32, end: end as u32, name });
+                parts.push(QueryPart { at: at as u32, end: end as u32, name: name_number(word, end - at) });
             }
             at = end + 1;
         }
-        if parts.len() > 1 {
+        if let Some(number) = order.filter(|_| parts.len() > 1) {
             removed.add(number, || {
                 let hash = |order: u64, part: &QueryPart| {
-                    xxh3_64(&[order, xxh3_64(part.of(query))].map(u64::to_le_bytes).concat())
+                    xxh3_64(&[order, xxh3_64(part.of(text))].map(u64::to_le_bytes).concat())
                 };
                 parts.iter().fold(0, hash) | 1
             });
-        }
-        // Of several values of one name, many sites use the first or the last.
-        if !parts.is_sorted_by(|a, b| a.compare_names(b, query).is_le()) {
-            parts.sort_by(|a, b| a.compare_names(b, query));
-            is_changed = true;
+            // Of several values of one name, many sites use the first or the last.
+            if !parts.is_sorted_by(|a, b| a.compare_names(b, text).is_le()) {
+                parts.sort_by(|a, b| a.compare_names(b, text));
+                is_changed = true;
+            }
         }
         if !is_changed {
             return false;
         }
-        editor.cut(query_at - 1..query_at + query.len());
-        let mut before = b'?';
-        for part in &*parts {
-            editor.insert(&[std::mem::replace(&mut before, separator)]);
-            editor.insert_part(query_at + part.at as usize..query_at + part.end as usize);
-        }
-        match parts[..] {
-            [part] => text.may_have_parameters_between_semicolons(separator, part.at as usize..part.end as usize),
-            _ => false,
-        }
+        editor.cut(query.at - 1..query.at + text.len());
+        let places = parts.iter().map(|part| query.at + part.at as usize..query.at + part.end as usize);
+        editor.insert_parts(places, (b'?', separator), text.len() + 1);
+        matches!(parts[..], [part] if query.has_parameters_between_semicolons(separator, part.at as usize))
     }
 
-    /// Returns the number of the rule by which a parameter of the query makes no difference.
+    /// Returns the number of the rule by which a parameter of the query, which begins with `word`, makes no difference.
     #[inline(always)]
-    fn rule_of_parameter(&self, text: QueryText<'_>, place: Range<usize>, path: &[u8]) -> Option<u16> {
-        let (parameter, at) = (&text.query[place.clone()], text.at + place.start);
+    fn rule_of_parameter(
+        &self,
+        query: QueryText<'_>,
+        parameter: Range<usize>,
+        word: u64,
+        path: &[u8],
+    ) -> Option<u16> {
         if parameter.is_empty() {
             return self.empty_parameters.number(path);
         }
-        let word = word_at(text.text, at);
         // A loop is compiled for the caller's instruction set; `find` may become a call.
         for rule in &self.parameters {
-            if let Some(value) = rule.value((text.text, at), parameter, word)
-                && rule.shape.is_none_or(|shape| shape.is_of(value))
-                && rule.context.contains(path)
-            {
-                let is_kept = !self.kept.is_empty() && self.keeps(name_and_value(parameter).0);
-                return Some(rule.number).filter(|_| !is_kept);
+            if rule.name.may_begin(word) && self.applies(rule, &query.query[parameter.clone()], path) {
+                return Some(rule.number);
             }
         }
         None
+    }
+
+    /// Returns whether a parameter makes no difference by `rule`.
+    fn applies(&self, rule: &ParameterRule, parameter: &[u8], path: &[u8]) -> bool {
+        let value = match parameter.strip_prefix(rule.name.text()) {
+            Some([b'=', value @ ..]) => value,
+            Some([]) => b"",
+            _ => return false,
+        };
+        rule.shape.is_none_or(|shape| shape.is_of(value))
+            && rule.context.contains(path)
+            && (self.kept.is_empty() || !self.keeps(name_and_value(parameter).0))
     }
 }
 
@@ -231,8 +237,8 @@ impl<'a> QueryText<'a> {
     /// Returns the query of a URL.
     #[inline(always)]
     pub(super) fn of(url: &UrlParts<'a>) -> Option<QueryText<'a>> {
-        let (text, at) = (url.text.buffer(), url.path_at + url.path.len() + 1);
-        url.query.map(|query| QueryText { text, at, query, separators: url.separators })
+        let (text, at) = (url.text.buffer(), url.path_end + 1);
+        url.query().map(|query| QueryText { text, at, query, separators: url.separators })
     }
 
     /// Returns the byte that separates parameters, and a mask of its positions if it is known.
@@ -248,11 +254,42 @@ impl<'a> QueryText<'a> {
         }
     }
 
-    /// Returns whether the only part that remains of the query has parameters that semicolons separate, to which no rule was applied.
+    /// Returns the query in the form of short ones. It needs 72 bytes of the buffer.
     #[inline(always)]
-    fn may_have_parameters_between_semicolons(&self, separator: u8, part: Range<usize>) -> bool {
+    fn short(&self) -> Option<ShortQuery<'a>> {
+        let block = self.text[self.at..].first_chunk().filter(|_| self.query.len() < 64)?;
+        let (separator, separators) = self.separators();
+        separators.map(|separators| ShortQuery { block, separator, separators })
+    }
+
+    /// Returns whether the parameter at `at`, which is all that remains of the query, consists of parameters that semicolons separate, to
+    /// which no rule was applied.
+    #[inline(always)]
+    fn has_parameters_between_semicolons(&self, separator: u8, at: usize) -> bool {
         let may_have_semicolons = self.separators.is_none_or(|[_, semicolons]| semicolons != 0);
-        may_have_semicolons && separator == b'&' && separator_of(&self.query[part]) == b';'
+        may_have_semicolons && separator == b'&' && {
+            let rest = &self.query[at..];
+            separator_of(find_byte(rest, |byte| byte == b'&').map_or(rest, |end| &rest[..end])) == b';'
+        }
+    }
+}
+
+/// A query of less than 64 bytes.
+#[derive(Clone, Copy)]
+struct ShortQuery<'a> {
+    /// The query, and what follows it.
+    block: &'a [u8; 72],
+    separator: u8,
+    /// A mask of the separators.
+    separators: u64,
+}
+
+impl ShortQuery<'_> {
+    /// Returns the bytes from `at` on as a number, like [`word_at`].
+    #[inline(always)]
+    fn word_at(&self, at: usize) -> u64 {
+        let at = at % 64;
+        self.block[at..at + 8].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct ContentRuleSet {
     path: PathRules,
     query: QueryRules,
     same_as: [Vec<AliasOf>; 2],
+    /// There are rules about schemes or hosts.
+    changes_origins: bool,
     /// There are rules for some paths only.
     has_contexts: bool,
     /// The kinds of the rules, one bit per kind.
@@ -32,6 +34,28 @@ struct AliasOf {
     host: Vec<u8>,
     context: PathContext,
     number: u16,
+}
+
+/// Which parts of URLs rules are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RuleSubject {
+    /// Queries, whose order makes a difference.
+    Query,
+    /// Queries, also their order.
+    QueryOrder,
+    /// Paths only.
+    Path,
+    /// Several parts, other parts, or none.
+    #[default]
+    Other,
+}
+
+impl RuleSubject {
+    /// The numbers of the variants, as parameters of functions that are compiled for each of them.
+    pub(crate) const QUERY: u8 = RuleSubject::Query as u8;
+    pub(crate) const QUERY_ORDER: u8 = RuleSubject::QueryOrder as u8;
+    pub(crate) const PATH: u8 = RuleSubject::Path as u8;
+    pub(crate) const OTHER: u8 = RuleSubject::Other as u8;
 }
 
 /// Buffers for applying rules.
@@ -65,6 +89,7 @@ impl ContentRuleSet {
         let ScopedRule { rule, context } = scoped;
         let number = self.count;
         self.count = self.count.saturating_add(1);
+        self.changes_origins |= matches!(rule, ContentRule::Scheme | ContentRule::SameAs { .. });
         self.has_contexts |= *context != PathContext::Any;
         self.kinds |= 1 << rule.kind_number();
         self.path.add(scoped, number);
@@ -92,6 +117,17 @@ impl ContentRuleSet {
         })
     }
 
+    /// Returns which parts of URLs the rules are about.
+    pub(crate) fn subject(&self) -> RuleSubject {
+        match (self.query.is_used(), self.path.is_used()) {
+            _ if self.changes_origins || self.fragment.is_used() => RuleSubject::Other,
+            (true, false) if self.query.sorts() => RuleSubject::QueryOrder,
+            (true, false) => RuleSubject::Query,
+            (false, true) => RuleSubject::Path,
+            _ => RuleSubject::Other,
+        }
+    }
+
     /// Returns a number that sets of the same kinds of rules share.
     pub(crate) fn kinds(&self) -> u16 {
         self.kinds
@@ -109,20 +145,21 @@ impl ContentRuleSet {
     ) {
         out.clear();
         let mut editor = UrlEditor::new(url.text.buffer(), out);
-        self.edit(url, buffers, removed, &mut editor);
+        self.edit::<{ RuleSubject::OTHER }>(url, buffers, removed, &mut editor);
         editor.finish(url.uri().len());
     }
 
-    /// Appends what [`Self::write`] writes, if it is another URL. Returns whether the rules are to be applied to it again.
+    /// Appends what [`Self::write`] writes, if it is another URL. Returns whether the rules are to be applied to it again. `SUBJECT`
+    /// is the subject of the rules, or [`RuleSubject::OTHER`].
     #[inline(always)]
-    pub(crate) fn append_changed(
+    pub(crate) fn append_changed<const SUBJECT: u8>(
         &self,
         url: &UrlParts<'_>,
         buffers: &mut RuleBuffers,
         out: &mut Vec<u8>,
     ) -> Option<bool> {
         let mut editor = UrlEditor::new(url.text.buffer(), out);
-        let edited = self.edit(url, buffers, &mut NoLog, &mut editor);
+        let edited = self.edit::<SUBJECT>(url, buffers, &mut NoLog, &mut editor);
         if !editor.is_changed() {
             return None;
         }
@@ -132,37 +169,42 @@ impl ContentRuleSet {
 
     /// Leaves out of a URL what makes no difference.
     #[inline(always)]
-    fn edit<'t>(
+    fn edit<'t, const SUBJECT: u8>(
         &self,
         url: &UrlParts<'t>,
         buffers: &mut RuleBuffers,
         removed: &mut impl RemovalLog,
         editor: &mut UrlEditor<'t, '_>,
     ) -> Edited {
-        self.edit_origin(url, removed, editor);
+        let has_others = SUBJECT == RuleSubject::OTHER;
+        if has_others {
+            self.edit_origin(url, removed, editor);
+        }
         let from = editor.place_of(url.path_at);
-        let plain_path = if self.path.is_used() {
+        let plain_path = if SUBJECT == RuleSubject::PATH || has_others && self.path.is_used() {
             self.path.edit(PathText::of_url(url), &mut buffers.path, removed, editor)
         } else {
-            url.path
+            url.path()
         };
-        if url.path.is_empty() {
+        if url.path_at == url.path_end {
             editor.cut(url.path_at..url.path_at);
             editor.insert(b"/");
         }
-        let (path, is_moved) = (from..editor.place_of(url.path_at + url.path.len()), editor.is_changed());
+        let (path, is_moved) = (from..editor.place_of(url.path_end), editor.is_changed());
         let has_new_parameters = match QueryText::of(url) {
-            Some(query) if self.query.is_used() => {
-                self.query.edit((query, plain_path), &mut buffers.query, removed, editor)
+            Some(query) if SUBJECT != RuleSubject::PATH && self.query.is_used() => {
+                let may_sort = SUBJECT != RuleSubject::QUERY;
+                self.query.edit((query, plain_path, may_sort), &mut buffers.query, removed, editor)
             }
             _ => false,
         };
-        if let Some(fragment) = url.fragment
-            && let Some(number) = self.fragment.number(url.path)
+        if has_others
+            && self.fragment.is_used()
+            && let Some(fragment) = url.fragment()
+            && let Some(number) = self.fragment.number(url.path())
         {
             removed.add(number, || xxh3_64(fragment));
-            let end = url.uri().len();
-            editor.cut(end - fragment.len() - 1..end);
+            editor.cut(url.query_end..url.uri().len());
         }
         Edited { path, is_moved, has_new_parameters }
     }
@@ -170,20 +212,20 @@ impl ContentRuleSet {
     /// Replaces scheme and host, as far as rules say so.
     #[inline(always)]
     fn edit_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, editor: &mut UrlEditor<'_, '_>) {
-        let aliases = &self.same_as[usize::from(url.is_https)];
-        if aliases.is_empty() && !self.scheme.is_used() || !url.has_host_name_only() {
+        if !self.changes_origins || !url.has_host_name_only() {
             return;
         }
-        let UrlParts { mut is_https, mut authority, .. } = *url;
-        if let Some(number) = self.scheme.number(url.path) {
+        let (mut is_https, mut authority) = (url.is_https(), url.authority());
+        let aliases = &self.same_as[usize::from(is_https)];
+        if let Some(number) = self.scheme.number(url.path()) {
             removed.add(number, || 1 + u64::from(is_https));
             is_https = true;
         }
-        if let Some(alias) = aliases.iter().rfind(|alias| alias.context.contains(url.path)) {
+        if let Some(alias) = aliases.iter().rfind(|alias| alias.context.contains(url.path())) {
             removed.add(alias.number, || xxh3_64(authority));
             (is_https, authority) = (alias.is_https, &alias.host);
         }
-        if (is_https, authority) != (url.is_https, url.authority) {
+        if (is_https, authority) != (url.is_https(), url.authority()) {
             editor.cut(0..url.path_at);
             editor.insert(if is_https { b"https://" } else { b"http://" });
             editor.insert(authority);
@@ -298,7 +340,7 @@ mod tests {
                         let url = UrlParts::of(uri.as_bytes()).unwrap();
                         set.write(&url, &mut buffers, &mut Vec::new(), &mut out);
                         let mut appended = b"before".to_vec();
-                        let is_rewritten = set.append_changed(&url, &mut buffers, &mut appended).is_some();
+                        let is_rewritten = set.append_changed::<{ RuleSubject::OTHER }>(&url, &mut buffers, &mut appended).is_some();
                         assert_eq!(out != uri.as_bytes(), is_rewritten, "{rule} {uri}");
                         assert!(!is_rewritten && appended == b"before" || appended[6..] == out, "{rule} {uri}");
                         changed += usize::from(out != uri.as_bytes());

@@ -101,13 +101,13 @@ impl<'a> Trial<'a> {
 
     /// Returns whether a URL has a query.
     pub(super) fn has_queries(&self) -> bool {
-        self.urls.iter().flatten().any(|url| url.query.is_some())
+        self.urls.iter().flatten().any(|url| url.query().is_some())
     }
 
     /// Returns whether all path parameters with this name have values that software makes.
     pub(super) fn has_made_path_parameters(&self, name: &[u8]) -> bool {
         let parameters = self.urls.iter().flatten().flat_map(|url| {
-            let segments = url.path.split(|byte| *byte == b'/');
+            let segments = url.path().split(|byte| *byte == b'/');
             segments.flat_map(|segment| segment.split(|byte| *byte == b';').skip(1).map(name_and_value))
         });
         let mut values = parameters.filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value);

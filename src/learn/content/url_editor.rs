@@ -1,6 +1,6 @@
 //! Writes URLs without what makes no difference: [`UrlEditor`].
 
-use crate::kernel::{append, append_range};
+use crate::kernel::{Appender, COPY_LEN, append, append_range};
 use std::ops::Range;
 
 /// Appends a URL, or a path, without some of its parts, which are left out from the first to the last. What remains between two of
@@ -23,7 +23,7 @@ impl<'t, 'o> UrlEditor<'t, 'o> {
     /// Leaves out a part of the text, which begins where the last one ended or later.
     #[inline(always)]
     pub(super) fn cut(&mut self, part: Range<usize>) {
-        append_range(self.out, self.text, self.done, part.start - self.done);
+        self.insert_part(self.done..part.start);
         self.done = part.end;
         self.is_changed = true;
     }
@@ -38,6 +38,23 @@ impl<'t, 'o> UrlEditor<'t, 'o> {
     #[inline(always)]
     pub(super) fn insert_part(&mut self, part: Range<usize>) {
         append_range(self.out, self.text, part.start, part.len());
+    }
+
+    /// Appends parts of the text where the last part was left out: at most `len` bytes, with the first of two bytes before the first
+    /// one, and the second before the others.
+    #[inline(always)]
+    pub(super) fn insert_parts(
+        &mut self,
+        parts: impl Iterator<Item = Range<usize>>,
+        (mut before, separator): (u8, u8),
+        len: usize,
+    ) {
+        let mut out = Appender::new(self.out, len + COPY_LEN);
+        for part in parts {
+            out.push(std::mem::replace(&mut before, separator));
+            out.append_range(self.text, part.start, part.len());
+        }
+        out.finish();
     }
 
     /// Replaces a part of the text by another text, which `edit` may change.
@@ -62,7 +79,7 @@ impl<'t, 'o> UrlEditor<'t, 'o> {
 
     /// Appends the rest of the text, which has `len` bytes.
     #[inline(always)]
-    pub(super) fn finish(self, len: usize) {
-        append_range(self.out, self.text, self.done, len - self.done);
+    pub(super) fn finish(mut self, len: usize) {
+        self.insert_part(self.done..len);
     }
 }

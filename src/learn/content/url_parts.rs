@@ -1,26 +1,17 @@
 //! The parts of URLs that rules are about: [`UrlParts`].
 
-use crate::kernel::{
-    BufferedText, DelimiterMasks, MAX_MASKED_LEN, UrlMasks, any_byte, find_byte, low_bits, masks_of, positions,
-    positions_of,
-};
+use crate::kernel::{BufferedText, any_byte, find_byte, low_bits, mask_of, positions, positions_of};
 
-/// An http or https URI in the parts that rules are about.
+/// An http or https URI, and where the parts are that rules are about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UrlParts<'a> {
     /// The URI, and what follows it in its buffer.
     pub(super) text: BufferedText<'a>,
-    pub(super) is_https: bool,
-    /// Userinfo, host and port.
-    pub(super) authority: &'a [u8],
     /// Where the path begins in the URI.
     pub(super) path_at: usize,
-    /// With the first slash; empty only if the URI is not canonical.
-    pub(super) path: &'a [u8],
-    /// Without `?`.
-    pub(super) query: Option<&'a [u8]>,
-    /// Without `#`.
-    pub(super) fragment: Option<&'a [u8]>,
+    pub(super) path_end: usize,
+    /// Where path and query end.
+    pub(super) query_end: usize,
     /// Masks of the slashes and of the semicolons in the path, if it has at most 64 bytes.
     pub(super) delimiters_of_path: Option<[u64; 2]>,
     /// Masks of the ampersands and of the semicolons in the query, if it has at most 64 bytes.
@@ -30,7 +21,59 @@ pub(crate) struct UrlParts<'a> {
 impl<'a> UrlParts<'a> {
     /// Splits a canonical URI; `None` if its scheme is neither http nor https.
     pub(crate) fn of(uri: &'a [u8]) -> Option<UrlParts<'a>> {
-        UrlOrigin::of(uri).map(|origin| origin.split(uri))
+        UrlOrigin::of(uri).map(|origin| UrlParts::of_any(uri.into(), origin.len()))
+    }
+
+    /// Splits a URI whose path begins at `path_at`.
+    pub(crate) fn of_any(text: BufferedText<'a>, path_at: usize) -> UrlParts<'a> {
+        let rest = &text.text()[path_at..];
+        let mask = |text: &[u8], byte| mask_of(text, |other| other == byte);
+        let ends = match rest.split_at_checked(64) {
+            None => PartEnds::of_short(|byte| mask(rest, byte), rest.len()),
+            Some((low, high)) if high.len() <= 64 => {
+                PartEnds::of_long(|byte| u128::from(mask(low, byte)) | u128::from(mask(high, byte)) << 64, rest.len())
+            }
+            Some(_) => PartEnds::unknown(rest),
+        };
+        UrlParts::with_ends(text, path_at, ends)
+    }
+
+    /// Does what [`Self::of_any`] does, if at most 128 bytes follow the origin, and 64 or 128 bytes in the buffer. This is faster.
+    #[inline(always)]
+    pub(crate) fn of_short(text: BufferedText<'a>, path_at: usize) -> Option<UrlParts<'a>> {
+        let (len, buffer) = (text.text().len() - path_at, &text.buffer()[path_at..]);
+        let ends = if len <= 64 {
+            let (block, is_text) = (buffer.first_chunk::<64>()?, low_bits(len) as u64);
+            PartEnds::of_short(
+                #[inline(always)]
+                |byte| mask_of(block, |other| other == byte) & is_text,
+                len,
+            )
+        } else {
+            let (block, is_text) = (buffer.first_chunk::<128>().filter(|_| len <= 128)?, low_bits(len));
+            let [low, high] = block.as_chunks::<64>().0 else { return None };
+            PartEnds::of_long(
+                #[inline(always)]
+                |byte| {
+                    let (low, high) = (mask_of(low, |other| other == byte), mask_of(high, |other| other == byte));
+                    (u128::from(low) | u128::from(high) << 64) & is_text
+                },
+                len,
+            )
+        };
+        Some(UrlParts::with_ends(text, path_at, ends))
+    }
+
+    #[inline(always)]
+    fn with_ends(text: BufferedText<'a>, path_at: usize, ends: PartEnds) -> UrlParts<'a> {
+        UrlParts {
+            text,
+            path_at,
+            path_end: path_at + ends.path,
+            query_end: path_at + ends.query,
+            delimiters_of_path: ends.delimiters_of_path,
+            separators: ends.separators,
+        }
     }
 
     /// Returns the URI.
@@ -39,31 +82,47 @@ impl<'a> UrlParts<'a> {
         self.text.text()
     }
 
-    /// Returns userinfo, host and port.
-    pub(crate) fn authority(&self) -> &'a [u8] {
-        self.authority
+    /// Returns whether the scheme is https; otherwise it is http.
+    #[inline(always)]
+    pub(crate) fn is_https(&self) -> bool {
+        self.text.buffer()[4] == b's'
     }
 
-    /// Returns whether the scheme is https; otherwise it is http.
-    pub(crate) fn is_https(&self) -> bool {
-        self.is_https
+    /// Returns userinfo, host and port.
+    #[inline(always)]
+    pub(crate) fn authority(&self) -> &'a [u8] {
+        &self.text.buffer()[b"http://".len() + usize::from(self.is_https())..self.path_at]
+    }
+
+    /// Returns the path, with the first slash. It is empty only if the URI is not canonical.
+    #[inline(always)]
+    pub(super) fn path(&self) -> &'a [u8] {
+        &self.text.buffer()[self.path_at..self.path_end]
+    }
+
+    /// Returns the query, without `?`.
+    #[inline(always)]
+    pub(super) fn query(&self) -> Option<&'a [u8]> {
+        (self.path_end < self.query_end).then(|| &self.text.buffer()[self.path_end + 1..self.query_end])
+    }
+
+    /// Returns the fragment, without `#`.
+    #[inline(always)]
+    pub(super) fn fragment(&self) -> Option<&'a [u8]> {
+        self.uri().get(self.query_end + 1..)
     }
 
     /// Appends path, query and fragment.
     #[cfg(feature = "pipeline")]
     pub(crate) fn write_rest(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.path);
-        for (mark, text) in [(b'?', self.query), (b'#', self.fragment)] {
-            if let Some(text) = text {
-                out.push(mark);
-                out.extend_from_slice(text);
-            }
-        }
+        out.extend_from_slice(&self.uri()[self.path_at..]);
     }
 
     /// Returns whether the authority is the name of a host alone, so that another scheme may name the same server.
+    #[inline(always)]
     pub(super) fn has_host_name_only(&self) -> bool {
-        !self.authority.ends_with(b"]") && is_host(self.authority)
+        // IPv6 addresses have colons, too.
+        !any_byte(self.authority(), |byte| (byte == b'@') | (byte == b':'))
     }
 }
 
@@ -109,72 +168,53 @@ impl<'a> UrlOrigin<'a> {
     pub(crate) fn is_bare_host(&self) -> bool {
         is_host(self.authority)
     }
-
-    /// Splits the URI that has this origin.
-    #[inline(always)]
-    pub(crate) fn split(self, uri: &'a [u8]) -> UrlParts<'a> {
-        let masks =
-            masks_of(&uri[self.len()..], *b"/?#&;").map(|[slashes, questions, hashes, ampersands, semicolons]| {
-                let low = DelimiterMasks { slashes, questions, hashes, ampersands, semicolons };
-                UrlMasks { low, high: DelimiterMasks::default() }
-            });
-        self.split_with(uri.into(), masks.as_ref())
-    }
-
-    /// Does what [`Self::split`] does. `masks` has the delimiters in what follows the origin.
-    #[inline(always)]
-    pub(crate) fn split_with(self, text: BufferedText<'a>, masks: Option<&UrlMasks<DelimiterMasks>>) -> UrlParts<'a> {
-        let UrlOrigin { is_https, authority } = self;
-        let (path_at, uri) = (self.len(), text.text());
-        let rest = &uri[path_at..];
-        let masks = masks.filter(|_| rest.len() <= MAX_MASKED_LEN);
-        let (query_at, fragment_at) = match masks {
-            Some(masks) => masks.ends_of_parts(),
-            None => {
-                let find = |byte| memchr::memchr(byte, rest).unwrap_or(rest.len());
-                (find(b'?'), find(b'#'))
-            }
-        };
-        let end = fragment_at.min(rest.len());
-        let path = &rest[..query_at.min(end)];
-        let query = (query_at < end).then(|| &rest[query_at + 1..end]);
-        UrlParts {
-            text,
-            is_https,
-            authority,
-            path_at,
-            path,
-            query,
-            fragment: (fragment_at < rest.len()).then(|| &rest[fragment_at + 1..]),
-            delimiters_of_path: masks.and_then(|masks| masks.delimiters_of_path(path.len())),
-            separators: masks.and_then(|masks| masks.separators(path.len() + 1, query.map_or(0, <[u8]>::len))),
-        }
-    }
 }
 
-/// The delimiters in what follows the authority of a URL.
-pub(crate) type RestMasks = UrlMasks<DelimiterMasks>;
+/// Where path and query end in what follows the authority of a URL, and the delimiters in them.
+struct PartEnds {
+    path: usize,
+    query: usize,
+    /// See [`UrlParts`].
+    delimiters_of_path: Option<[u64; 2]>,
+    separators: Option<[u64; 2]>,
+}
 
-impl RestMasks {
-    /// Returns where the query begins, with its question mark, and where the fragment does. Each is 128 if there is none, and
-    /// the query may be within the fragment.
+impl PartEnds {
+    /// Returns those of a text of at most 64 bytes. `mask` returns the places of a byte.
     #[inline(always)]
-    pub(super) fn ends_of_parts(&self) -> (usize, usize) {
-        let first = |class: fn(&DelimiterMasks) -> u64| self.all(class).trailing_zeros() as usize;
-        (first(|masks| masks.questions), first(|masks| masks.hashes))
+    fn of_short(mask: impl Fn(u8) -> u64, len: usize) -> PartEnds {
+        let query = len.min(mask(b'#').trailing_zeros() as usize);
+        let path = query.min(mask(b'?').trailing_zeros() as usize);
+        let (before_end, in_path) = (low_bits(query) as u64, low_bits(path) as u64);
+        let of_query = |mask: u64| (mask & before_end) >> path.min(63) >> 1;
+        PartEnds {
+            path,
+            query,
+            delimiters_of_path: Some([mask(b'/') & in_path, mask(b';') & in_path]),
+            separators: Some([of_query(mask(b'&')), of_query(mask(b';'))]),
+        }
     }
 
-    /// Returns masks of the slashes and of the semicolons in the path, if it has at most 64 bytes.
+    /// Returns those of a text of at most 128 bytes.
     #[inline(always)]
-    pub(super) fn delimiters_of_path(&self, len: usize) -> Option<[u64; 2]> {
-        (len <= 64).then(|| [self.low.slashes, self.low.semicolons].map(|mask| mask & low_bits(len) as u64))
+    fn of_long(mask: impl Fn(u8) -> u128, len: usize) -> PartEnds {
+        let query = len.min(mask(b'#').trailing_zeros() as usize);
+        let path = query.min(mask(b'?').trailing_zeros() as usize);
+        let of_query = |byte: u8| ((mask(byte) & low_bits(query)) >> path.min(127) >> 1) as u64;
+        let of_path = |byte: u8| (mask(byte) & low_bits(path)) as u64;
+        PartEnds {
+            path,
+            query,
+            delimiters_of_path: (path <= 64).then(|| [of_path(b'/'), of_path(b';')]),
+            separators: (query <= path + 65).then(|| [of_query(b'&'), of_query(b';')]),
+        }
     }
 
-    /// Returns masks of the ampersands and of the semicolons in the query, if it has at most 64 bytes.
-    #[inline(always)]
-    pub(super) fn separators(&self, at: usize, len: usize) -> Option<[u64; 2]> {
-        let of_query = |mask: u128| mask.checked_shr(at as u32).unwrap_or(0) as u64 & low_bits(len) as u64;
-        (len <= 64).then(|| [self.all(|masks| masks.ampersands), self.all(|masks| masks.semicolons)].map(of_query))
+    /// Returns those of a text whose delimiters are unknown.
+    fn unknown(text: &[u8]) -> PartEnds {
+        let query = memchr::memchr(b'#', text).unwrap_or(text.len());
+        let path = memchr::memchr(b'?', &text[..query]).unwrap_or(query);
+        PartEnds { path, query, delimiters_of_path: None, separators: None }
     }
 }
 
@@ -269,14 +309,14 @@ mod tests {
             let url = UrlParts::of(uri.as_bytes()).unwrap();
             let (query, fragment) = (query.map(str::as_bytes), fragment.map(str::as_bytes));
             let is_https = uri.starts_with("https");
-            let found = (url.is_https, url.authority, url.path, url.query, url.fragment);
+            let found = (url.is_https(), url.authority(), url.path(), url.query(), url.fragment());
             assert_eq!(found, (is_https, authority.as_bytes(), path.as_bytes(), query, fragment), "{uri}");
         }
         for len in 0..70 {
             let host = "h".repeat(len);
             for rest in ["", "/", "/x/y?z", "?x", "#x"] {
                 let uri = format!("https://{host}{rest}");
-                assert_eq!(UrlParts::of(uri.as_bytes()).map(|url| url.authority), Some(host.as_bytes()), "{uri}");
+                assert_eq!(UrlParts::of(uri.as_bytes()).map(|url| url.authority()), Some(host.as_bytes()), "{uri}");
             }
         }
         assert!([&b"ftp://a/"[..], b"http:/a", b"http", b""].iter().all(|uri| UrlParts::of(uri).is_none()));
@@ -295,21 +335,19 @@ mod tests {
                     let path: String = "x;/y//".chars().cycle().take(path_len).collect();
                     let uri = format!("http://h/{path}?{query}{end}");
                     let buffer = format!("{uri}/?#&;{}", "/&;".repeat(50));
-                    let mut masks = [UrlMasks::default()];
-                    let origin = UrlOrigin::of(uri.as_bytes()).unwrap();
-                    let rest = BufferedText::within(buffer.as_bytes(), origin.len(), uri.len() - origin.len());
-                    crate::kernel::mask_delimiters(&[rest], &mut masks);
+                    let path_at = UrlOrigin::of(uri.as_bytes()).unwrap().len();
                     let text = BufferedText::within(buffer.as_bytes(), 0, uri.len());
-                    let has_masks = [uri.len() - origin.len() <= 64, uri.len() - origin.len() <= MAX_MASKED_LEN];
-                    let urls = [origin.split(uri.as_bytes()), origin.split_with(text, Some(&masks[0]))];
-                    for (url, has_masks) in urls.into_iter().zip(has_masks) {
-                        assert_eq!((url.uri(), url.query), (uri.as_bytes(), Some(query.as_bytes())));
-                        assert_eq!(url.path.len(), path_len + 1);
+                    let is_short = uri.len() - path_at <= 128;
+                    let url_of_short = UrlParts::of_short(text, path_at);
+                    assert_eq!(url_of_short.is_some(), is_short, "{uri}");
+                    for url in [UrlParts::of(uri.as_bytes()), url_of_short].into_iter().flatten() {
+                        assert_eq!((url.uri(), url.query()), (uri.as_bytes(), Some(query.as_bytes())));
+                        assert_eq!(url.path().len(), path_len + 1);
                         let masks = |text: &[u8], bytes: [u8; 2]| {
-                            let is_known = has_masks && text.len() <= 64;
+                            let is_known = uri.len() - path_at <= 128 && text.len() <= 64;
                             is_known.then(|| bytes.map(|byte| positions(text, byte)))
                         };
-                        assert_eq!(url.delimiters_of_path, masks(url.path, *b"/;"), "{uri}");
+                        assert_eq!(url.delimiters_of_path, masks(url.path(), *b"/;"), "{uri}");
                         assert_eq!(url.separators, masks(query.as_bytes(), *b"&;"), "{uri}");
                         let is_short = url.delimiters_of_path.is_some() && url.separators.is_some();
                         (short, long) = (short + u32::from(is_short), long + u32::from(!is_short));
