@@ -3,7 +3,7 @@
 #[cfg(feature = "pipeline")]
 use super::content::ContentRule;
 use super::content::{ContentRuleSet, ScopedRule};
-use super::host_rules::{HostRuleIndex, domains_of};
+use super::host_rules::{HostRuleIndex, HostRules, domains_of};
 use super::rewrite::RewriteRule;
 use super::text_map::TextMap;
 use crate::key::{KeyAlgorithm, KeyBytes};
@@ -71,7 +71,7 @@ impl Equivalences {
     /// # Errors
     /// The rule cannot apply to the host, or contradicts an earlier rule.
     pub fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> Result<(), EquivalencesConflict> {
-        if !self.by_host.hosts.entry(host.to_vec()).or_default().add_pattern(host, rule) {
+        if !self.by_host.own_rules_mut(host).add_pattern(host, rule) {
             return Err(EquivalencesConflict::Pattern(String::from_utf8_lossy(host).into_owned(), rule.name()));
         }
         self.mix(&[host, b" ", rule.name().as_bytes()].concat());
@@ -89,27 +89,27 @@ impl Equivalences {
     pub(super) fn compile(&mut self) {
         let mut by_host = std::mem::take(&mut self.by_host);
         for host in self.rules.keys().filter(|scope| !scope.starts_with(b"*")) {
-            by_host.hosts.entry(host.clone()).or_default();
+            by_host.own_rules_mut(host);
         }
         self.by_host = by_host;
-        let set_of = |host: &Vec<u8>| {
-            (host.clone(), ContentRuleSet::new(self.rules_for(host).into_iter().map(|(_, rule)| rule)))
+        let set_of = |(host, _): (&[u8], &HostRules)| {
+            (host.to_vec(), ContentRuleSet::new(self.rules_for(host).into_iter().map(|(_, rule)| rule)))
         };
-        let of_hosts: Vec<(Vec<u8>, ContentRuleSet)> = self.by_host.hosts.keys().map(set_of).collect();
+        let of_hosts: Vec<(Vec<u8>, ContentRuleSet)> = self.by_host.hosts().map(set_of).collect();
         let domains = self.rules.keys().filter_map(|scope| scope.strip_prefix(b"*"));
         let domains = domains.map(|domain| domain.strip_prefix(b".").unwrap_or(domain));
         let set_of =
             |domain: &[u8]| (domain.to_vec(), ContentRuleSet::new(self.rules_of_domains(domain).map(|(_, rule)| rule)));
         let of_domains: Vec<(Vec<u8>, ContentRuleSet)> = domains.map(set_of).collect();
         for (host, content) in of_hosts {
-            self.by_host.hosts.entry(host).or_default().content = content;
+            self.by_host.own_rules_mut(&host).content = content;
         }
         self.by_host.complete(of_domains.into_iter());
     }
 
     /// Returns the rules about content that hold for a host: its own, those of its domains and those of all hosts.
     pub(super) fn rules_for(&self, host: &[u8]) -> Vec<(Vec<u8>, &ScopedRule)> {
-        let patterns = self.by_host.hosts.get(host);
+        let patterns = self.by_host.own_rules(host);
         let is_open =
             |(_, rule): &(Vec<u8>, &ScopedRule)| patterns.is_none_or(|patterns| !patterns.decides(&rule.rule));
         self.rules_of_scope(host.to_vec()).chain(self.rules_of_domains(host)).filter(is_open).collect()

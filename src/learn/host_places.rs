@@ -50,19 +50,19 @@ pub(super) struct HostFilter {
 }
 
 impl HostFilter {
-    /// Returns a filter that contains every host.
-    pub(super) fn of_everything() -> HostFilter {
-        HostFilter { keys: KeyFilter::of_everything(), is_by_site: false }
-    }
-
-    /// Returns a filter of these hosts.
-    pub(super) fn of_hosts<'h>(hosts: impl Iterator<Item = &'h [u8]> + Clone) -> HostFilter {
-        HostFilter { keys: KeyFilter::new(hosts.map(end_key)), is_by_site: false }
-    }
-
-    /// Returns a filter of all hosts with the last two labels of one of these.
-    pub(super) fn of_sites<'h>(hosts: impl Iterator<Item = &'h [u8]> + Clone) -> HostFilter {
-        HostFilter { keys: KeyFilter::new(hosts.map(site_key)), is_by_site: true }
+    /// Returns a filter of hosts and of all hosts of domains. Each name comes with whether it is that of a domain. The empty domain
+    /// contains every host.
+    pub(super) fn of<'h>(names: impl Iterator<Item = (bool, &'h [u8])> + Clone) -> HostFilter {
+        let mut domains = names.clone().filter(|(is_domain, _)| *is_domain).map(|(_, domain)| domain);
+        let is_by_site = domains.clone().next().is_some();
+        let names = names.map(|(_, name)| name);
+        // A domain of one label contains hosts with any second label.
+        let keys = match is_by_site {
+            _ if domains.any(|domain| !domain.contains(&b'.')) => KeyFilter::of_everything(),
+            true => KeyFilter::new(names.map(site_key)),
+            false => KeyFilter::new(names.map(end_key)),
+        };
+        HostFilter { keys, is_by_site }
     }
 
     /// Returns whether a host may have rules.

@@ -41,21 +41,11 @@ pub(super) struct HostRules {
     pub(super) content: ContentRuleSet,
     /// What the rules are about, if there are no patterns.
     pub(super) subject: RuleSubject,
-    /// Where the rules are among those of all hosts: similar rules are next to each other. Less than [`RANKS`].
-    pub(super) rank: u16,
 }
-
-/// The number of ranks. Several hosts have the same rank if there are more of them.
-pub(super) const RANKS: usize = 1024;
 
 const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
 
 impl HostRules {
-    /// Returns rules about content, without patterns.
-    pub(super) fn of_content(content: ContentRuleSet) -> HostRules {
-        HostRules { content, ..HostRules::default() }
-    }
-
     /// Adds a pattern. Returns whether it can apply to the host and does not contradict the others.
     pub(super) fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> bool {
         match rule {
@@ -129,12 +119,14 @@ impl HostRules {
 /// The rules of all hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostRuleIndex {
+    /// The rules. The number of a host's rules is their place. After [`Self::complete`], similar rules are next to each other.
+    rules: Vec<HostRules>,
     /// Hosts with rules or patterns of their own.
-    pub(super) hosts: TextMap<Vec<u8>, HostRules>,
+    hosts: TextMap<Vec<u8>, u32>,
     /// For the other hosts: the rules by domain.
-    domains: TextMap<Vec<u8>, HostRules>,
+    domains: TextMap<Vec<u8>, u32>,
     /// For the others: the rules for all hosts.
-    everywhere: Option<HostRules>,
+    everywhere: Option<u32>,
     /// The hosts that may have rules. All of them, if there are rules for all hosts.
     filter: HostFilter,
 }
@@ -142,7 +134,27 @@ pub(super) struct HostRuleIndex {
 impl HostRuleIndex {
     /// Returns whether there are no rules.
     pub(super) fn is_empty(&self) -> bool {
-        self.hosts.is_empty() && self.domains.is_empty() && self.everywhere.is_none()
+        self.rules.is_empty()
+    }
+
+    /// Returns the hosts with rules of their own.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = (&[u8], &HostRules)> {
+        self.hosts.iter().map(|(host, number)| (&host[..], &self.rules[*number as usize]))
+    }
+
+    /// Returns the rules of a host itself.
+    pub(super) fn own_rules(&self, host: &[u8]) -> Option<&HostRules> {
+        self.hosts.get(host).map(|number| &self.rules[*number as usize])
+    }
+
+    /// Returns the rules of a host itself, and adds it if there are none.
+    pub(super) fn own_rules_mut(&mut self, host: &[u8]) -> &mut HostRules {
+        let next = self.rules.len();
+        let number = *self.hosts.entry(host.to_vec()).or_insert(next as u32) as usize;
+        if number == next {
+            self.rules.push(HostRules::default());
+        }
+        &mut self.rules[number]
     }
 
     /// Replaces the contents of `found` by the URLs for which there may be rules, and perhaps some of other schemes.
@@ -151,48 +163,52 @@ impl HostRuleIndex {
     }
 
     /// Returns the rules that are for a host.
-    #[inline]
     pub(super) fn find(&self, host: &[u8]) -> Option<&HostRules> {
-        if self.filter.may_contain(host) { self.find_at_place(host) } else { None }
+        let number = if self.filter.may_contain(host) { self.find_number(host) } else { None };
+        number.map(|number| &self.rules[number as usize])
     }
 
-    /// Returns the rules that are for a host which [`Self::find_places`] found.
+    /// Returns the number of the rules that are for a host which [`Self::find_places`] found.
     #[inline]
-    pub(super) fn find_at_place(&self, host: &[u8]) -> Option<&HostRules> {
-        self.find_named(host).or(self.everywhere.as_ref())
+    pub(super) fn find_number(&self, host: &[u8]) -> Option<u32> {
+        let of_domain = || domains_of(host).find_map(|domain| self.domains.get(domain));
+        let named = self.hosts.get(host).or_else(|| if self.domains.is_empty() { None } else { of_domain() });
+        named.copied().or(self.everywhere)
     }
 
-    fn find_named(&self, host: &[u8]) -> Option<&HostRules> {
-        let of_domain = || domains_of(host).find_map(|domain| self.domains.get(domain));
-        self.hosts.get(host).or_else(|| if self.domains.is_empty() { None } else { of_domain() })
+    /// Returns the rules with a number. The numbers are less than [`Self::len`].
+    #[inline(always)]
+    pub(super) fn numbered(&self, number: u32) -> &HostRules {
+        &self.rules[number as usize]
+    }
+
+    /// Returns how many numbers there are.
+    pub(super) fn len(&self) -> usize {
+        self.rules.len()
     }
 
     /// Sets the rules of domains, and completes the index. The empty domain has the rules for all hosts.
     pub(super) fn complete(&mut self, domains: impl Iterator<Item = (Vec<u8>, ContentRuleSet)>) {
-        self.domains = domains.map(|(domain, content)| (domain, HostRules::of_content(content))).collect();
-        self.everywhere = self.domains.remove(&b""[..]);
-        let names = || self.hosts.keys().chain(self.domains.keys()).map(Vec::as_slice);
-        // A domain of one label contains hosts with any second label.
-        let is_wide = self.everywhere.is_some() || self.domains.keys().any(|domain| !domain.contains(&b'.'));
-        self.filter = match self.domains.is_empty() {
-            _ if is_wide => HostFilter::of_everything(),
-            true => HostFilter::of_hosts(names()),
-            false => HostFilter::of_sites(names()),
-        };
-        self.rank();
-    }
-
-    /// Sets the ranks of all rules.
-    fn rank(&mut self) {
-        let named = self.hosts.iter_mut().chain(self.domains.iter_mut());
-        let named = named.map(|(name, rules)| (&name[..], rules));
-        let mut all: Vec<(&[u8], &mut HostRules)> = named.chain(self.everywhere.iter_mut().map(|rules| (&b""[..], rules))).collect();
-        for (_, rules) in &mut all {
+        let HostRuleIndex { mut rules, hosts, .. } = std::mem::take(self);
+        let hosts = hosts.into_iter().map(|(host, number)| (false, host, std::mem::take(&mut rules[number as usize])));
+        let domains = domains.map(|(domain, content)| (true, domain, HostRules { content, ..HostRules::default() }));
+        let mut all: Vec<(bool, Vec<u8>, HostRules)> = hosts.chain(domains).collect();
+        for (.., rules) in &mut all {
             rules.subject = if rules.has_patterns() { RuleSubject::Other } else { rules.content.subject() };
         }
-        all.sort_by_cached_key(|(name, rules)| (rules.subject, rules.content.kinds(), name.to_vec()));
-        let count = all.len();
-        all.iter_mut().enumerate().for_each(|(i, (_, rules))| rules.rank = (i * RANKS / count) as u16);
+        all.sort_by(|(a_domain, a, a_rules), (b_domain, b, b_rules)| {
+            let kinds = |rules: &HostRules| (rules.subject, rules.content.kinds());
+            (kinds(a_rules), a_domain, a).cmp(&(kinds(b_rules), b_domain, b))
+        });
+        self.filter = HostFilter::of(all.iter().map(|(is_domain, name, _)| (*is_domain, &name[..])));
+        for (number, (is_domain, name, rules)) in (0..).zip(all) {
+            self.rules.push(rules);
+            match is_domain {
+                false => _ = self.hosts.insert(name, number),
+                true if name.is_empty() => self.everywhere = Some(number),
+                true => _ = self.domains.insert(name, number),
+            }
+        }
     }
 }
 
@@ -208,8 +224,8 @@ mod tests {
 
     fn index(hosts: &[&str], domains: &[&str]) -> HostRuleIndex {
         let set = |name: &str| ContentRuleSet::new([&ContentRule::Document(name.into()).into()]);
-        let hosts = hosts.iter().map(|host| (host.as_bytes().to_vec(), HostRules::of_content(set(host)))).collect();
-        let mut index = HostRuleIndex { hosts, ..HostRuleIndex::default() };
+        let mut index = HostRuleIndex::default();
+        hosts.iter().for_each(|host| index.own_rules_mut(host.as_bytes()).content = set(host));
         index.complete(domains.iter().map(|domain| (domain.as_bytes().to_vec(), set(domain))));
         index
     }

@@ -1,7 +1,7 @@
 //! Computes the keys of the rung `protocol` of many URLs at a time: [`KeyResolver`].
 //!
 //! ```text
-//! URLs --find_places--> those whose host may have rules --find_targets--> those whose host has rules, by the rules
+//! URLs --find_places--> those whose host may have rules --Targets--> those whose host has rules, by the rules
 //!      --ContentRuleSet::append_changed, follow_rules--> those that rules change --hash--> keys
 //! ```
 
@@ -11,7 +11,7 @@ use super::equivalences::Equivalences;
 use super::host_places::{HostPlace, UrlColumn};
 use super::host_rules::KeyOrigin;
 use super::protocol_keys::FollowBuffers;
-use super::targets::{Target, find_targets};
+use super::targets::{Target, Targets};
 use crate::kernel::{SimdTask, append, run_with_simd};
 use crate::key::KeyBytes;
 
@@ -38,6 +38,7 @@ impl OriginCounts {
 #[derive(Debug, Default)]
 pub(crate) struct KeyResolver {
     places: Vec<HostPlace>,
+    targets: Targets,
     buffers: FollowBuffers,
     changed: ChangedUrls,
 }
@@ -57,9 +58,9 @@ impl KeyResolver {
         }
         if !equivalences.by_host.is_empty() {
             equivalences.by_host.find_places(urls, &mut self.places);
-            let targets = find_targets(equivalences, urls, &self.places, keys);
-            let (KeyResolver { buffers, changed, .. }, counts) = (self, &mut counts);
-            RuleApplication { equivalences, urls, buffers, changed, keys, counts }.apply_to(&targets);
+            let (KeyResolver { places, targets, buffers, changed }, counts) = (self, &mut counts);
+            let targets = targets.find(equivalences, urls, places, keys);
+            RuleApplication { equivalences, urls, buffers, changed, keys, counts }.apply_to(targets);
         }
         counts
     }
@@ -77,10 +78,11 @@ struct RuleApplication<'a> {
 
 impl RuleApplication<'_> {
     /// Applies the rules to all targets.
-    fn apply_to(mut self, targets: &[Target<'_>]) {
-        for targets in targets.chunk_by(|a, b| a.rules.subject == b.rules.subject) {
-            let application = &mut self;
-            match targets[0].rules.subject {
+    fn apply_to(mut self, targets: &[Target]) {
+        let subject = |target: &Target| self.equivalences.by_host.numbered(target.rules).subject;
+        for targets in targets.chunk_by(|a, b| subject(a) == subject(b)) {
+            let (subject, application) = (subject(&targets[0]), &mut self);
+            match subject {
                 RuleSubject::Query => run_with_simd(ApplyRules::<{ RuleSubject::QUERY }> { application, targets }),
                 RuleSubject::QueryOrder => {
                     run_with_simd(ApplyRules::<{ RuleSubject::QUERY_ORDER }> { application, targets });
@@ -93,10 +95,11 @@ impl RuleApplication<'_> {
     }
 
     /// Applies all rules and patterns to a URL, until none applies.
-    fn follow(&mut self, target: &Target<'_>) {
+    fn follow(&mut self, target: &Target) {
+        let rules = self.equivalences.by_host.numbered(target.rules);
         let text = self.urls.buffered(target.place.url as usize);
         let url = UrlParts::of_any(text, target.place.origin_len as usize);
-        match self.equivalences.follow_rules((&url, target.rules), self.buffers) {
+        match self.equivalences.follow_rules((&url, rules), self.buffers) {
             Some(followed) if followed.is_one_step || self.buffers.uri != url.uri() => {
                 self.counts.add(followed.origin);
                 match followed.key {
@@ -116,7 +119,7 @@ impl RuleApplication<'_> {
 /// Applies rules to URLs. `SUBJECT` is the subject of the rules, for which the loop is compiled.
 struct ApplyRules<'r, 'a, const SUBJECT: u8> {
     application: &'r mut RuleApplication<'a>,
-    targets: &'r [Target<'r>],
+    targets: &'r [Target],
 }
 
 impl<const SUBJECT: u8> SimdTask for ApplyRules<'_, '_, SUBJECT> {
@@ -128,12 +131,12 @@ impl<const SUBJECT: u8> SimdTask for ApplyRules<'_, '_, SUBJECT> {
                 application.urls.prefetch(ahead.place.url as usize);
             }
             let text = application.urls.buffered(target.place.url as usize);
+            let rules = application.equivalences.by_host.numbered(target.rules);
             match UrlParts::of_short(text, target.place.origin_len as usize) {
-                Some(url) if SUBJECT != RuleSubject::OTHER || !target.rules.has_patterns() => {
+                Some(url) if SUBJECT != RuleSubject::OTHER || !rules.has_patterns() => {
                     let RuleApplication { equivalences, buffers, changed, keys, .. } = &mut *application;
                     let from = changed.begin(equivalences, keys);
-                    let content = &target.rules.content;
-                    match content.append_changed::<SUBJECT>(&url, &mut buffers.rules, &mut changed.texts) {
+                    match rules.content.append_changed::<SUBJECT>(&url, &mut buffers.rules, &mut changed.texts) {
                         None => (),
                         Some(false) => {
                             changed.end(target.place.url);

@@ -46,7 +46,7 @@ impl Equivalences {
             return Err(EquivalencesConflict::Class(hex(key)));
         }
         if let Some(host) = self.find_loops().into_iter().min() {
-            let pattern = self.by_host.hosts.get(&host).and_then(HostRules::origin_pattern);
+            let pattern = self.by_host.own_rules(&host).and_then(HostRules::origin_pattern);
             let name = pattern.map_or_else(|| "same-as".to_string(), RewriteRule::name);
             return Err(EquivalencesConflict::Pattern(String::from_utf8_lossy(&host).into_owned(), name));
         }
@@ -67,9 +67,9 @@ impl Equivalences {
             let mut paths = std::iter::once(&b""[..]).chain(rules.content.alias_paths());
             paths.any(|path| is_loop_of(host, rules, scheme, path))
         };
-        let hosts = self.by_host.hosts.iter();
+        let hosts = self.by_host.hosts();
         let hosts = hosts.filter(|(host, rules)| is_loop(host, rules, b"http") || is_loop(host, rules, b"https"));
-        hosts.map(|(host, _)| host.clone()).collect()
+        hosts.map(|(host, _)| host.to_vec()).collect()
     }
 
     /// Returns the key of the URL's representative, and what determined it. `uri` and `key` are those of the rung `scheme`.

@@ -1,69 +1,89 @@
-//! Finds the URLs whose hosts have rules, and sorts them by the rules: [`find_targets`].
+//! Finds the URLs whose hosts have rules, and sorts them by the rules: [`Targets`].
 
 use super::content::UrlOrigin;
 use super::equivalences::Equivalences;
 use super::host_places::{HostPlace, UrlColumn};
-use super::host_rules::{HostRules, RANKS};
 use crate::key::KeyBytes;
 
 /// A URL of a host with rules.
-#[derive(Clone, Copy)]
-pub(super) struct Target<'e> {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
     pub(super) place: HostPlace,
-    pub(super) rules: &'e HostRules,
+    /// The number of the rules.
+    pub(super) rules: u32,
 }
 
-/// Returns the URLs at `places` whose host has rules, except for those in classes, in the order of the ranks of the rules. When
-/// URLs with the same rules are processed one after the other, the processor predicts most branches.
-pub(super) fn find_targets<'e>(
-    equivalences: &'e Equivalences,
-    urls: UrlColumn<'_>,
-    places: &[HostPlace],
-    keys: &[KeyBytes],
-) -> Vec<Target<'e>> {
-    let mut found = Vec::with_capacity(places.len());
-    // The number of targets of each rank, then where the next one belongs.
-    let mut next = [0_u32; RANKS];
-    let mut hosts = HostCache { equivalences, origin: b"", rules: None };
-    for place in places {
-        let url = urls.buffered(place.url as usize).text();
-        if UrlOrigin::is_of(url)
-            && let Some(rules) = hosts.find_rules(&url[..place.origin_len as usize])
-            // A class has precedence, and every representative is in its own class.
-            && equivalences.representative(&keys[place.url as usize]).is_none()
-        {
-            next[usize::from(rules.rank)] += 1;
-            found.push(Target { place: *place, rules });
+/// The URLs of a column whose hosts have rules.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    found: Vec<Target>,
+    sorted: Vec<Target>,
+}
+
+/// The most parts into which targets are sorted.
+const MAX_PARTS: usize = 1024;
+
+impl Targets {
+    /// Returns the URLs at `places` whose host has rules, except for those in classes, sorted by their rules. When URLs with the same
+    /// rules, or similar ones, are processed one after the other, the processor predicts most branches.
+    pub(super) fn find(
+        &mut self,
+        equivalences: &Equivalences,
+        urls: UrlColumn<'_>,
+        places: &[HostPlace],
+        keys: &[KeyBytes],
+    ) -> &[Target] {
+        self.found.clear();
+        let mut hosts = HostCache { equivalences, origin: b"", rules: None };
+        for place in places {
+            let url = urls.buffered(place.url as usize).text();
+            if UrlOrigin::is_of(url)
+                && let Some(rules) = hosts.find_rules(&url[..place.origin_len as usize])
+                // A class has precedence, and every representative is in its own class.
+                && equivalences.representative(&keys[place.url as usize]).is_none()
+            {
+                self.found.push(Target { place: *place, rules });
+            }
+        }
+        self.sort(equivalences.by_host.len());
+        &self.sorted
+    }
+
+    /// Sorts the targets by the numbers of their rules, which are less than `count`, or by the higher digits of the numbers.
+    fn sort(&mut self, count: usize) {
+        let shift = count.div_ceil(MAX_PARTS).next_power_of_two().trailing_zeros();
+        let part = |target: &Target| (target.rules >> shift) as usize % MAX_PARTS;
+        // The number of targets of each part, then where the next one belongs.
+        let mut next = [0_u32; MAX_PARTS];
+        self.found.iter().for_each(|target| next[part(target)] += 1);
+        let mut sum = 0;
+        for next in &mut next {
+            sum += std::mem::replace(next, sum);
+        }
+        self.sorted.clone_from(&self.found);
+        for target in &self.found {
+            let next = &mut next[part(target)];
+            self.sorted[*next as usize] = *target;
+            *next += 1;
         }
     }
-    let mut sum = 0;
-    for next in &mut next {
-        sum += std::mem::replace(next, sum);
-    }
-    let mut sorted = found.clone();
-    for target in found {
-        let next = &mut next[usize::from(target.rules.rank)];
-        sorted[*next as usize] = target;
-        *next += 1;
-    }
-    sorted
 }
 
-/// The rules of the last host: successive URLs are often of one host.
+/// The number of the rules of the last host: successive URLs are often of one host.
 struct HostCache<'e, 't> {
     equivalences: &'e Equivalences,
     /// The origin of the last URL.
     origin: &'t [u8],
-    rules: Option<&'e HostRules>,
+    rules: Option<u32>,
 }
 
-impl<'e, 't> HostCache<'e, 't> {
-    /// Returns the rules of the host of an origin.
+impl<'t> HostCache<'_, 't> {
+    /// Returns the number of the rules of the host of an origin.
     #[inline(always)]
-    fn find_rules(&mut self, origin: &'t [u8]) -> Option<&'e HostRules> {
+    fn find_rules(&mut self, origin: &'t [u8]) -> Option<u32> {
         if !is_equal(self.origin, origin) {
             self.origin = origin;
-            self.rules = self.equivalences.by_host.find_at_place(UrlOrigin::of_text(origin).authority);
+            self.rules = self.equivalences.by_host.find_number(UrlOrigin::of_text(origin).authority);
         }
         self.rules
     }
