@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 use super::byte_set::NibbleTables;
 use super::classifier::{Classifier, MaskBlock, MaskWords, write_masks};
 use super::scalar;
-use super::url_masks::{self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
+use super::url_masks::{self, BufferedText, ClassMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
 /// Writes the masks of `text` to `words`.
 #[target_feature(enable = "avx2")]
@@ -76,21 +76,6 @@ pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
             not_names: to_mask(names.misses(low), names.misses(high)),
             ..ClassMasks::of_delimiters(equal)
         }
-    });
-}
-
-/// Sets the masks of the delimiters in each text.
-#[target_feature(enable = "avx2")]
-pub(super) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
-    url_masks::mask_each(texts, masks, |bytes, len| {
-        if len == 0 {
-            return DelimiterMasks::default();
-        }
-        // SAFETY: the loads read bytes 0 to 31 and 32 to 63 of the array `bytes`, which is 64 bytes long.
-        let (low, high) =
-            unsafe { (_mm256_loadu_si256(bytes.as_ptr().cast()), _mm256_loadu_si256(bytes.as_ptr().add(32).cast())) };
-        let is_text = url_masks::low_bits_of_64(len);
-        DelimiterMasks::of(|byte| equal(low, high, _mm256_set1_epi8(byte as i8)) & is_text)
     });
 }
 

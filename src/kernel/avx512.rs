@@ -5,9 +5,7 @@ use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
 use super::classifier::{Classifier, MaskBlock, MaskWords, write_masks};
-use super::url_masks::{
-    self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks, low_bits_of_64,
-};
+use super::url_masks::{self, BufferedText, ClassMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks, low_bits_of_64};
 
 /// Writes the masks of `text` to `words`.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -45,16 +43,6 @@ pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
             not_names: !names.mask_of(bytes),
             ..ClassMasks::of_delimiters(equal)
         }
-    });
-}
-
-/// Sets the masks of the delimiters in each text.
-#[target_feature(enable = "avx512f,avx512bw")]
-pub(super) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
-    url_masks::mask_each(texts, masks, |bytes, len| {
-        // SAFETY: the load reads up to 64 bytes, the length of the array `bytes`.
-        let bytes = unsafe { _mm512_maskz_loadu_epi8(low_bits_of_64(len), bytes.as_ptr().cast()) };
-        DelimiterMasks::of(|byte| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8)))
     });
 }
 

@@ -2,7 +2,7 @@
 
 use super::cpu::SimdLevel;
 use super::search::mask_of;
-use super::url_masks::{BufferedText, ClassMasks, DelimiterMasks, UrlMasks, low_bits_of_64, mask_each};
+use super::url_masks::{BufferedText, ClassMasks, UrlMasks, mask_each};
 
 /// Sets item `i` of `masks` to the masks of URL `i`. Of a URL that is longer than
 /// [`MAX_MASKED_LEN`](super::MAX_MASKED_LEN) bytes, only the first bytes have masks.
@@ -21,27 +21,6 @@ fn mask_urls_at_level(level: SimdLevel, urls: &[BufferedText<'_>], masks: &mut [
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Avx512::new` created the value in `level` after it found that the processor has AVX-512 F and BW.
         SimdLevel::Avx512(_) => unsafe { super::avx512::mask_urls(urls, masks) },
-    }
-}
-
-/// Sets item `i` of `masks` to the masks of the delimiters in text `i`, with the limit of [`mask_urls`].
-#[inline]
-pub(crate) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
-    mask_delimiters_at_level(SimdLevel::best(), texts, masks);
-}
-
-/// [`mask_delimiters`] with the instructions of `level`.
-fn mask_delimiters_at_level(level: SimdLevel, texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
-    match level {
-        SimdLevel::Portable => mask_each(texts, masks, |bytes, len| {
-            DelimiterMasks::of(|delimiter| mask_of(bytes, |byte| byte == delimiter) & low_bits_of_64(len))
-        }),
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2.
-        SimdLevel::Avx2(_) => unsafe { super::avx2::mask_delimiters(texts, masks) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Avx512::new` created the value in `level` after it found that the processor has AVX-512 F and BW.
-        SimdLevel::Avx512(_) => unsafe { super::avx512::mask_delimiters(texts, masks) },
     }
 }
 
@@ -90,22 +69,12 @@ mod tests {
         }
     }
 
-    fn expected_delimiters(bytes: &[u8]) -> DelimiterMasks {
-        DelimiterMasks::of(|delimiter| {
-            (0..64).filter(|at| bytes.get(*at) == Some(&delimiter)).fold(0, |mask, at| mask | 1 << at)
-        })
-    }
-
     fn check(text: BufferedText<'_>) {
         for level in SimdLevel::available() {
             let mut masks = [UrlMasks::default()];
             mask_urls_at_level(level, &[text], &mut masks);
             let (low, high) = text.text().split_at(text.text().len().min(64));
             assert_eq!(masks, [UrlMasks { low: expected(low), high: expected(high) }], "{level:?} {:?}", text.text());
-            let mut masks = [UrlMasks::default()];
-            mask_delimiters_at_level(level, &[text], &mut masks);
-            let [low, high] = [low, high].map(expected_delimiters);
-            assert_eq!(masks, [UrlMasks { low, high }], "{level:?} {:?}", text.text());
         }
     }
 

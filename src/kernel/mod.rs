@@ -5,7 +5,6 @@
 //! bytes --percent_encode-----> %XX%XX...
 //! texts --push_xxh3_128------> one 128-bit hash per text
 //! URLs  --mask_urls----------> one bit per byte of a short URL: delimiters and classes
-//! texts --mask_delimiters----> one bit per byte of a short path and query: delimiters
 //! packed bytes --unpack_snappy--> the bytes
 //! ```
 //!
@@ -43,13 +42,13 @@ pub(crate) use copy::{
     Appender, AsciiCase, COPY_LEN, append, append_line, append_range, append_range_in_case, append_some, prefetch,
 };
 pub(crate) use cpu::{SimdTask, run_with_simd};
-pub(crate) use masking::{mask_delimiters, mask_urls};
+pub(crate) use masking::mask_urls;
 pub(crate) use parse::{parse_bytes, strip_prefix_ignoring_case};
 pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, mask_of, masks_of, positions, positions_by_mask};
 #[cfg(feature = "pipeline")]
 pub(crate) use snappy::unpack_snappy;
 pub use span::Span;
-pub(crate) use url_masks::{BufferedText, DelimiterMasks, MAX_MASKED_LEN, UrlMasks, low_bits};
+pub(crate) use url_masks::{BufferedText, MAX_MASKED_LEN, UrlMasks, low_bits};
 pub(crate) use xxh3::push_xxh3_128;
 
 /// Returns the number of bytes from 0x80 on at the start of `text`.

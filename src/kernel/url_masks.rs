@@ -51,17 +51,17 @@ impl<'a> From<&'a [u8]> for BufferedText<'a> {
 
 /// The classes of the bytes of a URL. All bytes past the end of the URL are NUL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UrlMasks<C = ClassMasks> {
+pub(crate) struct UrlMasks {
     /// Bytes 0 to 63.
-    pub(crate) low: C,
+    pub(crate) low: ClassMasks,
     /// Bytes 64 to 127.
-    pub(crate) high: C,
+    pub(crate) high: ClassMasks,
 }
 
-impl<C> UrlMasks<C> {
+impl UrlMasks {
     /// Returns the mask of all bytes in a class.
     #[inline(always)]
-    pub(crate) fn all(&self, class: impl Fn(&C) -> u64) -> u128 {
+    pub(crate) fn all(&self, class: impl Fn(&ClassMasks) -> u64) -> u128 {
         u128::from(class(&self.high)) << 64 | u128::from(class(&self.low))
     }
 }
@@ -107,35 +107,6 @@ impl ClassMasks {
     }
 }
 
-/// The delimiters among 64 bytes of what follows the authority of a URL, one mask per delimiter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DelimiterMasks {
-    /// `/`
-    pub(crate) slashes: u64,
-    /// `?`
-    pub(crate) questions: u64,
-    /// `#`
-    pub(crate) hashes: u64,
-    /// `&`
-    pub(crate) ampersands: u64,
-    /// `;`
-    pub(crate) semicolons: u64,
-}
-
-impl DelimiterMasks {
-    /// Returns the masks, each computed by `equal`.
-    #[inline(always)]
-    pub(crate) fn of(equal: impl Fn(u8) -> u64) -> DelimiterMasks {
-        DelimiterMasks {
-            slashes: equal(b'/'),
-            questions: equal(b'?'),
-            hashes: equal(b'#'),
-            ampersands: equal(b'&'),
-            semicolons: equal(b';'),
-        }
-    }
-}
-
 const NAMES: ByteSet =
     ByteSet::range(b'a', b'z').or(ByteSet::range(b'A', b'Z')).or(ByteSet::range(b'0', b'9')).or(ByteSet::of(b"-._"));
 const SPECIALS: ByteSet = ByteSet::range(0, b' ').or(ByteSet::of(b"(\x7F"));
@@ -150,10 +121,10 @@ pub(super) const SPECIAL_TABLES: NibbleTables = SPECIALS.nibbles();
 /// Sets the masks of each text. `class_masks` computes the masks of 64 bytes; it treats the bytes from the given length
 /// on as NUL. This function is always inlined, so that `class_masks` is compiled for the caller's instruction set.
 #[inline(always)]
-pub(super) fn mask_each<C>(
+pub(super) fn mask_each(
     urls: &[BufferedText<'_>],
-    masks: &mut [UrlMasks<C>],
-    class_masks: impl Fn(&[u8; 64], usize) -> C,
+    masks: &mut [UrlMasks],
+    class_masks: impl Fn(&[u8; 64], usize) -> ClassMasks,
 ) {
     for (url, masks) in urls.iter().zip(masks) {
         let padded;

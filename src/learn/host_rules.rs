@@ -103,7 +103,9 @@ impl HostRules {
         out: &mut Vec<u8>,
     ) -> Option<Step> {
         out.clear();
-        if !is_settled && let Some(is_repeated) = self.content.append_changed::<{ RuleSubject::OTHER }>(url, buffers, out) {
+        if !is_settled
+            && let Some(is_repeated) = self.content.append_changed::<{ RuleSubject::OTHER }>(url, buffers, out)
+        {
             let is_last = !is_repeated && !self.has_patterns();
             return Some(Step { origin: KeyOrigin::Rule, is_settled: !is_repeated, is_last });
         }
@@ -237,7 +239,10 @@ mod tests {
         let is_about = |name: &&&str| {
             let uri = format!("http://h/{name}");
             let url = UrlParts::of(uri.as_bytes()).unwrap();
-            rules.content.append_changed::<{ RuleSubject::OTHER }>(&url, &mut RuleBuffers::default(), &mut Vec::new()).is_some()
+            rules
+                .content
+                .append_changed::<{ RuleSubject::OTHER }>(&url, &mut RuleBuffers::default(), &mut Vec::new())
+                .is_some()
         };
         names.iter().find(is_about).map(|name| name.to_string())
     }

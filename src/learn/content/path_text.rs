@@ -208,7 +208,19 @@ mod tests {
     #[test]
     fn forms_are_those_of_segments() {
         let long = "abcdefghijklmnopqrst";
-        let texts = ["", "1", "12345678901234567890123456789012345", "a", "A_b", "a1", "*", "#", "-", long, &format!("{long}u")];
+        let texts = [
+            "",
+            "1",
+            "12345678901234567890123456789012345",
+            "a",
+            "A_b",
+            "a1",
+            "*",
+            "#",
+            "-",
+            long,
+            &format!("{long}u"),
+        ];
         for a in texts {
             for b in texts {
                 for after in ["", "/0123456789012345678901234567890123456789"] {

@@ -150,7 +150,8 @@ impl QueryRules {
             editor.cut(query.at + from..query.at + to);
             left_out &= !0 << to;
         }
-        kept.is_power_of_two() && query.has_parameters_between_semicolons(short.separator, kept.trailing_zeros() as usize)
+        kept.is_power_of_two()
+            && query.has_parameters_between_semicolons(short.separator, kept.trailing_zeros() as usize)
     }
 
     /// Leaves out parameters of any query, and sorts the others if `order` is the number of a rule. Returns what [`Self::edit`]
@@ -201,13 +202,7 @@ impl QueryRules {
 
     /// Returns the number of the rule by which a parameter of the query, which begins with `word`, makes no difference.
     #[inline(always)]
-    fn rule_of_parameter(
-        &self,
-        query: QueryText<'_>,
-        parameter: Range<usize>,
-        word: u64,
-        path: &[u8],
-    ) -> Option<u16> {
+    fn rule_of_parameter(&self, query: QueryText<'_>, parameter: Range<usize>, word: u64, path: &[u8]) -> Option<u16> {
         if parameter.is_empty() {
             return self.empty_parameters.number(path);
         }

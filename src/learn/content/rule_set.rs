@@ -340,7 +340,8 @@ mod tests {
                         let url = UrlParts::of(uri.as_bytes()).unwrap();
                         set.write(&url, &mut buffers, &mut Vec::new(), &mut out);
                         let mut appended = b"before".to_vec();
-                        let is_rewritten = set.append_changed::<{ RuleSubject::OTHER }>(&url, &mut buffers, &mut appended).is_some();
+                        let is_rewritten =
+                            set.append_changed::<{ RuleSubject::OTHER }>(&url, &mut buffers, &mut appended).is_some();
                         assert_eq!(out != uri.as_bytes(), is_rewritten, "{rule} {uri}");
                         assert!(!is_rewritten && appended == b"before" || appended[6..] == out, "{rule} {uri}");
                         changed += usize::from(out != uri.as_bytes());

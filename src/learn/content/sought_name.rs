@@ -36,9 +36,7 @@ impl SoughtName {
     /// Returns whether the name is the part of `text` with `len` bytes from `at` on.
     #[inline(always)]
     pub(super) fn is_at(&self, text: &[u8], at: usize, len: usize) -> bool {
-        len == self.name.len()
-            && self.may_begin(word_at(text, at))
-            && (len <= 8 || text[at..].starts_with(&self.name))
+        len == self.name.len() && self.may_begin(word_at(text, at)) && (len <= 8 || text[at..].starts_with(&self.name))
     }
 }
 
