@@ -302,6 +302,17 @@ mod tests {
         }
         let counts = check(&all, &urls);
         assert!(counts.by_rule > 5_000 && counts.by_rule < 20_000, "{counts:?}");
+        // Some URLs, and some that rules result in, are in classes; some hosts have patterns besides rules.
+        let mut more = all.clone();
+        for url in urls.iter().step_by(3) {
+            let representative = key(&format!("{url}&representative"));
+            more.add_member(key(url), representative).unwrap();
+        }
+        more.add_pattern(b"h0.a-host", RewriteRule::named("http->https").unwrap()).unwrap();
+        more.add_pattern(b"h8.a-host", RewriteRule::named("add-slash").unwrap()).unwrap();
+        more.check().unwrap();
+        let counts = check(&more, &urls);
+        assert!(counts.by_class > 5_000 && counts.by_rule > 2_000 && counts.by_pattern > 100, "{counts:?}");
         // One URL after the other: nothing follows it in the column.
         for url in urls.iter().step_by(17) {
             check(&all, std::slice::from_ref(url));

@@ -103,3 +103,38 @@ fn is_equal(a: &[u8], b: &[u8]) -> bool {
         _ => a == b,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_sorted_by_their_rules() {
+        for count in [1, 2, MAX_PARTS, MAX_PARTS + 1, 100_000] {
+            let target = |url: u32| {
+                let rules = url.wrapping_mul(2_654_435_761) % count as u32;
+                Target { place: HostPlace { url, origin_len: 0 }, rules }
+            };
+            let mut targets = Targets { found: (0..5000).map(target).collect(), sorted: Vec::new() };
+            targets.sort(count);
+            let mut expected = targets.found.clone();
+            let width = count.div_ceil(MAX_PARTS).next_power_of_two() as u32;
+            expected.sort_by_key(|target| target.rules / width);
+            let urls = |targets: &[Target]| targets.iter().map(|target| target.place.url).collect::<Vec<u32>>();
+            assert_eq!(urls(&targets.sorted), urls(&expected), "{count}");
+        }
+    }
+
+    #[test]
+    fn texts_are_equal_if_all_bytes_are() {
+        for len in 0..70 {
+            let text = vec![b'a'; len];
+            assert!(is_equal(&text, &text) && !is_equal(&text, &[b'a'; 70]) && !is_equal(&[b'a'; 70], &text));
+            for at in 0..len {
+                let mut other = text.clone();
+                other[at] = b'b';
+                assert!(!is_equal(&text, &other), "{len} {at}");
+            }
+        }
+    }
+}

@@ -395,3 +395,65 @@ fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {
         removed.add(number, || before | 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what remains of a path, and what rules left out.
+    fn edited(rules: &PathRules, path: PathText<'_>) -> (Vec<u8>, Vec<(u16, u64)>) {
+        let (mut out, mut removed) = (b"before".to_vec(), Vec::new());
+        let mut editor = UrlEditor::new(path.text, &mut out);
+        rules.edit(path, &mut PathBuffers::default(), &mut removed, &mut editor);
+        editor.finish(path.path.len());
+        (out.split_off(6), removed)
+    }
+
+    #[test]
+    fn the_ways_for_some_rules_do_what_the_one_for_any_rules_does() {
+        let ways: [&[&str]; 14] = [
+            &["ignore-final-slash"],
+            &["/b/: ignore-final-slash"],
+            &["ignore-document index.html"],
+            &["ignore-document b", "/b/: ignore-document index.html"],
+            &["ignore-document index.html", "ignore-final-slash", "ignore-document b"],
+            &["ignore-document index.html", "/b/: ignore-final-slash", "ignore-doubled-slashes"],
+            &["ignore-segment /b/..."],
+            &["ignore-segment .../index.html"],
+            &["/b/: ignore-segment .../a-long-name", "ignore-path-parameter sid"],
+            &["ignore-segment /a-long-name/..."],
+            &["ignore-segment-value /*"],
+            &["ignore-segment-value /b/<hex>"],
+            &["ignore-segment-value /#/b/*", "ignore-path-case"],
+            &["/b/: ignore-segment-value /*/<number>"],
+        ];
+        let long = "b".repeat(70);
+        let segments = ["", "b", "B", "index.html", "12", "*", "0123456789abcdef", "a-long-name", "b;sid=1", &long];
+        let (mut changed, mut kept) = (0, 0);
+        for texts in ways {
+            let mut rules = PathRules::default();
+            for (number, text) in (0..).zip(texts) {
+                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
+                let (rule, context) = (ContentRule::parse(rule).unwrap(), PathContext::parse(context).unwrap());
+                rules.add(&ScopedRule { rule, context }, number);
+            }
+            assert_ne!(rules.of_segments, SegmentRules::Several);
+            let any = PathRules { of_segments: SegmentRules::Several, ..rules.clone() };
+            for (a, b, c) in segments.iter().flat_map(|a| segments.map(|b| segments.map(|c| (a, b, c)))).flatten() {
+                for path in [format!("/{a}"), format!("/{a}/{b}"), format!("/{a}/{b}/{c}"), format!("/{a}/{b}/{c}/")] {
+                    let path = path.as_bytes();
+                    let expected = edited(&any, PathText::of(path));
+                    for text in [PathText::of(path), PathText::masked(path)] {
+                        assert_eq!(edited(&rules, text), expected, "{texts:?} {}", String::from_utf8_lossy(path));
+                    }
+                    // What remains is changed again only if the rules say that they may apply to it.
+                    let again = edited(&rules, PathText::of(&expected.0)).0;
+                    let is_settled = again == expected.0;
+                    assert!(is_settled || texts[0].starts_with('/') || rules.may_apply_again(&expected.0), "{texts:?}");
+                    (changed, kept) = (changed + u32::from(expected.0 != path), kept + u32::from(expected.0 == path));
+                }
+            }
+        }
+        assert!(changed > 5_000 && kept > 5_000, "{changed} {kept}");
+    }
+}

@@ -356,6 +356,65 @@ mod tests {
     }
 
     #[test]
+    fn parameters_of_short_queries_are_cut_as_any_query_is_rebuilt() {
+        let sets: [&[&str]; 6] = [
+            &["ignore-parameter sid"],
+            &["ignore-parameter sid=<hex>", "ignore-parameter x"],
+            &["ignore-parameter a-long-name"],
+            &["ignore-empty-parameters"],
+            &["ignore-empty-parameters", "ignore-parameter x", "/b/: ignore-parameter sid"],
+            &["ignore-parameter sid", "ignore-parameter x", "keep-parameter x"],
+        ];
+        let parameters =
+            ["", "sid", "sid=0123456789abcdef", "x=1", "a-long-name", "a-long-name-too=1", "y;x=2", "y=1;z=2"];
+        let (mut changed, mut kept, mut renewed) = (0, 0, 0);
+        for texts in sets {
+            let mut rules = QueryRules::default();
+            for (number, text) in (0..).zip(texts) {
+                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
+                let (rule, context) = (ContentRule::parse(rule).unwrap(), PathContext::parse(context).unwrap());
+                rules.add(&ScopedRule { rule, context }, number);
+            }
+            for (a, b, c) in parameters.iter().flat_map(|a| parameters.map(|b| parameters.map(|c| (a, b, c)))).flatten()
+            {
+                for (query, path) in [
+                    (format!("{a}"), "/"),
+                    (format!("{a}&{b}"), "/b/c"),
+                    (format!("{a}&{b}&{c}"), "/b"),
+                    (format!("{a};{b}"), "/"),
+                ] {
+                    let text = format!("?{query}#{}", "&sid;x".repeat(20));
+                    let masks = masks_of(query.as_bytes(), *b"&;").filter(|_| query.len() < 64);
+                    let query = QueryText { text: text.as_bytes(), at: 1, query: query.as_bytes(), separators: masks };
+                    let edited = |is_short: bool| {
+                        let (mut out, mut removed) = (Vec::new(), Vec::new());
+                        let mut editor = UrlEditor::new(query.text, &mut out);
+                        let is_renewed = match query.short().filter(|_| is_short) {
+                            Some(short) => {
+                                rules.cut_parameters((query, short, path.as_bytes()), &mut removed, &mut editor)
+                            }
+                            None => rules.rebuild(
+                                (query, path.as_bytes(), None),
+                                &mut Vec::new(),
+                                &mut removed,
+                                &mut editor,
+                            ),
+                        };
+                        let is_changed = editor.is_changed();
+                        editor.finish(1 + query.query.len());
+                        (out, removed, is_renewed, is_changed)
+                    };
+                    let expected = edited(false);
+                    assert_eq!(edited(true), expected, "{texts:?} {text}");
+                    (changed, kept) = (changed + u32::from(expected.3), kept + u32::from(!expected.3));
+                    renewed += u32::from(expected.2);
+                }
+            }
+        }
+        assert!(changed > 3_000 && kept > 1_000 && renewed > 20, "{changed} {kept} {renewed}");
+    }
+
+    #[test]
     fn names_compare_as_texts() {
         let texts =
             ["", "=1", "a", "a=1", "ab=", "ab", "abcdefg=1", "abcdefgh", "abcdefgh=1", "abcdefghi=2", "abcdefghj", "b"];

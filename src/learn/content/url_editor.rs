@@ -83,3 +83,29 @@ impl<'t, 'o> UrlEditor<'t, 'o> {
         self.insert_part(self.done..len);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_left_out_is_written() {
+        let text = [b"http://h/a/b?c".to_vec(), vec![b'.'; 200]].concat();
+        for text in [&text[..14], &text] {
+            let mut out = b"before".to_vec();
+            let mut editor = UrlEditor::new(text, &mut out);
+            assert_eq!((editor.place_of(9), editor.is_changed()), (15, false));
+            editor.cut(4..7);
+            editor.insert(b"s:");
+            editor.replace(8..10, b"/abc", |editor| editor.cut(2..3));
+            assert_eq!((editor.place_of(12), editor.is_changed()), (6 + 4 + 2 + 1 + 3 + 2, true));
+            editor.cut(12..14);
+            editor.insert_parts([13..14, 9..10].into_iter(), (b'?', b'&'), 4);
+            editor.finish(14);
+            assert_eq!(out, b"beforehttps:h/ac/b?c&a", "{}", String::from_utf8_lossy(&out));
+        }
+        let mut out = Vec::new();
+        UrlEditor::new(&text, &mut out).finish(14);
+        assert_eq!(out, &text[..14]);
+    }
+}
