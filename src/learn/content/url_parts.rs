@@ -149,7 +149,12 @@ impl<'a> UrlOrigin<'a> {
     /// Returns whether a canonical URI has such an origin.
     #[inline(always)]
     pub(crate) fn is_of(uri: &[u8]) -> bool {
-        uri.starts_with(b"http://") || uri.starts_with(b"https://")
+        let Some(first) = uri.first_chunk() else { return uri == b"http://" };
+        // There is no branch that depends on the scheme.
+        let word = u64::from_le_bytes(*first);
+        let without_s = word >> (8 * u32::from(first[4] == b's'));
+        let after = (without_s >> 32) as u32 ^ u32::from_le_bytes(*b"://\0");
+        (word as u32 ^ u32::from_le_bytes(*b"http")) | after & 0xFF_FFFF == 0
     }
 
     /// Returns the origin that is written like this, with the scheme http or https.
@@ -318,6 +323,21 @@ mod tests {
                 let uri = format!("https://{host}{rest}");
                 assert_eq!(UrlParts::of(uri.as_bytes()).map(|url| url.authority()), Some(host.as_bytes()), "{uri}");
             }
+        }
+        for uri in [
+            "http://a/",
+            "https://a",
+            "http://",
+            "https://",
+            "http:/",
+            "http:///",
+            "https:/a/",
+            "httpss://",
+            "Http://a/",
+            "httq://a/",
+        ] {
+            let uri = uri.as_bytes();
+            assert_eq!(UrlOrigin::is_of(uri), UrlOrigin::of(uri).is_some(), "{}", String::from_utf8_lossy(uri));
         }
         assert!([&b"ftp://a/"[..], b"http:/a", b"http", b""].iter().all(|uri| UrlParts::of(uri).is_none()));
     }
