@@ -122,12 +122,15 @@ struct ApplyRules<'r, 'a, const SUBJECT: u8> {
     targets: &'r [Target],
 }
 
+/// How many URLs are prefetched: they are not in the order of the memory.
+const PREFETCHED: usize = 8;
+
 impl<const SUBJECT: u8> SimdTask for ApplyRules<'_, '_, SUBJECT> {
     #[inline(always)]
     fn run(self) {
         let ApplyRules { application, targets } = self;
         for (i, target) in targets.iter().enumerate() {
-            if let Some(ahead) = targets.get(i + 8) {
+            if let Some(ahead) = targets.get(i + PREFETCHED) {
                 application.urls.prefetch(ahead.place.url as usize);
             }
             let text = application.urls.buffered(target.place.url as usize);

@@ -378,7 +378,7 @@ mod tests {
             for (a, b, c) in parameters.iter().flat_map(|a| parameters.map(|b| parameters.map(|c| (a, b, c)))).flatten()
             {
                 for (query, path) in [
-                    (format!("{a}"), "/"),
+                    (a.to_string(), "/"),
                     (format!("{a}&{b}"), "/b/c"),
                     (format!("{a}&{b}&{c}"), "/b"),
                     (format!("{a};{b}"), "/"),
