@@ -247,6 +247,11 @@ impl EntrySpill {
         Ok(())
     }
 
+    /// Entries have a key and an ordinal, and nothing else.
+    pub(super) fn has_ordinals_only(&self) -> bool {
+        self.layout == EntryLayout { has_ordinal: true, ..EntryLayout::default() }
+    }
+
     /// Number of entries of a partition.
     pub(crate) fn count(&self, partition: usize) -> usize {
         usize::try_from(self.partitions[partition].lock().count).unwrap_or(usize::MAX)

@@ -41,7 +41,7 @@ pub(crate) use key_set::{Inserted, KeySet, LOCK_GROUPS, PARTITION_BITS, PARTITIO
 pub(crate) use key_table::KeyTable;
 pub(crate) use resolution::Collision;
 pub use resolution::Collisions;
-pub(crate) use resolution::{Decisions, PartitionResolver};
+pub(crate) use resolution::{Decisions, PartitionResolver, resolve_by_order};
 pub(crate) use survey::{Coverage, Estimate, Findings, HostFindings, RuleFindings};
 pub(crate) use survey::{DuplicateSurvey, RowFate, RowGroupSurvey, SurveyRow, SurveyTotals};
 #[cfg(all(test, feature = "cli"))]

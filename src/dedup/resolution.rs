@@ -7,6 +7,7 @@
 use super::entries::{EntrySpill, EntryTexts, PendingEntry, SortedEntries};
 use super::keep::KeepPolicy;
 use super::key_set::PARTITIONS;
+use super::spilled_table::{EntryValue, SpilledTable, for_each_table};
 use crate::iri::Rung;
 use crate::spill::SpillError;
 use std::cmp::Ordering;
@@ -60,6 +61,20 @@ impl Decisions {
             }
             (Decision::Duplicate { .. }, false) | (Decision::Seen, _) => (),
         }
+    }
+
+    /// Keeps those of 64 rows from ordinal `first` on whose bit in `rows` is set. Only for decisions that are not detailed.
+    pub(crate) fn keep(&self, first: u64, rows: u64) {
+        let (word, shift) = ((first / 64) as usize, first % 64);
+        self.words[word].fetch_or(rows << shift, Relaxed);
+        if let Some(rest) = rows.checked_shr(64 - shift as u32).filter(|rest| *rest != 0) {
+            self.words[word + 1].fetch_or(rest, Relaxed);
+        }
+    }
+
+    /// Number of all kept rows. Only for decisions that are not detailed.
+    pub(crate) fn all_kept_count(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.load(Relaxed).count_ones())).sum()
     }
 
     /// The row is kept.
@@ -134,6 +149,52 @@ impl Collisions {
             self.examples.push(Collision { key, texts, ordinals });
         }
     }
+}
+
+/// The row of a key that is kept if only the order of the input counts: the last one, or the first.
+#[derive(Clone, Copy, Default)]
+struct KeptOrdinal<const IS_LAST: bool>(u64);
+
+impl<const IS_LAST: bool> EntryValue for KeptOrdinal<IS_LAST> {
+    fn of(entry: &PendingEntry) -> Self {
+        KeptOrdinal(entry.ordinal)
+    }
+
+    fn merge(self, other: Self) -> Self {
+        KeptOrdinal(if IS_LAST { self.0.max(other.0) } else { self.0.min(other.0) })
+    }
+}
+
+/// Resolves the rows of a partition as [`PartitionResolver`] does, with about `limit` bytes of memory, but without sorting
+/// them. Returns false, and does nothing, if more than keys and ordinals count.
+pub(crate) fn resolve_by_order(
+    spill: &EntrySpill,
+    partition: usize,
+    (keep, limit): (KeepPolicy, usize),
+    decisions: &Decisions,
+) -> Result<bool, SpillError> {
+    if decisions.is_detailed || !spill.has_ordinals_only() {
+        return Ok(false);
+    }
+    match keep {
+        KeepPolicy::First => keep_one::<false>(spill, partition, limit, decisions)?,
+        KeepPolicy::Last => keep_one::<true>(spill, partition, limit, decisions)?,
+        KeepPolicy::Newest | KeepPolicy::Oldest | KeepPolicy::Best => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn keep_one<const IS_LAST: bool>(
+    spill: &EntrySpill,
+    partition: usize,
+    limit: usize,
+    decisions: &Decisions,
+) -> Result<(), SpillError> {
+    for_each_table(spill, partition, limit, &mut |spilled: SpilledTable<'_, KeptOrdinal<IS_LAST>>| {
+        let kept = spilled.table.iter().map(|(_, KeptOrdinal(ordinal))| ordinal);
+        kept.for_each(|ordinal| decisions.set(ordinal, Decision::Kept(1)));
+        Ok(())
+    })
 }
 
 /// Resolves the rows of partitions.
@@ -356,6 +417,55 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Without ranks and texts, the first or last row of each key is kept, in memory, from a file, and with partitions that are
+    /// split.
+    #[test]
+    fn order_alone_decides_without_sorting() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = partitioned(5_000);
+        let layout = EntryLayout { has_ordinal: true, ..EntryLayout::default() };
+        let entry = |key, i| {
+            let entry = PendingEntry { key, ordinal: u64::from(i), ..PendingEntry::default() };
+            (entry, EntryTexts::default())
+        };
+        let ways = [usize::MAX, 200_000, 10_000, 0];
+        for (keep, limit) in KeepPolicy::ALL.into_iter().flat_map(|keep| ways.map(|way| (keep, way))) {
+            let spill = EntrySpill::new(layout, limit, directory.path());
+            spill.extend(&keys, |_| true, entry).unwrap();
+            let decisions = Decisions::new(5_000, false);
+            let resolve = |partition| resolve_by_order(&spill, partition, (keep, limit), &decisions).unwrap();
+            let are_resolved = (0..PARTITIONS).all(resolve);
+            assert_eq!(are_resolved, matches!(keep, KeepPolicy::First | KeepPolicy::Last));
+            let mut kept: BTreeMap<u128, u64> = BTreeMap::new();
+            for i in 0..5_000 {
+                let first = *kept.entry(key(i)).or_insert(i);
+                kept.insert(key(i), if keep == KeepPolicy::Last { i } else { first });
+            }
+            let is_kept = |i| are_resolved && kept[&key(i)] == i;
+            assert!((0..5_000).all(|i| decisions.is_kept(i) == is_kept(i)), "{keep:?} {limit}");
+            assert_eq!(decisions.all_kept_count(), if are_resolved { kept.len() as u64 } else { 0 });
+        }
+        let with_rank = EntrySpill::new(EntryLayout { has_rank: true, ..layout }, 0, directory.path());
+        let detailed = Decisions::new(1, true);
+        let (plain, undetailed) = (EntrySpill::new(layout, 0, directory.path()), Decisions::new(1, false));
+        for (spill, decisions) in [(&with_rank, &undetailed), (&plain, &detailed)] {
+            assert!(!resolve_by_order(spill, 0, (KeepPolicy::First, 0), decisions).unwrap());
+        }
+    }
+
+    #[test]
+    fn rows_are_kept_by_bits() {
+        for first in [0, 1, 63, 64, 100] {
+            let decisions = Decisions::new(200, false);
+            decisions.keep(first, 1 | 1 << 30 | 1 << 63);
+            let kept: Vec<u64> = (0..200).filter(|ordinal| decisions.is_kept(*ordinal)).collect();
+            assert_eq!(kept, [first, first + 30, first + 63]);
+            assert_eq!(decisions.all_kept_count(), 3);
+        }
+        // The bits of the last rows are all in the last word.
+        Decisions::new(70, false).keep(66, 0b1111);
     }
 
     /// Different texts with one key are found and each keeps a row, with any memory limit.

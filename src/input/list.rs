@@ -34,6 +34,15 @@ impl Sources {
         self.0.iter().map(|source| source.name.clone()).collect()
     }
 
+    /// The same sources once more, if all are files of this system that can be read again.
+    pub(crate) fn again(&self) -> Option<Sources> {
+        self.0
+            .iter()
+            .map(|source| source.again().filter(|_| source.is_local_file()))
+            .collect::<Option<_>>()
+            .map(Sources)
+    }
+
     /// Makes the first requests of the first of `sources` ahead, as many as memory allows, so that they are open sooner.
     pub(crate) fn begin_ahead(sources: &mut [Source]) {
         /// Most sources whose first requests are made ahead.

@@ -115,6 +115,15 @@ impl Source {
         Some(Source { name: self.name.clone(), origin, len: self.len })
     }
 
+    /// The source is a regular file of this system, or a member of one.
+    pub(super) fn is_local_file(&self) -> bool {
+        match &self.origin {
+            Origin::Path(_) => self.len.is_some(),
+            Origin::Member(member) => matches!(member.file, TableFile::Path(_)),
+            Origin::Stdin | Origin::Special | Origin::Unreadable(_) | Origin::Remote(_) | Origin::Reader(_) => false,
+        }
+    }
+
     pub(super) fn stdin() -> Source {
         Source { name: "-".to_string(), origin: Origin::Stdin, len: None }
     }

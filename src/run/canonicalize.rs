@@ -70,12 +70,15 @@ where
 {
     let options = request.options.clamped();
     let cut = CutOptions::new(&options, &request);
-    let RunRequest { sources, policy, progress, stage_count, has_slices, .. } = request;
+    let RunRequest { sources, policy, progress, stage_count, has_slices, skipped, .. } = request;
     progress.set_total(sources.total_len());
     let source_count = sources.0.len();
     let more_units = cut.slices_per_group() - 1;
     let mut cutter = Cutter::new(sources, cut, progress);
-    let record_numbers = Mutex::new(RecordNumbers { by_source: vec![0; source_count], all: 0 });
+    let skipped_records = skipped.source_records.iter().sum();
+    let mut numbers = RecordNumbers { by_source: skipped.source_records, all: skipped_records };
+    numbers.by_source.resize(source_count, 0);
+    let record_numbers = Mutex::new(numbers);
     let numbering_stage = stage_count;
     // While a row group is written, workers take the slices of the next one.
     let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
@@ -83,9 +86,13 @@ where
     let remaining = options.record_limit.map(AtomicU64::new);
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
     let is_limit_reached = || remaining.as_ref().is_some_and(|remaining| remaining.load(Ordering::Relaxed) == 0);
-    let next = || match is_limit_reached() {
-        true => Ok(None),
-        false => cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error }),
+    let mut next_row_group = || cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error });
+    let mut to_skip = skipped.count;
+    let next = || {
+        while to_skip > 0 && next_row_group()?.is_some() {
+            to_skip -= 1;
+        }
+        if is_limit_reached() { Ok(None) } else { next_row_group() }
     };
     let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input: RowGroupInput| {
         let ends_group = input.ends_group;
@@ -117,16 +124,17 @@ where
         // Headers that follow the last record of a limit are not counted.
         cutter.counts.headers = 0;
     }
-    summarize(cutter, workers, record_numbers.into_inner().by_source, appended)
+    summarize(cutter, workers, record_numbers.into_inner().by_source, appended, skipped_records)
 }
 
 /// Checks that no record was lost, and adds up what the cutter and the workers counted. `appended` is the number of rows
-/// appended.
+/// appended; `source_records` has `skipped_records` more.
 fn summarize<E>(
     cutter: Cutter<'_>,
     workers: Vec<Worker<'_>>,
     source_records: Vec<u64>,
     appended: u64,
+    skipped_records: u64,
 ) -> Result<Summary, RunError<E>> {
     let Cutter { counts: CutCounts { headers, row_bytes, skipped, pages }, errors: mut input_errors, advice, .. } =
         cutter;
@@ -136,7 +144,8 @@ fn summarize<E>(
         counts.add(worker.counts);
         distinct.merge(&worker.distinct);
     }
-    let (records, tally, numbered) = (counts.records, &counts.tally, source_records.iter().sum());
+    let (records, tally, numbered) =
+        (counts.records, &counts.tally, source_records.iter().sum::<u64>() - skipped_records);
     if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
         return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
     }

@@ -38,6 +38,16 @@ pub struct RunRequest<'a> {
     pub(super) has_slices: bool,
     /// Where row groups end makes no difference to the result.
     pub(super) has_free_groups: bool,
+    /// Row groups at the beginning that are not decoded.
+    pub(super) skipped: SkippedGroups,
+}
+
+/// Row groups at the beginning of the sources that a run skips, because an earlier run over the same sources had them.
+#[derive(Debug, Default)]
+pub(super) struct SkippedGroups {
+    pub(super) count: u64,
+    /// Their records of each source; empty if no row groups are skipped.
+    pub(super) source_records: Vec<u64>,
 }
 
 impl<'a> RunRequest<'a> {
@@ -48,7 +58,16 @@ impl<'a> RunRequest<'a> {
         policy: &'a Policy,
         progress: &'a Progress,
     ) -> RunRequest<'a> {
-        RunRequest { sources, options, policy, progress, stage_count: 0, has_slices: false, has_free_groups: false }
+        RunRequest {
+            sources,
+            options,
+            policy,
+            progress,
+            stage_count: 0,
+            has_slices: false,
+            has_free_groups: false,
+            skipped: SkippedGroups::default(),
+        }
     }
 
     /// The same with `stage_count` stages.
@@ -60,6 +79,11 @@ impl<'a> RunRequest<'a> {
     /// a row group per thread.
     pub(super) fn in_slices(self) -> RunRequest<'a> {
         RunRequest { has_slices: true, ..self }
+    }
+
+    /// The same without these row groups.
+    pub(super) fn skipping(self, skipped: SkippedGroups) -> RunRequest<'a> {
+        RunRequest { skipped, ..self }
     }
 
     /// The same with row groups that may end anywhere. Their lines are not counted, which would cost a pass over the text.

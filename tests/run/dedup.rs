@@ -7,7 +7,7 @@ use arrow::datatypes::UInt64Type;
 use irikey::batch::{ColumnId, ColumnSet, SourceRun};
 use irikey::canon::{Policy, RecipeColumn, Rows, Rung};
 use irikey::dedup::{Candidate, KeepPolicy};
-use irikey::input::Sources;
+use irikey::input::{Source, Sources};
 use irikey::key::Recipe;
 use irikey::output::{self, Destination, Encoder, Output, OutputError, OutputOptions};
 use irikey::record::fields::FieldSet;
@@ -17,7 +17,8 @@ use irikey::run::{
     dedup,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// Returns lines with many duplicates, in other spellings too, some near each other and some far apart, and faulty lines.
@@ -114,8 +115,11 @@ fn one_row_per_key_with_any_threads_and_memory() {
     let (half, rest) =
         text.split_at(text.len() / 2 + text[text.len() / 2..].iter().position(|b| *b == b'\n').unwrap() + 1);
     let paths = [file(&directory, "a.txt", half), file(&directory, "b.txt", rest)];
-    let sources = || Sources(paths.iter().flat_map(|name| path(name).0).collect());
-    let all = all_rows(&directory, sources());
+    let files = || Sources(paths.iter().flat_map(|name| path(name).0).collect());
+    // Files are read a second time; other rows wait in temporary files.
+    let reader = |path: &PathBuf| Source::reader(path.to_str().unwrap(), std::fs::File::open(path).unwrap());
+    let readers = || Sources(paths.iter().map(reader).collect());
+    let all = all_rows(&directory, files());
     for keep in [KeepPolicy::First, KeepPolicy::Last] {
         for keep_faulty in [false, true] {
             let expected = expected_rows(&all, keep, keep_faulty);
@@ -126,15 +130,58 @@ fn one_row_per_key_with_any_threads_and_memory() {
                 let dedup_options =
                     DedupOptions { keep, keep_faulty, memory, directory: directory_name, ..DedupOptions::default() };
                 let options = options(threads, row_group_len, 1 + row_group_len / 3);
-                let (rows, deduped) = dedup_rows(&directory, sources(), &options, &dedup_options);
-                assert_eq!(rows, expected, "{keep:?} {threads} {row_group_len} {memory}");
-                assert_eq!(deduped.totals.kept + deduped.totals.duplicates + deduped.totals.faulty, 6_000);
-                assert_eq!(deduped.totals.spilled > 0, memory < 500_000 || keep != KeepPolicy::First);
+                for (sources, is_reread) in [(files(), true), (readers(), false)] {
+                    let (rows, DedupSummary { totals, .. }) = dedup_rows(&directory, sources, &options, &dedup_options);
+                    assert_eq!(rows, expected, "{keep:?} {threads} {row_group_len} {memory}");
+                    assert_eq!(totals.kept + totals.duplicates + totals.faulty, 6_000);
+                    let has_entries = memory < 250_000;
+                    let has_rows = !is_reread && (memory < 500_000 || keep != KeepPolicy::First);
+                    assert!(totals.spilled > 0 || !has_entries && !has_rows, "{keep:?} {memory}");
+                    // Rows take more than the 24 bytes of an entry.
+                    assert!(totals.spilled < 6_000 * 25 || has_rows, "{keep:?} {memory}: {}", totals.spilled);
+                }
             }
         }
     }
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 4, "temporary files remain: {left:?}");
+}
+
+/// The result of `dedup` if `change` changes the file between the two times that it is read.
+fn dedup_changing(
+    directory: &tempfile::TempDir,
+    text: &[u8],
+    change: impl Fn(&mut std::fs::File) + Send + Sync,
+) -> Result<DedupSummary, RunError<DedupError>> {
+    let name = file(directory, "changing.txt", text);
+    let (encoder, mut output) = open(&directory.path().join("x.jsonl"), &path(&name).names());
+    let dedup_options = DedupOptions { directory: directory.path().to_path_buf(), ..DedupOptions::default() };
+    let dedup_options = DedupOptions { keep: KeepPolicy::Last, ..dedup_options };
+    let (progress, mut is_changed) = (Progress::new(), false);
+    let append = |part| {
+        if !std::mem::replace(&mut is_changed, true) {
+            change(&mut std::fs::OpenOptions::new().write(true).open(&name).unwrap());
+        }
+        append_kept(&mut output, part)
+    };
+    let run_options = options(1, 2_000, 1_000);
+    let ran = dedup(RunRequest::new(path(&name), &run_options, &policy(), &progress), &dedup_options, &encoder, append);
+    assert!(is_changed && progress.records() == text.iter().filter(|byte| **byte == b'\n').count() as u64);
+    ran
+}
+
+#[test]
+fn files_that_change_before_they_are_read_again_stop_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = lines(3_000);
+    assert_eq!(dedup_changing(&directory, &text, |_| ()).unwrap().summary.records, 3_000);
+    // Another digit in the last line.
+    let change = |file: &mut std::fs::File| {
+        file.seek(SeekFrom::End(-2)).unwrap();
+        file.write_all(b"?").unwrap();
+    };
+    let ran = dedup_changing(&directory, &text, change);
+    assert!(matches!(ran, Err(RunError::Output(DedupError::Changed))));
 }
 
 #[test]

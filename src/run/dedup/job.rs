@@ -8,12 +8,13 @@ use super::super::{Budget, RowGroup, Ticket, memory};
 use super::candidate_keys::{CandidateKeys, EvidenceColumns};
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, concat_batches};
+use super::second_pass::{SecondPassChoice, WaitingGroup, WaitingGroups};
 use super::summary::{DedupCounts, DedupError, DedupOutput, RowState, SURELY_KEPT};
 use super::survey::RunSurvey;
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::seen::{MergedRuns, SeenError, SeenSet};
-use crate::dedup::{EntrySpill, Inserted, KeepPolicy, KeySet, LOCK_GROUPS, PartitionedKeys};
+use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, LOCK_GROUPS, PartitionedKeys};
 use crate::output::{Encoder, OutputError, Part};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
 use arrow::array::{BooleanArray, RecordBatch};
@@ -39,20 +40,33 @@ pub(super) enum DedupStep {
     Combined,
     /// Rows encoded for the spool.
     Pending(Vec<u8>, RowGroupExtent),
+    /// Its rows are read a second time.
+    Waiting(WaitingGroup),
+}
+
+/// The row groups that cannot be decided while records are read. They are either in the spool or read a second time.
+pub(super) struct PendingRowGroups {
+    pub(super) spool: RowSpool,
+    pub(super) waiting: WaitingGroups,
 }
 
 impl DedupStep {
-    /// Appends rows to the output or to the spool.
+    /// Appends rows to the output or to the pending ones.
     pub(super) fn append(
         self,
-        spool: &mut RowSpool,
+        PendingRowGroups { spool, waiting }: &mut PendingRowGroups,
         append: &mut impl FnMut(DedupOutput) -> Result<(), OutputError>,
     ) -> Result<(), DedupError> {
         match self {
-            DedupStep::Encoded(part) => Ok(append(DedupOutput::Kept(part))?),
-            DedupStep::Combined => Ok(()),
-            DedupStep::Pending(encoded, extent) => Ok(spool.append(&encoded, extent)?),
+            DedupStep::Encoded(part) => {
+                waiting.count_decided();
+                append(DedupOutput::Kept(part))?;
+            }
+            DedupStep::Combined => waiting.count_decided(),
+            DedupStep::Pending(encoded, extent) => spool.append(&encoded, extent)?,
+            DedupStep::Waiting(group) => waiting.push(group),
         }
+        Ok(())
     }
 }
 
@@ -66,9 +80,10 @@ pub(super) struct DedupJob<'a> {
     pub(super) seen: Option<SeenSet>,
     /// Keys of this run; `None` if all rows have to wait.
     pub(super) keys: Option<KeySet<()>>,
-    pub(super) spill: EntrySpill,
+    spill: EntrySpill,
     /// All rows of the next row groups have to wait, to keep the order of the input.
     has_pending: AtomicBool,
+    second_pass: SecondPassChoice<'a>,
     pub(super) counts: DedupCounts,
     pub(super) row_groups: Mutex<RowGroupBuilder>,
     pub(super) compaction: StoreCompaction,
@@ -112,6 +127,7 @@ impl<'a> DedupJob<'a> {
             evidence: options.has_evidence.then(|| EvidenceColumns::new(options, encoder, policy, names)),
             seen,
             has_pending: AtomicBool::new(keys.is_none()),
+            second_pass: SecondPassChoice::never(),
             keys,
             spill: EntrySpill::new(candidates.layout(), spill_limit, &options.directory),
             candidates,
@@ -123,9 +139,21 @@ impl<'a> DedupJob<'a> {
         })
     }
 
-    /// An empty spool for pending rows.
-    pub(super) fn new_spool(&self) -> RowSpool {
-        RowSpool::new(&self.options.directory)
+    /// The same with rows that are read a second time if possible, instead of waiting in a temporary file. The tables of
+    /// duplicates need all rows.
+    pub(super) fn with_second_pass(self, choice: SecondPassChoice<'a>) -> DedupJob<'a> {
+        if self.evidence.is_some() { self } else { DedupJob { second_pass: choice, ..self } }
+    }
+
+    /// Takes the pending entries.
+    pub(super) fn take_spill(&mut self) -> EntrySpill {
+        let none = EntrySpill::new(self.candidates.layout(), 0, &self.options.directory);
+        std::mem::replace(&mut self.spill, none)
+    }
+
+    /// No pending row groups.
+    pub(super) fn no_pending(&self) -> PendingRowGroups {
+        PendingRowGroups { spool: RowSpool::new(&self.options.directory), waiting: WaitingGroups::default() }
     }
 
     /// Decides about the rows of a row group as far as possible; `None` if the run was stopped.
@@ -138,14 +166,57 @@ impl<'a> DedupJob<'a> {
         if let Some(survey) = &self.survey {
             survey.add(&self.candidates, ticket.first_row(), rows, &buffers.states);
         }
+        if buffers.must_wait && self.second_pass.is_chosen(rows) {
+            let group = WaitingGroup::new(ticket.first_row(), rows, runs, &buffers.states);
+            self.buffers.lock().push(buffers);
+            return Ok(Some(DedupStep::Waiting(group)));
+        }
+        self.write(rows, runs, &ticket, buffers)
+    }
+
+    /// Writes the rows of a row group that the second pass has read and that are kept; `None` if the run was stopped.
+    pub(super) fn add_rows_again(
+        &self,
+        RowGroup { rows, runs, ticket, .. }: RowGroup<'_>,
+        waiting: &WaitingGroups,
+        decisions: &Decisions,
+    ) -> Result<Option<DedupStep>, DedupError> {
+        waiting.check(&ticket, rows)?;
+        let mut buffers = self.buffers.lock().pop().unwrap_or_default();
+        buffers.must_wait = false;
+        let state = |row| match decisions.is_kept(ticket.first_row() + row) {
+            true => RowState::Keep,
+            false => RowState::Duplicate,
+        };
+        buffers.states.clear();
+        buffers.states.extend((0..rows.len() as u64).map(state));
+        self.mark_faulty(rows, &mut buffers.states);
+        self.write(rows, runs, &ticket, buffers)
+    }
+
+    /// Encodes the rows that may be written for the spool or the output, or combines them with those of later row groups;
+    /// `None` if the run was stopped.
+    fn write(
+        &self,
+        rows: &mut Rows,
+        runs: &[SourceRun],
+        ticket: &Ticket<'_>,
+        mut buffers: RowGroupBuffers,
+    ) -> Result<Option<DedupStep>, DedupError> {
         let (batch, selected) = self.select(rows, runs, &mut buffers)?;
-        let step = self.finish_rows(&ticket, selected, &buffers)?;
+        let step = self.finish_rows(ticket, selected, &buffers)?;
         match &self.evidence {
             Some(evidence) => evidence.builder.reclaim(batch, rows),
             None => self.encoder.reclaim(batch, rows),
         }
         self.buffers.lock().push(buffers);
         Ok(step)
+    }
+
+    /// Sets the states of rows with a fault.
+    fn mark_faulty(&self, rows: &Rows, states: &mut [RowState]) {
+        let faulty = if self.options.keep_faulty { RowState::KeepFaulty } else { RowState::DropFaulty };
+        rows.faults.iter().for_each(|(row, _)| states[*row as usize] = faulty);
     }
 
     /// Builds the columns of rows. Returns a batch whose memory is given back to the rows, and the batch of the rows that may
@@ -219,8 +290,7 @@ impl<'a> DedupJob<'a> {
         let RowGroupBuffers { keys, states, .. } = buffers;
         states.clear();
         states.resize(rows.len(), RowState::Pending);
-        let faulty = if self.options.keep_faulty { RowState::KeepFaulty } else { RowState::DropFaulty };
-        rows.faults.iter().for_each(|(row, _)| states[*row as usize] = faulty);
+        self.mark_faulty(rows, states);
         let competes = |row: &usize| states[*row] == RowState::Pending;
         let undated = self.candidates.count_undated(rows, (0..rows.len()).filter(competes));
         self.counts.totals.lock().undated += undated;

@@ -6,7 +6,7 @@ use super::super::in_order::OrderedPool;
 use super::super::{RowKey, RunError, RunRequest, Summary, Ticket, memory};
 use super::job::{DedupJob, DedupStep, STAGE_COUNT};
 use super::options::DedupOptions;
-use super::resolve::{ReadRun, finish};
+use super::resolve::{ReadRun, finish, resolve};
 use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
 use crate::canon::{Policy, Rows, Tally};
 use crate::input::{InputError, KeyedFile};
@@ -183,7 +183,7 @@ pub(crate) fn dedup_keyed_files(
     let key = if options.key == RowKey::Rung { RowKey::Rung } else { RowKey::More(0) };
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
-    let job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
+    let mut job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
     let row_groups = files.row_groups();
     let schema = files.schema(encoder);
     let tally = Mutex::new(Tally::default());
@@ -200,14 +200,16 @@ pub(crate) fn dedup_keyed_files(
         memory::sample();
         Ok(step)
     };
-    let mut spool = job.new_spool();
-    let take = |step: DedupStep| step.append(&mut spool, &mut append);
+    let mut pending = job.no_pending();
+    let take = |step: DedupStep| step.append(&mut pending, &mut append);
     let pool = OrderedPool::new(threads.min(row_groups.len()), STAGE_COUNT)?;
     let mut row_groups = row_groups.into_iter();
     let work = |(): &mut (), stages: &StageTicket<'_>, row_group| decide(stages, row_group).map_err(RunError::Output);
     pool.run(|| (), || Ok(row_groups.next()), work, take)?;
     let summary = files.summary(tally.into_inner());
-    finish(job, &spool, ReadRun { names, threads, summary }, append)
+    let read = ReadRun { names, threads, summary };
+    let resolved = resolve(&mut job, &pending, &read)?;
+    finish(job, resolved, (&pending.spool, read), append)
 }
 
 /// The values of rows that deduplication compares: keys, URIs, times, statuses and faults.

@@ -7,6 +7,8 @@
 //!                                                       +--pending--> spools --resolve: decisions--> output, new keys
 //! ```
 //!
+//! Pending rows wait in a temporary file, or are read a second time (`second_pass`).
+//!
 //! The input is either records ([`dedup`]) or files of rows that have keys ([`dedup_keyed_files`]).
 
 mod candidate_keys;
@@ -15,6 +17,7 @@ mod keyed_files;
 mod options;
 mod resolve;
 mod row_groups;
+mod second_pass;
 mod summary;
 mod survey;
 
@@ -23,10 +26,11 @@ pub use options::DedupOptions;
 pub(crate) use summary::KeyedFileDefect;
 pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals, KeyedFileError};
 
-use super::{RowGroup, RunError, RunOptions, RunRequest, canon};
+use super::{Progress, RowGroup, RunError, RunOptions, RunRequest, canon};
 use crate::output::{Encoder, OutputError};
-use job::{DedupJob, DedupStep, STAGE_COUNT};
-use resolve::{ReadRun, finish};
+use job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
+use resolve::{ReadRun, finish, resolve};
+use second_pass::SecondPassChoice;
 
 /// Keeps one row of each key and passes it to `append`, encoded by `encoder`, in input order; with the tables of duplicates and
 /// groups if the options ask for them.
@@ -42,10 +46,29 @@ pub fn dedup(
     let run = &RunOptions { count_distinct: false, ..request.options.clamped() };
     let RunRequest { sources, policy, progress, .. } = request;
     let names = sources.names();
-    let job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
-    let mut spool = job.new_spool();
+    let mut job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
+    // With a limit, how much is read depends on the records that were read.
+    let again = sources.again().filter(|_| run.record_limit.is_none());
+    if again.is_some() {
+        job = job.with_second_pass(SecondPassChoice::possible(progress, run.threads));
+    }
+    let mut pending = job.no_pending();
+    let request = |sources, progress| RunRequest::new(sources, run, policy, progress).with_stages(STAGE_COUNT);
     let decide = |row_group: RowGroup<'_>| job.add_rows(row_group);
-    let take = |step: DedupStep| step.append(&mut spool, &mut append);
-    let summary = canon(RunRequest::new(sources, run, policy, progress).with_stages(STAGE_COUNT), decide, take)?;
-    finish(job, &spool, ReadRun { names, threads: run.threads, summary }, append)
+    let take = |step: DedupStep| step.append(&mut pending, &mut append);
+    let summary = canon(request(sources, progress), decide, take)?;
+    let read = ReadRun { names, threads: run.threads, summary };
+    let resolved = resolve(&mut job, &pending, &read)?;
+    let PendingRowGroups { spool, waiting } = pending;
+    if let Some(sources) = again.filter(|_| !waiting.is_empty()) {
+        let progress = Progress::new();
+        let request = waiting.request(request(sources, &progress), &read.summary.source_records);
+        let decide = |row_group: RowGroup<'_>| job.add_rows_again(row_group, &waiting, &resolved.decisions);
+        let mut none = job.no_pending();
+        let summary = canon(request, decide, |step| step.append(&mut none, &mut append))?;
+        if summary.rows != waiting.row_count() {
+            return Err(RunError::Output(DedupError::Changed));
+        }
+    }
+    finish(job, resolved, (&spool, read), append)
 }

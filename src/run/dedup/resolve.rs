@@ -1,9 +1,9 @@
-//! The end of a dedup run: [`finish`] decides about pending rows, partition by partition, and writes those that are kept,
-//! in input order.
+//! The end of a dedup run: [`resolve`] decides about pending rows, partition by partition, and [`finish`] writes those that are
+//! kept, in input order.
 
 use super::super::{RunError, Summary, in_order::in_order, memory};
 use super::candidate_keys::EvidenceColumns;
-use super::job::{DedupJob, filter};
+use super::job::{DedupJob, PendingRowGroups, filter};
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
 use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, DedupTotals, SURELY_KEPT};
@@ -11,6 +11,7 @@ use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{RunWriter, SeenError, SeenStore};
 use crate::dedup::{
     Collisions, Decisions, EntrySpill, KeySet, KeyTable, PARTITION_BITS, PARTITIONS, PartitionResolver,
+    resolve_by_order,
 };
 use crate::output::{Encoder, OutputError};
 use crate::process::release_free_memory;
@@ -26,39 +27,63 @@ pub(super) struct ReadRun {
     pub(super) summary: Summary,
 }
 
-/// Ends a run when all records have been read: decides about pending rows, collects new keys, appends the rows that are kept,
-/// and checks that no row was lost.
-pub(super) fn finish(
-    job: DedupJob<'_>,
-    spool: &RowSpool,
-    ReadRun { names, threads, summary }: ReadRun,
-    append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
-) -> Result<DedupSummary, RunError<DedupError>> {
-    let DedupJob { options, encoder, evidence, seen, keys, spill, counts, row_groups, compaction, mut survey, .. } =
-        job;
-    let spilled = spool.written_len() + spill.written_len();
-    let locator = RecordLocator::new(names, &summary.source_records);
-    let rows = if spool.is_empty() { 0 } else { summary.rows };
-    let decisions = Decisions::new(rows, options.has_evidence);
+/// What was decided about pending rows.
+pub(super) struct Resolved {
+    pub(super) decisions: Decisions,
+    collisions: Collisions,
+    new_keys: Option<RunWriter>,
+    /// Bytes of temporary files.
+    spilled: u64,
+}
+
+/// Decides about pending rows when all records have been read, and collects new keys.
+pub(super) fn resolve(
+    job: &mut DedupJob<'_>,
+    pending: &PendingRowGroups,
+    read: &ReadRun,
+) -> Result<Resolved, RunError<DedupError>> {
+    let PendingRowGroups { spool, waiting } = pending;
+    let has_pending = !spool.is_empty() || !waiting.is_empty();
+    let options = job.options;
+    let decisions = Decisions::new(if has_pending { read.summary.rows } else { 0 }, options.has_evidence);
     // The key set is freed for the resolution, unless its keys are collected.
-    let tables: Vec<_> = keys.filter(|_| options.gather_new).into_iter().flat_map(KeySet::into_tables).collect();
+    let keys = job.keys.take().filter(|_| options.gather_new);
+    let tables: Vec<_> = keys.into_iter().flat_map(KeySet::into_tables).collect();
     release_free_memory();
     let share = if tables.is_empty() { 2 } else { 16 };
+    let spill = job.take_spill();
     let resolution = DuplicateResolution {
         options,
-        store: options.seen.as_deref().filter(|_| seen.is_none()),
+        store: options.seen.as_deref().filter(|_| job.seen.is_none()),
         decisions: &decisions,
-        counts: &counts,
-        limit: options.memory / threads / share,
+        counts: &job.counts,
+        limit: options.memory / read.threads / share,
         tables,
         collisions: Mutex::default(),
     };
-    let new_keys = resolution.resolve(&spill, threads, !spool.is_empty())?;
+    let new_keys = resolution.resolve(&spill, read.threads, has_pending)?;
     let collisions = resolution.collisions.into_inner();
-    if let Some(survey) = &mut survey {
+    if let Some(survey) = &mut job.survey {
         survey.settle(&decisions, resolution.store).map_err(|error| RunError::Output(error.into()))?;
     }
-    drop((spill, seen, resolution.tables));
+    job.seen = None;
+    let spilled = spool.written_len() + spill.written_len();
+    if !waiting.is_empty() {
+        job.counts.add_all_decided(decisions.all_kept_count());
+        waiting.add_kept(&decisions);
+    }
+    Ok(Resolved { decisions, collisions, new_keys, spilled })
+}
+
+/// Ends a run when all pending rows are decided: appends those of the spool that are kept, and checks that no row was lost.
+pub(super) fn finish(
+    job: DedupJob<'_>,
+    Resolved { decisions, collisions, new_keys, spilled }: Resolved,
+    (spool, ReadRun { names, threads, summary }): (&RowSpool, ReadRun),
+    append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
+) -> Result<DedupSummary, RunError<DedupError>> {
+    let DedupJob { encoder, evidence, counts, row_groups, compaction, survey, .. } = job;
+    let locator = RecordLocator::new(names, &summary.source_records);
     let unfinished = row_groups.into_inner();
     let evidence = evidence.as_ref();
     let (locator, decisions) = (&locator, &decisions);
@@ -105,6 +130,12 @@ impl DuplicateResolution<'_> {
 
     /// Resolves the pending rows of a partition. Returns its new keys in order, if they are collected.
     fn resolve_partition(&self, spill: &EntrySpill, partition: usize) -> Result<Vec<u128>, DedupError> {
+        let needs_keys = self.store.is_some() || self.options.gather_new;
+        let how = (self.options.keep, self.limit);
+        if !needs_keys && resolve_by_order(spill, partition, how, self.decisions)? {
+            memory::sample();
+            return Ok(Vec::new());
+        }
         let first_key = (partition as u128) << (u128::BITS - PARTITION_BITS);
         let mut seen = self.store.map(|store| store.cursor(first_key)).transpose()?;
         let (mut keys, mut failed) = (Vec::new(), None);

@@ -62,6 +62,12 @@ pub enum DedupError {
     /// A file of keys cannot be used.
     #[error(transparent)]
     KeyedFile(#[from] KeyedFileError),
+    /// The sources changed between the two times that they were read.
+    #[error(
+        "the inputs changed while they were read; dedup reads them twice if --memory is too small for all keys; the output was \
+         not written; run the job again while no other program writes the inputs, or allow more memory with --memory"
+    )]
+    Changed,
     /// The numbers of rows do not add up: a bug in irikey.
     #[error(
         "{records} records became {kept} kept rows, {duplicates} duplicates, {seen} seen rows and {faulty} rows with a \
@@ -161,6 +167,8 @@ pub(super) struct DedupCounts {
     /// Pending rows whose key was seen by an earlier run are also counted among the duplicates.
     pub(super) totals: Mutex<DedupTotals>,
     seen_pending: AtomicU64,
+    /// Rows whose keys did not fit into memory.
+    pending: AtomicU64,
 }
 
 impl DedupCounts {
@@ -169,6 +177,7 @@ impl DedupCounts {
         let count = |state| states.iter().filter(|one| **one == state).count() as u64;
         let (kept, duplicates, seen) = (count(RowState::Keep), count(RowState::Duplicate), count(RowState::Seen));
         let faulty = count(RowState::KeepFaulty) + count(RowState::DropFaulty);
+        self.pending.fetch_add(count(RowState::Pending), Ordering::Relaxed);
         let mut totals = self.totals.lock();
         totals.kept += kept;
         totals.duplicates += duplicates;
@@ -180,6 +189,13 @@ impl DedupCounts {
     pub(super) fn add_seen(&self, rows: u64) {
         self.totals.lock().seen += rows;
         self.seen_pending.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Counts all pending rows, of which `kept` are kept.
+    pub(super) fn add_all_decided(&self, kept: u64) {
+        let mut totals = self.totals.lock();
+        totals.kept += kept;
+        totals.duplicates += self.pending.load(Ordering::Relaxed) - kept;
     }
 
     /// Counts pending rows that are decided.
