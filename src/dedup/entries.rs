@@ -182,6 +182,13 @@ struct SpilledPartition {
 }
 
 impl EntrySpill {
+    /// Bytes for a spill that shares `limit` bytes of memory with a key set: enough to write long blocks. A key in the set is
+    /// worth more than an entry in memory, because it decides all rows of the key.
+    pub(crate) fn share(limit: usize) -> usize {
+        const ENOUGH: usize = 32 << 20;
+        (limit / 8).min(ENOUGH)
+    }
+
     /// An empty spill of about `limit` bytes of memory. Further entries go to a temporary file in `directory`.
     pub(crate) fn new(layout: EntryLayout, limit: usize, directory: &Path) -> EntrySpill {
         EntrySpill::with_prefix(0, layout, limit, directory)

@@ -332,7 +332,8 @@ mod tests {
                 pairs.store(&mut buffer, first_row).unwrap();
                 assert!(buffer.first_rows().is_sorted());
             }
-            let (is_spilled, unknown) = (pairs.written_len() > 0, pairs.unknown.count(0) + pairs.unknown.count(1));
+            let unknown: usize = (0..PARTITIONS).map(|partition| pairs.unknown.count(partition)).sum();
+            let is_spilled = pairs.written_len() > 0;
             match limit {
                 usize::MAX => assert!(!is_spilled && unknown == 0),
                 _ => assert!(is_spilled && unknown > 0, "{limit}"),

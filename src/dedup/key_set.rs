@@ -9,6 +9,7 @@
 //! to stay in the cache while the keys of one row group are inserted. Partitions are locked in groups of
 //! [`LOCK_GROUPS`], so that workers rarely wait for each other.
 
+use super::key_growth::KeyGrowth;
 use super::key_table::KeyTable;
 use crate::key::KeyBytes;
 use parking_lot::Mutex;
@@ -99,6 +100,11 @@ pub(crate) struct KeySet<V> {
     /// Bytes of all tables, and what tables that are growing take for a short time.
     used: AtomicUsize,
     is_frozen: AtomicBool,
+    /// Number of keys.
+    len: AtomicUsize,
+    growth: Mutex<KeyGrowth>,
+    /// Number of keys of a partition that are expected in the end; 0 if it is not known.
+    expected: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -113,7 +119,28 @@ impl<V: Copy + Default> KeySet<V> {
         let partition = || KeyPartition { table: KeyTable::new(PARTITION_BITS), is_frozen: false };
         let group = || Mutex::new((0..GROUP_PARTITIONS).map(|_| partition()).collect());
         let groups = (0..LOCK_GROUPS).map(|_| group()).collect();
-        KeySet { groups, limit, used: AtomicUsize::new(0), is_frozen: AtomicBool::new(false) }
+        KeySet {
+            groups,
+            limit,
+            used: AtomicUsize::new(0),
+            is_frozen: AtomicBool::new(false),
+            len: AtomicUsize::new(0),
+            growth: Mutex::default(),
+            expected: AtomicUsize::new(0),
+        }
+    }
+
+    /// States that the keys so far are those of the first `done` of `total` bytes of the input, so that tables grow to the size
+    /// that they will probably need. Only time and memory depend on it.
+    pub(crate) fn set_progress(&self, done: u64, total: Option<u64>) {
+        let Some((total, mut growth)) = total.zip(self.growth.try_lock()) else { return };
+        growth.add(done, self.len.load(Ordering::Relaxed));
+        let expected = growth.expected(total) / PARTITIONS;
+        // The numbers of keys of partitions differ a little.
+        let most = expected + expected / 32 + MIN_BATCH;
+        // Without memory for all, every partition gets the same share.
+        let share = KeyTable::<V>::keys_in(self.limit / PARTITIONS);
+        self.expected.store(most.min(share), Ordering::Relaxed);
     }
 
     /// At least one partition is frozen.
@@ -154,7 +181,7 @@ impl<V: Copy + Default> KeySet<V> {
         (keys, rows): (&[u128], &[T]),
         each: &mut impl FnMut(u128, T, Inserted<'_, V>),
     ) {
-        let mut done = 0;
+        let (mut done, len) = (0, partition.table.len());
         while done < keys.len() && self.has_space(partition, keys.len() - done) {
             let end = (done + partition.table.free_len()).min(keys.len());
             partition.table.upsert_all(&keys[done..end], |i, value, is_new| {
@@ -163,6 +190,7 @@ impl<V: Copy + Default> KeySet<V> {
             });
             done = end;
         }
+        self.len.fetch_add(partition.table.len() - len, Ordering::Relaxed);
         partition.table.get_all(&keys[done..], |i, value| {
             each(keys[done + i], rows[done + i], value.map_or(Inserted::Unknown, Inserted::Present));
         });
@@ -172,19 +200,27 @@ impl<V: Copy + Default> KeySet<V> {
     /// would exceed the limit, and then returns false.
     fn has_space(&self, partition: &mut KeyPartition<V>, count: usize) -> bool {
         if !partition.is_frozen && partition.table.free_len() < MIN_BATCH.min(count) {
-            let (before, growth) = (partition.table.memory_len(), partition.table.growth_len());
-            if self.used.fetch_add(growth, Ordering::Relaxed) + growth <= self.limit {
-                partition.table.grow();
-                // The memory that growing took in addition is free again.
-                let grown = partition.table.memory_len() - before;
-                self.used.fetch_sub(growth.saturating_sub(grown), Ordering::Relaxed);
-            } else {
-                self.used.fetch_sub(growth, Ordering::Relaxed);
-                partition.is_frozen = true;
-                self.is_frozen.store(true, Ordering::Release);
+            partition.table.expect(self.expected.load(Ordering::Relaxed));
+            if !self.grow(&mut partition.table) {
+                partition.table.expect(0);
+                partition.is_frozen = !self.grow(&mut partition.table);
+                self.is_frozen.fetch_or(partition.is_frozen, Ordering::AcqRel);
             }
         }
         !partition.is_frozen
+    }
+
+    /// Grows a table. Returns false, and does nothing, if that would exceed the limit.
+    fn grow(&self, table: &mut KeyTable<V>) -> bool {
+        let (before, growth) = (table.memory_len(), table.growth_len());
+        let has_memory = self.used.fetch_add(growth, Ordering::Relaxed) + growth <= self.limit;
+        if has_memory {
+            table.grow();
+        }
+        // The memory that growing took in addition is free again.
+        let grown = table.memory_len() - before;
+        self.used.fetch_sub(growth.saturating_sub(grown), Ordering::Relaxed);
+        has_memory
     }
 
     /// The tables, in the order of their partitions.
@@ -212,6 +248,29 @@ mod tests {
     fn keys(count: u64) -> Vec<(u128, u32)> {
         let key = |i: u64| u128::from_be_bytes(KeyAlgorithm::Xxh3.key(&(i * i % 7_919).to_le_bytes()));
         (0..count).map(|i| (key(i), i as u32)).collect()
+    }
+
+    /// If the length of the input is known, tables become as long as they have to be, also if memory is limited.
+    #[test]
+    fn tables_grow_to_the_expected_length() {
+        let key = |i: u64| (u128::from_be_bytes(KeyAlgorithm::Xxh3.key(&i.to_le_bytes())), i as u32);
+        let fill = |limit, has_total: bool| {
+            let set: KeySet<()> = KeySet::new(limit);
+            for first in (0..400_000).step_by(4_000) {
+                let mut partitioned = PartitionedKeys::default();
+                partitioned.fill((first..first + 4_000).map(key), 0);
+                (0..LOCK_GROUPS).for_each(|group| set.insert(group, &partitioned, |_, _, _| ()));
+                set.set_progress(first + 4_000, has_total.then_some(400_000));
+            }
+            assert!(set.used.load(Ordering::Relaxed) <= limit);
+            (set.used.load(Ordering::Relaxed) as f64, set.len.load(Ordering::Relaxed) as f64)
+        };
+        let (used, len) = fill(usize::MAX, true);
+        assert!(len == 400_000.0 && used / len < 22.0, "{}", used / len);
+        // A fifth of the keys fits.
+        let (_, with_total) = fill(1_600_000, true);
+        let (_, without) = fill(1_600_000, false);
+        assert!(with_total >= without && with_total > 60_000.0, "{with_total} {without}");
     }
 
     /// With any limit, what is reported is true; without a limit, no key is unknown.

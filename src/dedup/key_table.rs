@@ -4,23 +4,30 @@
 //! The home group of a key follows from its value: `key / 2^128 * groups`. A group has 16 slots. A tag, one byte of the
 //! key, is stored apart for each slot, and the 16 tags of a group are compared at once: a new key costs one comparison of
 //! tags and one write, a known key one comparison of tags and one of keys, almost without mispredicted branches. A key
-//! that does not fit into its home group is stored in the next group with a free slot. A slot costs 17 bytes and the size
-//! of the value; 72 to 90 % of the slots are taken. Growing appends blocks and then moves keys within the table, from the end.
+//! that does not fit into its home group is stored in the next group with a free slot. Keys are looked up in short batches,
+//! in three steps: find the home groups, find the slots, compare the keys. Each step prefetches what the next one reads
+//! ([`Lookahead`]).
+//!
+//! A slot costs 17 bytes and the size of the value; 74 to 92 % of the slots are taken. Growing appends blocks and then moves
+//! keys within the table, from the end. That takes a third of the time if the table always grows by a quarter, so that the
+//! number of keys to expect is used if it is known.
 
 use crate::kernel::{positions_of, prefetch};
 
 /// Slots of a group.
 const GROUP_SLOTS: usize = 16;
 
-/// Groups of a block, the unit of allocation.
-const BLOCK_GROUPS: usize = 16;
+/// Groups of a block, the unit of allocation. Smaller blocks cost system calls.
+const BLOCK_GROUPS: usize = 64;
 
-/// Up to this number of blocks a table doubles when it grows; larger tables grow by a quarter.
-const MAX_DOUBLING_BLOCKS: usize = 16;
+/// Up to this number of blocks a table doubles when it grows.
+const MAX_DOUBLING_BLOCKS: usize = 4;
 
-/// The slot of a key is prefetched this many keys before it is looked up, and the tags of its group twice as many keys
-/// before.
-const PREFETCH_DISTANCE: usize = 8;
+/// Largest share of taken slots, in hundredths. Beyond it, keys of a group often do not fit into the group.
+const MAX_LOAD: usize = 92;
+
+/// Keys are looked up in batches of this length: the first step prefetches the tags of all, the second one the slots.
+const BATCH_LEN: usize = 16;
 
 /// The tag of a free slot.
 const FREE_TAG: u8 = 0;
@@ -33,43 +40,94 @@ pub(crate) struct KeyTable<V> {
     /// Groups that can be the home of a key. A few more may follow, for keys that do not fit into the last ones.
     groups: usize,
     prefix_bits: u32,
+    /// See [`KeyTable::expect`].
+    expected: usize,
 }
 
 /// Groups that are allocated together. The slots of a group are filled in order.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct TableBlock<V> {
     heads: [GroupHead<V>; BLOCK_GROUPS],
     keys: [[u128; GROUP_SLOTS]; BLOCK_GROUPS],
 }
 
 /// What is read of a group besides a key: short values are in the cache line of the tags.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct GroupHead<V> {
     /// [`FREE_TAG`], or a byte of the key in the slot.
     tags: [u8; GROUP_SLOTS],
     values: [V; GROUP_SLOTS],
 }
 
-/// The result of a search, as group and slot.
-enum SlotSearch {
-    /// The slot of the key.
-    Taken(usize, usize),
-    /// The slot that the key would have.
-    Free(usize, usize),
+/// Where the keys of a batch probably are.
+struct Lookahead {
+    /// The home groups of this batch and of the next one.
+    homes: [[u32; BATCH_LEN]; 2],
+    /// In the home group the first slot with the tag of the key, otherwise the first free slot, otherwise [`GROUP_SLOTS`].
+    slots: [u8; BATCH_LEN],
+}
+
+/// The batches of keys, each with the next one.
+fn batches(keys: &[u128]) -> impl Iterator<Item = (&[u128], &[u128])> {
+    let next = keys.chunks(BATCH_LEN).skip(1).chain([&[][..]]);
+    keys.chunks(BATCH_LEN).zip(next)
+}
+
+impl Lookahead {
+    /// Begins with the first batch of `keys`. The table has groups.
+    #[inline(always)]
+    fn new<V: Copy + Default>(table: &KeyTable<V>, keys: &[u128]) -> Lookahead {
+        let mut lookahead = Lookahead { homes: [[0; BATCH_LEN]; 2], slots: [0; BATCH_LEN] };
+        lookahead.find_homes(table, &keys[..keys.len().min(BATCH_LEN)]);
+        lookahead
+    }
+
+    /// Finds and prefetches the home groups of the next batch.
+    #[inline(always)]
+    fn find_homes<V: Copy + Default>(&mut self, table: &KeyTable<V>, keys: &[u128]) {
+        for (home, &key) in self.homes[1].iter_mut().zip(keys) {
+            let at = table.home(key);
+            *home = at as u32;
+            prefetch(&table.blocks[at / BLOCK_GROUPS].heads, at % BLOCK_GROUPS);
+        }
+    }
+
+    /// Finds and prefetches the slots of `keys`, and the home groups of the `next` keys.
+    #[inline(always)]
+    fn advance<V: Copy + Default>(&mut self, table: &KeyTable<V>, keys: &[u128], next: &[u128]) {
+        self.homes.swap(0, 1);
+        for ((slot, &home), &key) in self.slots.iter_mut().zip(&self.homes[0]).zip(keys) {
+            let (block, group) = table.group(home as usize);
+            let tags = &block.heads[group].tags;
+            let (matches, free) = (positions_of(tag(key), tags), positions_of(FREE_TAG, tags));
+            *slot = first_slot(if matches == 0 { free } else { matches }) as u8;
+            prefetch(&block.keys[group], usize::from(*slot));
+        }
+        self.find_homes(table, next);
+    }
+
+    /// The home groups and slots of the batch.
+    #[inline(always)]
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.homes[0].iter().zip(&self.slots).map(|(&home, &slot)| (home as usize, usize::from(slot)))
+    }
 }
 
 impl<V: Copy + Default> KeyTable<V> {
     /// An empty table for keys that have their first `prefix_bits` bits in common.
     pub(crate) fn new(prefix_bits: u32) -> KeyTable<V> {
-        KeyTable { blocks: Vec::new(), len: 0, groups: 0, prefix_bits }
+        KeyTable { blocks: Vec::new(), len: 0, groups: 0, prefix_bits, expected: 0 }
     }
 
     /// A table of distinct `keys`, with little space for more.
     pub(crate) fn of(keys: &[u128], prefix_bits: u32) -> KeyTable<V> {
         let mut table = KeyTable::new(prefix_bits);
-        table.set_blocks((keys.len() * 20).div_ceil(17 * GROUP_SLOTS * BLOCK_GROUPS));
+        if keys.is_empty() {
+            return table;
+        }
+        table.set_blocks(blocks_of(keys.len()));
         let mut taken = vec![0; table.groups];
-        keys.iter().for_each(|&key| table.reinsert(key, V::default(), &mut taken));
+        keys.iter().for_each(|&key| table.reinsert(table.home(key), key, V::default(), &mut taken));
         table.len = keys.len();
         table
     }
@@ -89,16 +147,41 @@ impl<V: Copy + Default> KeyTable<V> {
         self.blocks.len() * size_of::<TableBlock<V>>() + self.blocks.capacity() * size_of::<usize>()
     }
 
+    /// Bytes of memory of a table of `count` keys, see [`KeyTable::of`].
+    pub(crate) fn len_of(count: usize) -> usize {
+        if count == 0 { 0 } else { blocks_of(count).saturating_mul(size_of::<TableBlock<V>>()) }
+    }
+
+    /// Number of keys that fit into `bytes` of memory.
+    pub(crate) fn keys_in(bytes: usize) -> usize {
+        bytes / size_of::<TableBlock<V>>() * (GROUP_SLOTS * BLOCK_GROUPS) / 100 * MAX_LOAD
+    }
+
+    /// Expects that the table will have `count` keys in the end; 0 if that is not known.
+    pub(crate) fn expect(&mut self, count: usize) {
+        self.expected = count;
+    }
+
     /// Bytes of memory that [`KeyTable::grow`] takes, of which it frees a part.
     pub(crate) fn growth_len(&self) -> usize {
-        let more = grown(self.groups / BLOCK_GROUPS) - self.groups / BLOCK_GROUPS;
+        let more = self.grown() - self.groups / BLOCK_GROUPS;
         // The pointers to the blocks, and two bytes per group while keys move.
         more * (size_of::<TableBlock<V>>() + size_of::<usize>()) + self.groups * 2
     }
 
     /// Number of keys that can be inserted before the table has to grow.
     pub(crate) fn free_len(&self) -> usize {
-        (self.groups * GROUP_SLOTS / 10 * 9).saturating_sub(self.len)
+        (self.groups * GROUP_SLOTS * MAX_LOAD / 100).saturating_sub(self.len)
+    }
+
+    /// Number of blocks after growing: enough for the expected keys, but at most twice and at least five quarters as many as now.
+    /// So keys move rarely if the expectation is right, and little memory is wasted if it is wrong.
+    fn grown(&self) -> usize {
+        match self.groups / BLOCK_GROUPS {
+            0 => 1,
+            few if few < MAX_DOUBLING_BLOCKS => few * 2,
+            many => blocks_of(self.expected).clamp(many + many / 4, many * 2),
+        }
     }
 
     /// Inserts `keys` in order and calls `change` for each with its index, its value (the default if the key is new), and
@@ -110,41 +193,89 @@ impl<V: Copy + Default> KeyTable<V> {
                 self.grow();
             }
             let end = (done + self.free_len()).min(keys.len());
-            let some = &keys[done..end];
-            for (i, &key) in some.iter().enumerate() {
-                self.prefetch_ahead(some, i);
-                let (group, slot, is_new) = match self.search(key) {
-                    SlotSearch::Taken(group, slot) => (group, slot, false),
-                    SlotSearch::Free(group, slot) => {
-                        self.set_slot(group, slot, key, V::default());
-                        self.len += 1;
-                        (group, slot, true)
-                    }
-                };
-                change(done + i, self.value(group, slot), is_new);
-            }
+            self.upsert_some(&keys[done..end], |i, value, is_new| change(done + i, value, is_new));
             done = end;
         }
     }
 
+    /// Inserts `keys`, for which the table has space.
+    #[inline(always)]
+    fn upsert_some(&mut self, keys: &[u128], mut change: impl FnMut(usize, &mut V, bool)) {
+        let mut lookahead = Lookahead::new(self, keys);
+        let mut done = 0;
+        for (batch, next) in batches(keys) {
+            lookahead.advance(self, batch, next);
+            for (i, (&key, (home, slot))) in (done..).zip(batch.iter().zip(lookahead.places())) {
+                if slot < GROUP_SLOTS {
+                    let (block, group) = self.group_mut(home);
+                    let (head, stored) = (&mut block.heads[group], &mut block.keys[group][slot]);
+                    // If the slot is still free, no key was inserted into the group in between.
+                    if head.tags[slot] == FREE_TAG {
+                        (head.tags[slot], *stored) = (tag(key), key);
+                        change(i, &mut head.values[slot], true);
+                        self.len += 1;
+                        continue;
+                    }
+                    if *stored == key {
+                        change(i, &mut head.values[slot], false);
+                        continue;
+                    }
+                }
+                let (group, slot, is_new) = self.insert_after(key, home);
+                let (block, group) = self.group_mut(group);
+                change(i, &mut block.heads[group].values[slot], is_new);
+            }
+            done += batch.len();
+        }
+    }
+
+    /// Finds or inserts a key in group `at` or after it, and returns its group, its slot, and whether it is new.
+    #[inline(never)]
+    fn insert_after(&mut self, key: u128, at: usize) -> (usize, usize, bool) {
+        let (at, slot, is_present) = self.search(key, at);
+        if !is_present {
+            self.set_slot(at, slot, key, V::default());
+            self.len += 1;
+        }
+        (at, slot, !is_present)
+    }
+
     /// Looks up `keys` and calls `found` for each with its index, and its value if the table has it.
     pub(crate) fn get_all(&mut self, keys: &[u128], mut found: impl FnMut(usize, Option<&mut V>)) {
-        for (i, &key) in keys.iter().enumerate() {
-            self.prefetch_ahead(keys, i);
-            match self.search(key) {
-                SlotSearch::Taken(group, slot) => found(i, Some(self.value(group, slot))),
-                SlotSearch::Free(..) => found(i, None),
+        if self.groups == 0 {
+            return (0..keys.len()).for_each(|i| found(i, None));
+        }
+        let mut lookahead = Lookahead::new(self, keys);
+        let mut done = 0;
+        for (batch, next) in batches(keys) {
+            lookahead.advance(self, batch, next);
+            for (i, (&key, (home, slot))) in (done..).zip(batch.iter().zip(lookahead.places())) {
+                match self.find(key, home, slot) {
+                    Some((group, slot)) => {
+                        let (block, group) = self.group_mut(group);
+                        found(i, Some(&mut block.heads[group].values[slot]));
+                    }
+                    None => found(i, None),
+                }
             }
+            done += batch.len();
         }
     }
 
     /// Calls `found` with the index of each of `keys` that the table has.
     pub(crate) fn contains_all(&self, keys: &[u128], mut found: impl FnMut(usize)) {
-        for (i, &key) in keys.iter().enumerate() {
-            self.prefetch_ahead(keys, i);
-            if let SlotSearch::Taken(..) = self.search(key) {
-                found(i);
-            }
+        if self.groups == 0 {
+            return;
+        }
+        let mut lookahead = Lookahead::new(self, keys);
+        let mut done = 0;
+        for (batch, next) in batches(keys) {
+            lookahead.advance(self, batch, next);
+            let places = batch.iter().zip(lookahead.places());
+            let present =
+                (done..).zip(places).filter(|(_, (key, (home, slot)))| self.find(**key, *home, *slot).is_some());
+            present.for_each(|(i, _)| found(i));
+            done += batch.len();
         }
     }
 
@@ -157,31 +288,31 @@ impl<V: Copy + Default> KeyTable<V> {
         })
     }
 
-    /// Prefetches what the lookups of keys after number `i` will read.
+    /// Finds the group and slot of a key whose [`Lookahead`] found `home` and `slot`.
     #[inline(always)]
-    fn prefetch_ahead(&self, keys: &[u128], i: usize) {
-        if let Some((block, group)) = keys.get(i + 2 * PREFETCH_DISTANCE).and_then(|&key| self.group(self.home(key))) {
-            prefetch(&block.heads, group);
+    fn find(&self, key: u128, home: usize, slot: usize) -> Option<(usize, usize)> {
+        if slot < GROUP_SLOTS {
+            let (block, group) = self.group(home);
+            if block.heads[group].tags[slot] == FREE_TAG {
+                return None;
+            }
+            if block.keys[group][slot] == key {
+                return Some((home, slot));
+            }
         }
-        let soon = keys.get(i + PREFETCH_DISTANCE);
-        if let Some((&key, (block, group))) = soon.and_then(|key| Some((key, self.group(self.home(*key))?))) {
-            // The first slot with the same tag, or the first free slot: nearly always the slot of the key.
-            let tags = &block.heads[group].tags;
-            let matches = positions_of(tag(key), tags);
-            let slot = if matches == 0 { positions_of(FREE_TAG, tags) } else { matches }.trailing_zeros() as usize;
-            prefetch(&block.keys[group], slot);
-        }
+        let (group, slot, is_present) = self.search(key, home);
+        is_present.then_some((group, slot))
     }
 
-    /// The block of a group, and the index of the group in it.
+    /// The block of a group that exists, and the index of the group in it.
     #[inline(always)]
-    fn group(&self, group: usize) -> Option<(&TableBlock<V>, usize)> {
-        self.blocks.get(group / BLOCK_GROUPS).map(|block| (&**block, group % BLOCK_GROUPS))
+    fn group(&self, group: usize) -> (&TableBlock<V>, usize) {
+        (&self.blocks[group / BLOCK_GROUPS], group % BLOCK_GROUPS)
     }
 
     #[inline(always)]
-    fn value(&mut self, group: usize, slot: usize) -> &mut V {
-        &mut self.blocks[group / BLOCK_GROUPS].heads[group % BLOCK_GROUPS].values[slot]
+    fn group_mut(&mut self, group: usize) -> (&mut TableBlock<V>, usize) {
+        (&mut self.blocks[group / BLOCK_GROUPS], group % BLOCK_GROUPS)
     }
 
     #[inline(always)]
@@ -189,27 +320,29 @@ impl<V: Copy + Default> KeyTable<V> {
         home(key, self.groups, self.prefix_bits)
     }
 
-    /// Finds the slot of `key`, or the free slot for it, which may be in a new group after the last.
-    #[inline(always)]
-    fn search(&self, key: u128) -> SlotSearch {
-        let (mut at, tag) = (self.home(key), tag(key));
-        while let Some((block, group)) = self.group(at) {
+    /// Finds group and slot of `key`, in group `at` or after it, and true; or the free slot for it, which may be in a new
+    /// group after the last, and false.
+    #[inline(never)]
+    fn search(&self, key: u128, mut at: usize) -> (usize, usize, bool) {
+        let tag = tag(key);
+        while at < self.blocks.len() * BLOCK_GROUPS {
+            let (block, group) = self.group(at);
             let tags = &block.heads[group].tags;
             let mut matches = positions_of(tag, tags);
             while matches != 0 {
-                let slot = matches.trailing_zeros() as usize;
+                let slot = first_slot(matches);
                 if block.keys[group][slot] == key {
-                    return SlotSearch::Taken(at, slot);
+                    return (at, slot, true);
                 }
                 matches &= matches - 1;
             }
             let free = positions_of(FREE_TAG, tags);
             if free != 0 {
-                return SlotSearch::Free(at, free.trailing_zeros() as usize);
+                return (at, first_slot(free), false);
             }
             at += 1;
         }
-        SlotSearch::Free(at, 0)
+        (at, 0, false)
     }
 
     #[inline(always)]
@@ -217,14 +350,15 @@ impl<V: Copy + Default> KeyTable<V> {
         if group / BLOCK_GROUPS == self.blocks.len() {
             self.add_block();
         }
-        let (block, group) = (&mut self.blocks[group / BLOCK_GROUPS], group % BLOCK_GROUPS);
+        let (block, group) = self.group_mut(group);
         let head = &mut block.heads[group];
         (head.tags[slot], head.values[slot], block.keys[group][slot]) = (tag(key), value, key);
     }
 
     #[cold]
     fn add_block(&mut self) {
-        self.blocks.push(Box::default());
+        let heads = [GroupHead::default(); BLOCK_GROUPS];
+        self.blocks.push(Box::new(TableBlock { heads, keys: [[0; GROUP_SLOTS]; BLOCK_GROUPS] }));
     }
 
     fn set_blocks(&mut self, count: usize) {
@@ -233,48 +367,56 @@ impl<V: Copy + Default> KeyTable<V> {
         (self.blocks.len()..count).for_each(|_| self.add_block());
     }
 
-    /// Appends blocks and moves every key to its new home. Homes are in the order of keys, so that going from the last
-    /// group to the first, hardly any key moves to a group that still holds old keys.
+    /// Appends blocks, see [`KeyTable::grown`], and moves every key to its new home. Homes are in the order of keys, so that
+    /// going from the last group to the first, hardly any key moves to a group that still holds old keys.
+    #[inline(never)]
     pub(crate) fn grow(&mut self) {
         let before = self.blocks.len() * BLOCK_GROUPS;
-        self.set_blocks(grown(self.groups / BLOCK_GROUPS));
+        self.set_blocks(self.grown());
         // Counts the taken slots of the groups that are done. Reading a byte that was just written is faster than reading
         // the sixteen tags around it.
         let mut taken = vec![0; self.blocks.len() * BLOCK_GROUPS];
         let mut later = Vec::new();
         for old in (0..before).rev() {
-            let (block, group) = (&mut self.blocks[old / BLOCK_GROUPS], old % BLOCK_GROUPS);
+            let (block, group) = self.group_mut(old);
             let (keys, GroupHead { tags, values }) = (block.keys[group], std::mem::take(&mut block.heads[group]));
             let count = taken_slots(&tags);
             for (&key, &value) in keys[..count].iter().zip(&values[..count]) {
-                match self.home(key) < old {
+                let home = self.home(key);
+                match home < old {
                     true => later.push((key, value)),
-                    false => self.reinsert(key, value, &mut taken),
+                    false => self.reinsert(home, key, value, &mut taken),
                 }
             }
         }
-        later.into_iter().for_each(|(key, value)| self.reinsert(key, value, &mut taken));
+        later.into_iter().for_each(|(key, value)| self.reinsert(self.home(key), key, value, &mut taken));
     }
 
     /// Stores a key in the first group from its home on that has a free slot.
     #[inline(always)]
-    fn reinsert(&mut self, key: u128, value: V, taken: &mut Vec<u8>) {
-        let mut group = self.home(key);
+    fn reinsert(&mut self, home: usize, key: u128, value: V, taken: &mut Vec<u8>) {
+        let mut group = home;
         while taken.get(group).is_some_and(|count| usize::from(*count) == GROUP_SLOTS) {
             group += 1;
         }
         if group == taken.len() {
             taken.resize(group + BLOCK_GROUPS, 0);
         }
-        self.set_slot(group, usize::from(taken[group]), key, value);
+        self.set_slot(group, usize::from(taken[group]) % GROUP_SLOTS, key, value);
         taken[group] += 1;
     }
+}
+
+/// The first slot of a mask of slots; [`GROUP_SLOTS`] if there is none.
+#[inline(always)]
+fn first_slot(mask: u32) -> usize {
+    (mask | 1 << GROUP_SLOTS).trailing_zeros() as usize
 }
 
 /// Number of taken slots of a group.
 #[inline(always)]
 fn taken_slots(tags: &[u8; GROUP_SLOTS]) -> usize {
-    GROUP_SLOTS - positions_of(FREE_TAG, tags).count_ones() as usize
+    first_slot(positions_of(FREE_TAG, tags))
 }
 
 /// The tag of a key: a byte that its home group does not depend on, and never [`FREE_TAG`].
@@ -290,13 +432,9 @@ fn home(key: u128, groups: usize, prefix_bits: u32) -> usize {
     ((u128::from(bits) * groups as u128) >> 64) as usize
 }
 
-/// Number of blocks after growing.
-fn grown(blocks: usize) -> usize {
-    match blocks {
-        0 => 1,
-        few if few < MAX_DOUBLING_BLOCKS => few * 2,
-        many => many + many / 4,
-    }
+/// Number of blocks for this number of keys.
+fn blocks_of(keys: usize) -> usize {
+    keys.saturating_mul(100) / (MAX_LOAD * GROUP_SLOTS * BLOCK_GROUPS) + 1
 }
 
 #[cfg(test)]
@@ -367,5 +505,31 @@ mod tests {
                 assert!(per_key < 24.0, "{per_key} at {i}");
             }
         }
+    }
+
+    /// A table grows to the expected length, but at most to twice and at least to five quarters of its length.
+    #[test]
+    fn growth_depends_on_the_expected_number_of_keys() {
+        let mut table: KeyTable<u32> = KeyTable::new(0);
+        let expectations = [0, usize::MAX, 13_000, 1_000, 70_000];
+        let mut blocks = Vec::new();
+        for (i, key) in (0..).map(|i| (i, key(u64::from(i)))) {
+            if table.free_len() == 0 {
+                let Some(expected) = expectations.get(blocks.len().saturating_sub(2)) else { break };
+                table.expect(*expected);
+                let (before, growth) = (table.memory_len(), table.growth_len());
+                table.grow();
+                assert!(table.memory_len() - before <= growth);
+                blocks.push(table.groups / BLOCK_GROUPS);
+            }
+            table.upsert_all(&[key], |_, value, is_new| {
+                assert!(is_new);
+                *value = i;
+            });
+        }
+        assert_eq!(blocks, [1, 2, 4, 8, 14, 17, 34]);
+        let mut values: Vec<u32> = table.iter().map(|(_, value)| value).collect();
+        values.sort_unstable();
+        assert!(values.into_iter().eq(0..table.len() as u32));
     }
 }

@@ -13,7 +13,7 @@
 //! `spill::RowSpool` and their keys in an `EntrySpill`.
 //!
 //! - `keep`: which row of a key is kept ([`KeepPolicy`]).
-//! - `key_table`, `key_set`: the keys of the run; `key_count`: the number of distinct keys of several kinds; `key_pairs`: the
+//! - `key_table`, `key_set`: the keys of the run; `key_growth`: how many there will be; `key_count`: the number of distinct keys of several kinds; `key_pairs`: the
 //!   keys that stand for several other keys. `parallel` has the threads of both, and `spilled_table` the tables of keys for
 //!   which there was no memory at first.
 //! - `entries`, `resolution`: pending rows and the decisions on them.
@@ -24,6 +24,7 @@ mod entries;
 pub(crate) mod evidence;
 mod keep;
 mod key_count;
+mod key_growth;
 mod key_pairs;
 mod key_set;
 mod key_table;

@@ -38,6 +38,8 @@ pub(super) fn for_each_table<V: EntryValue>(
         return (0..PARTITIONS).try_for_each(|partition| for_each_table(&parts, partition, limit, each));
     }
     let mut table: KeyTable<V> = KeyTable::new(spill.key_prefix_bits());
+    // Probably fewer, but growing to half of it or less costs more time than memory.
+    table.expect(spill.count(partition));
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     spill.visit_blocks(partition, |block| {
         keys.clear();

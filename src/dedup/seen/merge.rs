@@ -156,7 +156,8 @@ pub(crate) struct SeenSet {
 impl SeenSet {
     /// About the bytes of memory of a set of `count` keys.
     pub(crate) fn memory_len(count: u64) -> usize {
-        usize::try_from(count.saturating_mul(20)).unwrap_or(usize::MAX)
+        let of_partition = usize::try_from(count.div_ceil(PARTITIONS as u64)).unwrap_or(usize::MAX);
+        KeyTable::<()>::len_of(of_partition).saturating_mul(PARTITIONS)
     }
 
     /// Reads all keys from a cursor that starts at 0.

@@ -4,7 +4,7 @@
 //! other row groups are decoded and encoded. Each such step is a stage that row groups pass in order. Meanwhile
 //! [`StoreCompaction`] merges runs of the store of seen keys.
 
-use super::super::{Budget, RowGroup, Ticket, memory};
+use super::super::{Budget, Progress, RowGroup, Ticket, memory};
 use super::candidate_keys::{CandidateKeys, EvidenceColumns};
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, concat_batches};
@@ -84,6 +84,7 @@ pub(super) struct DedupJob<'a> {
     /// All rows of the next row groups have to wait, to keep the order of the input.
     has_pending: AtomicBool,
     second_pass: SecondPassChoice<'a>,
+    progress: &'a Progress,
     pub(super) counts: DedupCounts,
     pub(super) row_groups: Mutex<RowGroupBuilder>,
     pub(super) compaction: StoreCompaction,
@@ -107,7 +108,7 @@ impl<'a> DedupJob<'a> {
         options: &'a DedupOptions,
         encoder: &'a Encoder,
         policy: &Policy,
-        names: &[String],
+        (names, progress): (&[String], &'a Progress),
     ) -> Result<DedupJob<'a>, SeenError> {
         let compaction = StoreCompaction::start(options)?;
         let mut budget = Budget::of(options.memory);
@@ -117,9 +118,10 @@ impl<'a> DedupJob<'a> {
         let seen = options.seen.as_ref().filter(|_| fits);
         let seen = seen.map(|store| SeenSet::read(store.cursor(0)?)).transpose()?;
         // The resolution of pending rows needs further memory while new keys are still in the key set.
-        let key_limit = budget.eighths(if options.gather_new { 6 } else { 7 });
+        let spill_share = EntrySpill::share(budget.remaining());
+        let key_limit = if options.gather_new { budget.eighths(6) } else { budget.remaining() - spill_share };
         let keys = (options.keep == KeepPolicy::First && fits).then(|| KeySet::new(key_limit));
-        let spill_limit = if keys.is_some() { budget.eighths(1) } else { budget.remaining() / 2 };
+        let spill_limit = if keys.is_some() { spill_share } else { budget.remaining() / 2 };
         let candidates = CandidateKeys::new(options, policy);
         Ok(DedupJob {
             options,
@@ -128,6 +130,7 @@ impl<'a> DedupJob<'a> {
             seen,
             has_pending: AtomicBool::new(keys.is_none()),
             second_pass: SecondPassChoice::never(),
+            progress,
             keys,
             spill: EntrySpill::new(candidates.layout(), spill_limit, &options.directory),
             candidates,
@@ -315,6 +318,7 @@ impl<'a> DedupJob<'a> {
                 });
             })?;
         }
+        set.set_progress(self.progress.read(), self.progress.total());
         // All earlier row groups have passed this stage, so that a pending row group is never followed by one that is not.
         let must_wait = || self.has_pending.fetch_or(set.is_frozen(), Ordering::AcqRel) || set.is_frozen();
         ticket.pass(PENDING_STAGE, must_wait)

@@ -183,7 +183,8 @@ pub(crate) fn dedup_keyed_files(
     let key = if options.key == RowKey::Rung { RowKey::Rung } else { RowKey::More(0) };
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
-    let mut job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
+    let mut job =
+        DedupJob::new(options, encoder, policy, (&names, progress)).map_err(|error| RunError::Output(error.into()))?;
     let row_groups = files.row_groups();
     let schema = files.schema(encoder);
     let tally = Mutex::new(Tally::default());

@@ -46,7 +46,8 @@ pub fn dedup(
     let run = &RunOptions { count_distinct: false, ..request.options.clamped() };
     let RunRequest { sources, policy, progress, .. } = request;
     let names = sources.names();
-    let mut job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
+    let mut job =
+        DedupJob::new(options, encoder, policy, (&names, progress)).map_err(|error| RunError::Output(error.into()))?;
     // With a limit, how much is read depends on the records that were read.
     let again = sources.again().filter(|_| run.record_limit.is_none());
     if again.is_some() {

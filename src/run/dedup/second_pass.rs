@@ -23,7 +23,7 @@ const ROW_LEN: u64 = 24;
 /// Whether rows are read a second time.
 #[derive(Debug)]
 pub(super) struct SecondPassChoice<'a> {
-    /// Progress of the first pass; `None` if the sources cannot be read again, or rows have to wait for other reasons.
+    /// Progress of the first pass; `None` if rows are never read a second time.
     progress: Option<&'a Progress>,
     /// Most row groups that are read but not decided.
     groups_ahead: u64,
