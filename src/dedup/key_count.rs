@@ -1,11 +1,11 @@
 //! Counts distinct keys of several kinds, exactly and in bounded memory: [`KeyCounter`].
 //!
 //! A key may be of several kinds at once, such as the rungs on which it is the key of some row; kinds are the bits of a
-//! number ([`KindBits`]). No key needs an answer before the end, so each worker collects keys in a [`KeyBuffer`] until they
-//! are many in relation to the table of their partition. Then the table is read into the cache once for all of them.
+//! number ([`KindBits`]). No key needs an answer before the end, so each worker collects keys in a [`KeyBuffer`] and inserts
+//! many of one partition at a time.
 
 use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
-use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};
+use super::key_set::{Inserted, KeySet, PARTITIONS, partition_of};
 use super::parallel::for_each;
 use super::spilled_table::{EntryValue, SpilledTable, for_each_table};
 use crate::spill::SpillError;
@@ -17,11 +17,35 @@ pub(crate) const MAX_KINDS: usize = u8::BITS as usize;
 
 /// The kinds of a key, as the bits of a number. Few kinds take less memory.
 pub(crate) trait KindBits: Copy + Default + Into<u64> + Send + Sync {
+    /// Bytes of the number.
+    const LEN: usize;
+
     /// The first bits of a number.
     fn from_bits(bits: u64) -> Self;
 }
 
+/// The only kind of all keys. It takes no memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnlyKind;
+
+impl From<OnlyKind> for u64 {
+    fn from(OnlyKind: OnlyKind) -> u64 {
+        1
+    }
+}
+
+impl KindBits for OnlyKind {
+    const LEN: usize = 1;
+
+    #[inline(always)]
+    fn from_bits(_: u64) -> OnlyKind {
+        OnlyKind
+    }
+}
+
 impl KindBits for u8 {
+    const LEN: usize = size_of::<u8>();
+
     #[inline(always)]
     fn from_bits(bits: u64) -> u8 {
         bits as u8
@@ -29,6 +53,8 @@ impl KindBits for u8 {
 }
 
 impl KindBits for u64 {
+    const LEN: usize = size_of::<u64>();
+
     #[inline(always)]
     fn from_bits(bits: u64) -> u64 {
         bits
@@ -45,9 +71,9 @@ impl<K: KindBits> EntryValue for K {
     }
 }
 
-/// Keys are inserted when a partition has at least this number and an eighth of the keys in its table, or when the buffer
-/// is full.
-const MIN_INSERT: usize = 1 << 10;
+/// Keys are inserted when a partition has at least this number, or when the buffer is full. More keys at a time are inserted
+/// hardly faster, but take more memory. The vectors of a partition rarely get longer than 2,048 keys, and then double.
+const INSERT_LEN: usize = 1_700;
 
 /// Distinct keys with their kinds, shared by workers.
 #[derive(Debug)]
@@ -62,9 +88,8 @@ pub(crate) struct KeyCounter<K> {
 #[derive(Debug)]
 pub(crate) struct KeyBuffer<K> {
     partitions: Vec<BufferedKeys<K>>,
-    /// Keys and kinds that did not fit into the tables.
+    /// Keys and kinds of a partition that did not fit into its table.
     unknown: Vec<(u128, K)>,
-    partitioned: PartitionedKeys,
     counts: KindCounts,
 }
 
@@ -73,15 +98,15 @@ pub(crate) struct KeyBuffer<K> {
 struct KindCounts(Vec<[u64; 1 << MAX_KINDS]>);
 
 impl KindCounts {
-    fn new<K>() -> KindCounts {
-        KindCounts(vec![[0; 1 << MAX_KINDS]; size_of::<K>()])
+    fn new<K: KindBits>() -> KindCounts {
+        KindCounts(vec![[0; 1 << MAX_KINDS]; K::LEN])
     }
 
     #[inline(always)]
-    fn add<K>(&mut self, kinds: u64) {
+    fn add<K: KindBits>(&mut self, kinds: u64) {
         let bytes = kinds.to_le_bytes();
         // The number of bytes is known to the compiler: usually one.
-        (0..size_of::<K>()).for_each(|i| self.0[i][usize::from(bytes[i])] += 1);
+        (0..K::LEN).for_each(|i| self.0[i][usize::from(bytes[i])] += 1);
     }
 
     /// Adds the number of keys of each kind to `totals`.
@@ -99,8 +124,6 @@ impl KindCounts {
 struct BufferedKeys<K> {
     keys: Vec<u128>,
     kinds: Vec<K>,
-    /// Keys that the table of the partition had at the last insertion.
-    table_len: usize,
 }
 
 impl<K> BufferedKeys<K> {
@@ -113,7 +136,6 @@ impl<K: KindBits> Default for KeyBuffer<K> {
         KeyBuffer {
             partitions: vec![BufferedKeys::default(); PARTITIONS],
             unknown: Vec::new(),
-            partitioned: PartitionedKeys::default(),
             counts: KindCounts::new::<K>(),
         }
     }
@@ -134,23 +156,29 @@ impl<K: KindBits> KeyCounter<K> {
     /// temporary file in `directory`.
     pub(crate) fn new(limit: usize, workers: usize, directory: &Path) -> KeyCounter<K> {
         let layout = EntryLayout { kinds_len: size_of::<K>(), ..EntryLayout::default() };
+        let (spill_len, per_key) = (EntrySpill::share(limit), workers.max(1) * PARTITIONS * BufferedKeys::<K>::KEY_LEN);
+        let max_buffered = (limit / 8 / per_key).min(INSERT_LEN);
         KeyCounter {
-            max_buffered: limit / 8 / PARTITIONS / workers.max(1) / BufferedKeys::<K>::KEY_LEN,
-            keys: KeySet::new(limit / 8 * 6),
-            spill: EntrySpill::new(layout, limit / 8, directory),
+            max_buffered,
+            keys: KeySet::new(limit - spill_len - max_buffered * per_key),
+            spill: EntrySpill::new(layout, spill_len, directory),
         }
+    }
+
+    /// See [`KeySet::set_progress`].
+    pub(crate) fn set_progress(&self, done: u64, total: Option<u64>) {
+        self.keys.set_progress(done, total);
     }
 
     /// Inserts the keys of those partitions of which the buffer has many, beginning with `first_partition`. Workers that
     /// begin with different partitions do not wait for each other.
     pub(crate) fn insert_full(&self, buffer: &mut KeyBuffer<K>, first_partition: usize) -> Result<(), SpillError> {
         for partition in (0..PARTITIONS).map(|i| (first_partition + i) % PARTITIONS) {
-            let buffered = &buffer.partitions[partition];
-            if buffered.keys.len() >= self.max_buffered.min(MIN_INSERT.max(buffered.table_len / 8)) {
-                self.insert(partition, buffer);
+            if buffer.partitions[partition].keys.len() >= self.max_buffered {
+                self.insert(partition, buffer)?;
             }
         }
-        self.spill_unknown(buffer)
+        Ok(())
     }
 
     /// Inserts all keys of the buffers of all workers, with `threads` threads.
@@ -160,38 +188,33 @@ impl<K: KindBits> KeyCounter<K> {
 
     /// Inserts all keys of a buffer.
     fn insert_all(&self, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
-        (0..PARTITIONS).try_for_each(|partition| {
-            self.insert(partition, buffer);
-            self.spill_unknown(buffer)
-        })
+        (0..PARTITIONS).try_for_each(|partition| self.insert(partition, buffer))
     }
 
-    fn insert(&self, partition: usize, buffer: &mut KeyBuffer<K>) {
-        let BufferedKeys { keys, kinds, table_len } = &mut buffer.partitions[partition];
-        *table_len = self.keys.insert_partition(partition, (keys, kinds), |key, kinds, inserted| match inserted {
-            Inserted::New(known) | Inserted::Present(known) => {
-                let (kinds, before): (u64, u64) = (kinds.into(), (*known).into());
-                buffer.counts.add::<K>(kinds & !before);
-                *known = K::from_bits(kinds | before);
-            }
-            Inserted::Unknown => buffer.unknown.push((key, kinds)),
+    /// Inserts the keys of a partition, and spills those that do not fit into its table, with their kinds.
+    fn insert(&self, partition: usize, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
+        let KeyBuffer { partitions, unknown, counts } = buffer;
+        let BufferedKeys { keys, kinds } = &mut partitions[partition];
+        self.keys.insert_partition(partition, (keys, kinds), |key, kinds, inserted| {
+            let (known, before): (&mut K, u64) = match inserted {
+                Inserted::New(known) => (known, 0),
+                Inserted::Present(known) => {
+                    let before = (*known).into();
+                    (known, before)
+                }
+                Inserted::Unknown => return unknown.push((key, kinds)),
+            };
+            let kinds: u64 = kinds.into();
+            counts.add::<K>(kinds & !before);
+            *known = K::from_bits(kinds | before);
         });
         keys.clear();
         kinds.clear();
-    }
-
-    /// Spills the keys that did not fit into the tables, with their kinds.
-    fn spill_unknown(&self, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
-        let KeyBuffer { unknown, partitioned, .. } = buffer;
         if unknown.is_empty() {
             return Ok(());
         }
-        partitioned.fill((0..).zip(&*unknown).map(|(at, (key, _))| (*key, at)), 0);
-        let entry =
-            |key, at: u32| PendingEntry { key, kinds: unknown[at as usize].1.into(), ..PendingEntry::default() };
-        self.spill.extend(partitioned, |_| true, |key, at| (entry(key, at), EntryTexts::default()))?;
-        unknown.clear();
-        Ok(())
+        let entry = |(key, kinds): (u128, K)| PendingEntry { key, kinds: kinds.into(), ..PendingEntry::default() };
+        self.spill.add(partition, unknown.drain(..).map(|unknown| (entry(unknown), EntryTexts::default())))
     }
 
     /// The number of distinct keys of each kind, found by `threads` threads with about `limit` bytes of memory.
@@ -200,7 +223,7 @@ impl<K: KindBits> KeyCounter<K> {
         let KeyCounter { keys, spill, .. } = self;
         // Frees memory for the spilled keys.
         drop(keys);
-        let mut totals = vec![0; size_of::<K>() * MAX_KINDS];
+        let mut totals = vec![0; K::LEN * MAX_KINDS];
         buffers.iter().for_each(|buffer| buffer.counts.add_to(&mut totals));
         let totals = Mutex::new(totals);
         for_each(threads, 0..PARTITIONS, |partition| {
@@ -227,6 +250,26 @@ mod tests {
         check::<u8>(0);
         check::<u64>(0);
         check::<u64>(50);
+    }
+
+    #[test]
+    fn keys_of_one_kind_are_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let hash = |i: u64| key_number(&crate::key::KeyAlgorithm::Xxh3.key(&i.to_le_bytes()));
+        for limit in [usize::MAX, 1_500_000, 0] {
+            let counter = KeyCounter::<OnlyKind>::new(limit, 2, directory.path());
+            let mut buffers = [KeyBuffer::default(), KeyBuffer::default()];
+            for first in (0..200_000).step_by(5_000) {
+                let buffer = &mut buffers[first as usize / 5_000 % 2];
+                (first..first + 5_000).for_each(|i| buffer.push(hash(i * i % 150_001), OnlyKind));
+                counter.set_progress(first + 5_000, Some(200_000));
+                counter.insert_full(buffer, 7).unwrap();
+            }
+            counter.insert_rest(&mut buffers, 2).unwrap();
+            assert_eq!(counter.spill.written_len() > 0, limit < usize::MAX);
+            let distinct = (0..200_000u64).map(|i| i * i % 150_001).collect::<HashSet<_>>().len() as u64;
+            assert_eq!(counter.finish(&buffers, 2, limit).unwrap(), [distinct, 0, 0, 0, 0, 0, 0, 0], "{limit}");
+        }
     }
 
     /// Compares counts of four kinds, the first of which is bit number `first_kind`, with sets.

@@ -36,7 +36,7 @@ mod survey;
 
 pub(crate) use entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 pub use keep::{Candidate, KeepPolicy};
-pub(crate) use key_count::{KeyBuffer, KeyCounter, MAX_KINDS};
+pub(crate) use key_count::{KeyBuffer, KeyCounter, KindBits, MAX_KINDS, OnlyKind};
 pub(crate) use key_pairs::{KeyPairs, MergedKeys, PairBuffer};
 pub(crate) use key_set::{Inserted, KeySet, LOCK_GROUPS, PARTITION_BITS, PARTITIONS, PartitionedKeys, key_number};
 pub(crate) use key_table::KeyTable;

@@ -4,7 +4,7 @@
 use super::dedup::DedupError;
 use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
-use crate::dedup::{KeyBuffer, KeyCounter, PARTITIONS, key_number};
+use crate::dedup::{KeyBuffer, KeyCounter, KindBits, OnlyKind, PARTITIONS, key_number};
 use crate::key::{KeyAlgorithm, KeyBytes};
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -54,7 +54,10 @@ pub fn count(
     let options = &RunOptions { count_distinct: false, ..options.clone() };
     let request = RunRequest::new(sources, options, policy, progress).with_free_groups();
     let (summary, mut distinct) = match method {
-        CountMethod::Exact { memory, directory } => count_exactly(request, keys, *memory, directory)?,
+        CountMethod::Exact { memory, directory } => match keys.len() {
+            1 => count_exactly::<OnlyKind>(request, keys, *memory, directory)?,
+            _ => count_exactly::<u8>(request, keys, *memory, directory)?,
+        },
         CountMethod::Approximate => estimate(request, keys)?,
     };
     limit_estimates(&mut distinct, keys, policy, summary.tally.rows - summary.tally.faulty);
@@ -80,7 +83,7 @@ fn limit_estimates(distinct: &mut [u64], keys: &[RowKey], policy: &Policy, rows:
     }
 }
 
-fn count_exactly(
+fn count_exactly<K: KindBits>(
     request: RunRequest<'_>,
     keys: &[RowKey],
     memory: usize,
@@ -88,11 +91,13 @@ fn count_exactly(
 ) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
     let algorithm = request.policy.algorithm;
     let threads = request.options.clamped().threads;
+    let progress = request.progress;
     let counter = KeyCounter::new(memory, threads, directory);
-    let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer<u8>>>::default(), AtomicUsize::new(0));
+    let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer<K>>>::default(), AtomicUsize::new(0));
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut buffer = buffers.lock().pop().unwrap_or_default();
-        visit_keys(rows, keys, algorithm, |key, kinds| buffer.push(key, kinds));
+        visit_keys(rows, keys, algorithm, |key, kinds| buffer.push(key, K::from_bits(kinds.into())));
+        counter.set_progress(progress.read(), progress.total());
         let first_partition = next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed) % PARTITIONS;
         counter.insert_full(&mut buffer, first_partition)?;
         buffers.lock().push(buffer);
@@ -138,6 +143,10 @@ fn visit_keys(rows: &Rows, keys: &[RowKey], algorithm: KeyAlgorithm, mut each: i
     let faulty = rows.faults.iter().map(|(row, _)| *row as usize).chain([rows.len()]);
     let mut next = 0;
     for sound in faulty.map(|end| std::mem::replace(&mut next, end + 1)..end) {
+        if let [keys] = &kinds[..] {
+            keys[sound].iter().for_each(|key| each(key_number(key), all));
+            continue;
+        }
         for row in sound {
             let first = &kinds[0][row];
             if kinds[1..].iter().all(|keys| keys[row] == *first) {
