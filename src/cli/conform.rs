@@ -101,9 +101,6 @@ const OUTCOMES: [(Outcome, &str); 4] = [
 
 impl ConformCase {
     /// Parses a line.
-    ///
-    /// # Errors
-    /// The line is not a case; with the reason.
     fn new(line: &[u8]) -> Result<ConformCase, String> {
         let line = parse_question(line).map_err(|error| format!("not JSON: {error}"))?;
         let text = |name: &str| line.get(name).and_then(Value::as_str).map(str::to_string);
@@ -117,9 +114,6 @@ impl ConformCase {
     }
 
     /// Compares the answer to `line`, which the case was parsed from, with the expected one. Cases that are marked as open are not evaluated.
-    ///
-    /// # Errors
-    /// The question is malformed; with the reason.
     fn evaluate(&self, line: &[u8]) -> Result<(Outcome, Value), String> {
         if self.is_marked {
             return Ok((Outcome::Skipped, Value::Null));

@@ -10,9 +10,6 @@ use crate::remote::{OpenedObject, RemoteObject, RemoteReader, RemoteUrl, list};
 const MAX_LEN: u64 = 1 << 30;
 
 /// Copies the objects below a prefix, which have names of one part, to files in `directory`.
-///
-/// # Errors
-/// The objects cannot be listed or read; a file cannot be written.
 pub(crate) fn copy_objects(url: &RemoteUrl, directory: &Path) -> io::Result<()> {
     for object in list(url)? {
         // Listed names have no part that is `..`.

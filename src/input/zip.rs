@@ -124,9 +124,6 @@ pub(super) fn is_zip(mut file: impl Read) -> bool {
 }
 
 /// Lists the members of the archive in `file` that are selected.
-///
-/// # Errors
-/// The directory cannot be read.
 pub(super) fn list_members(file: &TableFile, selection: MemberSelection<'_>) -> Result<Vec<ListedMember>, Defect> {
     let bytes = ZipBytes::open(file).map_err(Defect::Open)?;
     let (mut buffer, len) = (vec![0; RECOMMENDED_BUFFER_SIZE], bytes.len());

@@ -19,9 +19,6 @@ pub(crate) struct ReadAhead<T> {
 impl<T: Send + 'static> ReadAhead<T> {
     /// Starts the threads. `source` returns the unit of work of a ticket number, or `None` after the last one; `work` makes
     /// the items of a unit, and returns early if a push returns false.
-    ///
-    /// # Errors
-    /// No thread could be started.
     pub(crate) fn spawn<J: 'static>(
         thread_count: usize,
         limits: QueueLimits,

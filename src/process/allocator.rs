@@ -17,9 +17,6 @@ thread_local! {
 }
 
 /// Reserves memory for `additional` elements. `Vec::try_reserve_exact` alone would end the process.
-///
-/// # Errors
-/// There is not enough memory.
 pub(crate) fn try_reserve_exact<T>(items: &mut Vec<T>, additional: usize) -> Result<(), TryReserveError> {
     MAY_FAIL.set(true);
     let reserved = items.try_reserve_exact(additional);

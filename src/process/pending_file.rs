@@ -57,9 +57,6 @@ pub(crate) struct CommitError {
 
 impl PendingFile {
     /// Creates a file in `directory`, and removes the pending files that killed processes left there.
-    ///
-    /// # Errors
-    /// The file cannot be created.
     pub(crate) fn create(directory: &Path) -> io::Result<(File, PendingFile)> {
         if is_first_use(directory) {
             remove_leftovers(directory);

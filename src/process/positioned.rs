@@ -36,9 +36,6 @@ pub(crate) fn read_exact_at(file: &File, mut into: &mut [u8], mut at: u64) -> io
 }
 
 /// Writes all `bytes` at byte `at`.
-///
-/// # Errors
-/// The file cannot be written.
 pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         #[cfg(unix)]

@@ -22,9 +22,6 @@ pub(super) struct AnswerBuffer(Vec<u8>);
 
 impl AnswerBuffer {
     /// An empty buffer for `len` bytes.
-    ///
-    /// # Errors
-    /// There is not enough memory.
     pub(super) fn new(len: u64) -> Result<AnswerBuffer, RemoteError> {
         let error = || RemoteError::new(format!("not enough memory for {len} bytes"), "use fewer with --threads");
         let len = usize::try_from(len).map_err(|_| error())?;

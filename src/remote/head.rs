@@ -69,9 +69,6 @@ impl ObjectHead {
     }
 
     /// The version of the object; `None` if it is not known from the answer.
-    ///
-    /// # Errors
-    /// The object does not exist or cannot be read.
     pub(super) fn version(&self) -> Result<Option<ObjectVersion>, RemoteError> {
         match &*self.answered() {
             HeadState::Arrived(version, _) => Ok(Some(version.clone())),

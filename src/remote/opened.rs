@@ -20,9 +20,6 @@ pub(crate) enum OpenedObject {
 
 impl RemoteObject {
     /// Begins to read the object.
-    ///
-    /// # Errors
-    /// The object does not exist or cannot be read.
     #[cfg(feature = "remote")]
     pub(crate) fn open(&self) -> Result<OpenedObject, RemoteError> {
         let mut object = self.clone();

@@ -301,9 +301,6 @@ fn place(url: &RemoteUrl) -> Result<(RemoteStore, Path), RemoteError> {
 }
 
 /// Replaces the object `url` by an empty one, if it exists. Writers may have no right to delete objects.
-///
-/// # Errors
-/// The store refuses it, or does not answer.
 pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
     let (store, location) = place(url)?;
     wait(async move {

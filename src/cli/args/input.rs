@@ -99,9 +99,6 @@ pub(crate) struct StoreArgs {
 
 impl StoreArgs {
     /// Sets the options of this process.
-    ///
-    /// # Errors
-    /// No store has such an option.
     pub(crate) fn apply(&self) -> Result<(), CommandError> {
         let parse = |text: &String| text.parse::<StoreOption>();
         let options: Result<Vec<_>, String> = self.options.iter().map(parse).collect();
@@ -168,9 +165,6 @@ impl InputArgs {
     }
 
     /// The sources that the inputs stand for.
-    ///
-    /// # Errors
-    /// An input that does not exist or cannot be listed.
     pub(crate) fn sources(&self) -> Result<Sources, CommandError> {
         let stdin = [PathBuf::from("-")];
         let inputs = if self.inputs.is_empty() { &stdin[..] } else { &self.inputs };

@@ -118,9 +118,6 @@ impl SortArgs {
     }
 
     /// The layout of an output of this format.
-    ///
-    /// # Errors
-    /// An unknown column; flags that contradict each other.
     pub(crate) fn layout(&self, format: OutputFormat) -> Result<FileLayout, CommandError> {
         let by = self.order(format)?;
         if self.bloom_filter && format != OutputFormat::Parquet {

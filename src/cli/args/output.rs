@@ -85,9 +85,6 @@ impl ReplaceArgs {
 impl OutputArgs {
     /// The destination of the output, its options (without the policy and what depends on the sources), and its order and
     /// files. `keys` are key columns that a flag of another group adds; `sort` are the flags of a command that can sort.
-    ///
-    /// # Errors
-    /// Flags that contradict each other; unknown columns.
     pub(crate) fn options(
         &self,
         keys: &[ColumnId],

@@ -117,9 +117,6 @@ struct RepairArgs {
 
 impl PolicyArgs {
     /// The policy, without what the columns of the output add to it.
-    ///
-    /// # Errors
-    /// Flags that contradict each other.
     pub(crate) fn policy(&self, input: &InputArgs) -> Result<Policy, CommandError> {
         self.check(input.base_column.is_some())?;
         Ok(Policy {

@@ -33,9 +33,6 @@ pub(crate) struct WorkArgs {
 
 impl WorkArgs {
     /// The directory of temporary files.
-    ///
-    /// # Errors
-    /// Files cannot be created in the directory that a flag names.
     pub(crate) fn directory(&self) -> Result<PathBuf, CommandError> {
         let Some(path) = &self.tmp else { return Ok(std::env::temp_dir()) };
         match tempfile::tempfile_in(path) {

@@ -48,9 +48,6 @@ const BATCH_LEN: u64 = 1 << 20;
 const UNITS_AHEAD: usize = 16;
 
 /// Opens `file`. Returns its rows in order, and the length of the file in bytes.
-///
-/// # Errors
-/// The file cannot be read, is damaged, or lacks a requested column.
 pub(super) fn open(
     file: &TableFile,
     options: &TableOptions,
