@@ -622,6 +622,29 @@ fn limit_stops_after_the_given_number_of_records() {
     assert_eq!(printed(&["dedup", "-q", "--limit", "2"], b"a:1\na:1\na:2\n"), "a:1\n");
 }
 
+/// How far a source is read after the last record depends on the length of row groups.
+#[test]
+fn errors_after_the_last_record_of_a_limit_are_not_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(path("whole.har"), fs::read(sample("crawl.har")).unwrap()).unwrap();
+    let text = fs::read(sample("crawl.har")).unwrap();
+    fs::write(path("cut.har"), &text[..text.len() / 2]).unwrap();
+    let run = |limit: &str, size: &str| {
+        let (whole, cut) = (path("whole.har"), path("cut.har"));
+        let flags = ["canon", "-q", &cut, &whole, &cut, "--limit", limit, "--row-group-size", size];
+        let ran = irikey(&flags, b"", Stdio::piped());
+        (ran.status.code(), ran.stdout.split(|&byte| byte == b'\n').count() - 1)
+    };
+    let one = run("1000000", "8M").1;
+    for size in ["1", "1K", "8M"] {
+        assert_eq!(run("1", size), (Some(0), 1), "{size}");
+        // The first source has ended with its error.
+        assert_eq!(run(&(one - 1).to_string(), size), (Some(4), one - 1), "{size}");
+        assert_eq!(run("1000000", size), (Some(4), one), "{size}");
+    }
+}
+
 #[test]
 fn counts_of_a_limited_job_do_not_depend_on_the_chunk_size() {
     let directory = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name, shown_path};
 use crate::output::{Destination, OutputFormat, check_creatable, is_part_file, member_index_paths, target_path};
-use crate::process::parent;
+use crate::process::{HandleName, parent};
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
 
@@ -28,6 +28,8 @@ pub(crate) struct FileRoles {
     store: Option<PathBuf>,
     /// Standard output is written.
     has_stdout: bool,
+    /// A list of inputs is read from standard input.
+    has_list_on_stdin: bool,
     /// Files that exist are not replaced.
     no_clobber: bool,
 }
@@ -37,8 +39,10 @@ impl FileRoles {
     /// output that exists is an error.
     pub(crate) fn new(arguments: &[PathBuf], no_clobber: bool, report: Option<&Path>) -> FileRoles {
         let lists = arguments.iter().filter_map(|argument| list_name(argument.as_os_str()));
+        let (on_stdin, in_files): (Vec<_>, Vec<_>) = lists.partition(|name| name == "-");
         FileRoles {
-            inputs: lists.map(|name| ("the list of inputs", PathBuf::from(name))).collect(),
+            inputs: in_files.into_iter().map(|name| ("the list of inputs", PathBuf::from(name))).collect(),
+            has_list_on_stdin: !on_stdin.is_empty(),
             input_directories: arguments.iter().filter(|path| path.is_dir()).cloned().collect(),
             report: report.map(Path::to_path_buf),
             no_clobber,
@@ -93,12 +97,14 @@ impl FileRoles {
     pub(crate) fn check(&self, sources: &Sources) -> Result<Vec<PathBuf>, CommandError> {
         let written = self.written()?;
         let inputs = self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), name(flag, path)));
+        let stdin = || (FileId::of_handle(&std::io::stdin()), "standard input".to_string());
         let sources_with_ids = sources.0.iter().map(|source| match &source.origin {
-            Origin::Stdin => (FileId::of_handle(&std::io::stdin()), "standard input".to_string()),
+            Origin::Stdin => stdin(),
             Origin::Remote(object) => (FileId::of_object(object.name().as_ref()), source.name.clone()),
             origin => (origin.file().and_then(FileId::of_file), source.name.clone()),
         });
-        for (id, input) in inputs.chain(sources_with_ids).filter(|_| !written.is_empty()) {
+        let list = self.has_list_on_stdin.then(stdin);
+        for (id, input) in inputs.chain(list).chain(sources_with_ids).filter(|_| !written.is_empty()) {
             if let Some(output) = id.and_then(|id| written.get(&id)) {
                 return Err(CommandError::Usage(format!(
                     "{output}: this file is also an input ({input}), which would be lost; name another output"
@@ -128,7 +134,7 @@ impl FileRoles {
     fn is_replaced(&self, path: &Path) -> bool {
         match RemoteUrl::of_path(path) {
             Some(url) => self.no_clobber && RemoteObject::exists(&url),
-            None => !is_handle_name(path) && fs::metadata(path).is_ok_and(|data| data.is_file()),
+            None => HandleName::of(path).is_none() && fs::metadata(path).is_ok_and(|data| data.is_file()),
         }
     }
 
@@ -161,7 +167,7 @@ impl FileRoles {
         }
         let Some(directory) = self.directory.as_deref().map(absolute) else { return Ok(()) };
         for input in &self.input_directories {
-            let Ok(below) = directory.strip_prefix(absolute(input)).map(Path::to_path_buf) else { continue };
+            let Some(below) = path_below(&directory, &absolute(input)) else { continue };
             // A directory of inputs is read without what begins with these.
             if !below.iter().any(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_'))) {
                 return Err(CommandError::Usage(format!(
@@ -172,7 +178,7 @@ impl FileRoles {
                 )));
             }
         }
-        let is_inside = |path: &Path| fs::canonicalize(path).is_ok_and(|path| path.starts_with(&directory));
+        let is_inside = |path: &Path| fs::canonicalize(path).is_ok_and(|path| path_below(&path, &directory).is_some());
         let mut inside = sources.0.iter().filter(|source| source.origin.file().is_some_and(is_inside));
         match inside.next() {
             Some(source) => Err(CommandError::Usage(format!(
@@ -194,8 +200,8 @@ impl FileRoles {
         for (flag, path) in paths.chain(sources) {
             let path = resolve(path);
             let owner = match (&store, &directory) {
-                (Some(store), _) if path.starts_with(store) => "the store of --seen",
-                (_, Some(directory)) if path.starts_with(directory) && is_written_in(directory, &path) => {
+                (Some(store), _) if path_below(&path, store).is_some() => "the store of --seen",
+                (_, Some(directory)) if path_below(&path, directory).is_some_and(is_written_in) => {
                     "the directory of -o, whose parts, manifest and split points the job writes"
                 }
                 _ => continue,
@@ -227,10 +233,18 @@ fn check_prefix(url: &RemoteUrl, sources: &Sources) -> Result<(), CommandError> 
     }
 }
 
-/// A job that writes parts in a directory writes, replaces or removes this file.
-fn is_written_in(directory: &Path, path: &Path) -> bool {
+/// A job that writes parts in a directory writes, replaces or removes the file that is `below` it.
+fn is_written_in(below: &Path) -> bool {
     let is_own = |name: &str| is_part_file(name) || name.starts_with('_');
-    path.strip_prefix(directory).is_ok_and(|below| below.iter().any(|name| is_own(&name.to_string_lossy())))
+    below.iter().any(|name| is_own(&name.to_string_lossy()))
+}
+
+/// The part of `path` after `directory`, if it is below this directory. The directory may have other names than that in the
+/// path, for example where it is mounted a second time. Both paths are [absolute].
+fn path_below<'a>(path: &'a Path, directory: &Path) -> Option<&'a Path> {
+    let id = FileId::of_directory(directory);
+    let is_same = |above: &Path| above == directory || (id.is_some() && FileId::of_directory(above) == id);
+    path.ancestors().find(|above| is_same(above)).and_then(|above| path.strip_prefix(above).ok())
 }
 
 /// Identifies a file, under whatever name.
@@ -256,6 +270,12 @@ impl FileId {
         }
         let metadata = fs::metadata(path).ok()?;
         metadata.is_file().then(|| FileId::new(&metadata, path))
+    }
+
+    /// The directory at `path`.
+    fn of_directory(path: &Path) -> Option<FileId> {
+        let metadata = fs::metadata(path).ok()?;
+        metadata.is_dir().then(|| FileId::new(&metadata, path))
     }
 
     /// The regular file at `path`, or the one that will be created there; `None` for devices, pipes and directories.
@@ -315,8 +335,23 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
     }
 }
 
-/// The path names an open handle, and not a file that the command replaces. Other names below `/dev` may be files: memory is
-/// a file system at `/dev/shm`.
-fn is_handle_name(path: &Path) -> bool {
-    ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|handles| path.starts_with(handles))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory that is mounted a second time has another path, and the same device and inode; so has a link.
+    #[test]
+    #[cfg(unix)]
+    fn paths_below_a_directory_are_found_by_any_of_its_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, other) = (directory.path().join("real"), directory.path().join("other"));
+        fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &other).unwrap();
+        assert_eq!(path_below(&other.join("x/y"), &real), Some(Path::new("x/y")));
+        assert_eq!(path_below(&real.join("x"), &other), Some(Path::new("x")));
+        assert_eq!(path_below(&directory.path().join("x"), &real), None);
+        let missing = directory.path().join("missing");
+        assert_eq!(path_below(&missing.join("x"), &missing), Some(Path::new("x")));
+        assert_eq!(path_below(&real.join("x"), &missing), None);
+    }
 }

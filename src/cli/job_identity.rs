@@ -14,6 +14,7 @@ use super::manifest::describe_job;
 use super::terminal::print_error;
 use crate::dedup::seen::{FinishedJob, SeenStore};
 use crate::input::{Origin, Source, Sources};
+use crate::process::HandleName;
 
 /// A job whose inputs are regular files and whose output is a file.
 pub(crate) struct JobIdentity {
@@ -26,9 +27,12 @@ pub(crate) struct JobIdentity {
 
 impl JobIdentity {
     /// The job that writes `output`; `more` is what the output depends on besides the job. `None` if an input is no regular
-    /// file.
+    /// file, or the output is an open handle such as `/dev/stdout`.
     pub(crate) fn new(job: &Job, sources: &Sources, output: &Path, more: &Value) -> Option<JobIdentity> {
         let (inputs, times) = describe_inputs(sources)?;
+        if HandleName::of(output).is_some() {
+            return None;
+        }
         let output = absolute(output);
         let hash = |value: &Value| format!("{:032x}", xxh3_128(value.to_string().as_bytes()));
         let id = hash(&json!([describe_job(job), inputs, output.to_string_lossy(), more]));

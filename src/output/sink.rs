@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
-use crate::process::{BackgroundSync, CommitError, Existing, PendingFile, parent, sync_directory, visible_lines};
+use crate::process::{
+    BackgroundSync, CommitError, Existing, HandleName, PendingFile, parent, sync_directory, visible_lines,
+};
 use crate::remote::{RemoteUrl, RemoteWriter, clear_object};
 
 /// Buffer length; larger writes bypass the buffer.
@@ -54,7 +56,7 @@ pub(super) enum OutputTarget {
         path: PathBuf,
         existing: Existing,
     },
-    /// Not a regular file: a rename would replace the device.
+    /// Not a regular file, or an open handle: a rename would replace the device, or the file that others write.
     Direct(PathBuf),
     /// An object in a store: its name without credentials.
     Object(PathBuf, Existing),
@@ -264,12 +266,14 @@ impl ClosedOutput {
         }
     }
 
-    /// Removes a file that belongs to the file that will be replaced, for good; clears an object.
+    /// Removes a file that belongs to the file that will be replaced, for good; clears an object. A symbolic link stays, because
+    /// the new file replaces its target.
     pub(super) fn remove_replaced(&self, path: &Path) -> Result<(), OutputError> {
+        let target = target_path(path);
         let removed = match self {
-            ClosedOutput::File { existing: Existing::Replace, .. } => match fs::remove_file(path) {
+            ClosedOutput::File { existing: Existing::Replace, .. } => match fs::remove_file(&target) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                removed => removed.and_then(|()| sync_directory(parent(path))),
+                removed => removed.and_then(|()| sync_directory(parent(&target))),
             },
             ClosedOutput::Object { existing: Existing::Replace, .. } => {
                 RemoteUrl::of_path(path).map_or(Ok(()), |url| clear_object(&url))
@@ -339,10 +343,16 @@ pub(crate) fn target_path(path: &Path) -> PathBuf {
 }
 
 fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputError> {
+    if let Some(handle) = HandleName::of(path) {
+        return direct(path.to_path_buf(), handle.open());
+    }
     let path = target_path(path);
     match fs::metadata(&path) {
         Ok(metadata) if metadata.is_dir() => return Err(OutputError::Directory(path)),
-        Ok(metadata) if !metadata.is_file() => return open_direct(path),
+        Ok(metadata) if !metadata.is_file() => {
+            let opened = OpenOptions::new().write(true).open(&path);
+            return direct(path, opened);
+        }
         _ => {}
     }
     if !parent(&path).is_dir() {
@@ -355,8 +365,8 @@ fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputE
     }
 }
 
-fn open_direct(path: PathBuf) -> Result<(File, OutputTarget), OutputError> {
-    match OpenOptions::new().write(true).open(&path) {
+fn direct(path: PathBuf, opened: io::Result<File>) -> Result<(File, OutputTarget), OutputError> {
+    match opened {
         Ok(file) => Ok((file, OutputTarget::Direct(path))),
         Err(error) => Err(io_error(&path, "open", error, "choose another output")),
     }

@@ -296,6 +296,7 @@ pub(crate) fn member_index_paths(path: &Path) -> [PathBuf; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
 
     /// A file that is read back gets its name only if all its rows are found.
     #[test]
@@ -322,5 +323,32 @@ mod tests {
         }
         // Formats that declare no order are not read back.
         assert_eq!(finish(OutputFormat::Csv, Ok(1)), Ok(0));
+    }
+
+    /// Another job that gives its files the same names has the lock of the directory.
+    #[test]
+    fn members_and_their_index_get_their_names_while_no_other_job_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.cdx.gz");
+        let names = [path.clone()].into_iter().chain(member_index_paths(&path));
+        let files: Vec<_> = names.clone().map(|path| Destination::File(path.clone())).collect();
+        files.iter().for_each(|file| sink::write_file(file, b"other").unwrap());
+        let (_, output) =
+            create(&Destination::File(path.clone()), OutputOptions::of_uris(OutputFormat::Zipnum)).unwrap();
+        let lock = lock_directory_of(&path).expect("a file system with locks");
+        let job = std::thread::spawn(|| output.finish());
+        // Without the lock, the job ends in a small part of this time.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(!job.is_finished());
+        for name in names.clone() {
+            assert_eq!(std::fs::read(&name).unwrap(), b"other", "{name:?}");
+        }
+        drop(lock);
+        job.join().unwrap().unwrap();
+        for name in names {
+            assert_ne!(std::fs::read(&name).unwrap(), b"other", "{name:?}");
+        }
+        // The job has released its own lock.
+        assert!(File::open(directory.path()).unwrap().try_lock().is_ok());
     }
 }

@@ -1,5 +1,5 @@
 //! State of the process as a whole: exit codes, temporary files that must not outlive it, files that get their name when
-//! they are on disk, reads and writes at positions, locks of directories, a thread that syncs a file in the background, and
+//! they are on disk, names of open handles, reads and writes at positions, locks of directories, a thread that syncs a file in the background, and
 //! text for its terminal.
 //!
 //! ```text
@@ -15,6 +15,7 @@ mod allocator;
 mod background_sync;
 mod directory_lock;
 pub(crate) mod exit;
+mod handle;
 mod pending_file;
 mod positioned;
 mod temporary;
@@ -25,6 +26,7 @@ pub use allocator::CheckedAllocator;
 pub(crate) use allocator::{release_free_memory, try_reserve_exact};
 pub(crate) use background_sync::BackgroundSync;
 pub(crate) use directory_lock::{DirectoryLock, lock_directory_of};
+pub(crate) use handle::HandleName;
 pub(crate) use pending_file::{
     CommitError, Existing, PendingFile, commit_all, create_directory, file_names, parent, sync_directory,
 };

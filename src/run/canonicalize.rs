@@ -120,11 +120,11 @@ where
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
+    let source_records = record_numbers.into_inner().by_source;
     if is_limit_reached() {
-        // Headers that follow the last record of a limit are not counted.
-        cutter.counts.headers = 0;
+        cutter.forget_after_limit(&source_records);
     }
-    summarize(cutter, workers, record_numbers.into_inner().by_source, appended, skipped_records)
+    summarize(cutter, workers, source_records, appended, skipped_records)
 }
 
 /// Checks that no record was lost, and adds up what the cutter and the workers counted. `appended` is the number of rows

@@ -249,6 +249,14 @@ impl<'a> Cutter<'a> {
         }
     }
 
+    /// Forgets what was found after the last record of a limit: headers, and errors of its source and the next ones. How far
+    /// they were read depends on the length of a chunk. `source_records` are the numbers of records by source.
+    pub(super) fn forget_after_limit(&mut self, source_records: &[u64]) {
+        let last = source_records.iter().rposition(|&count| count > 0).unwrap_or(0);
+        self.counts.headers = 0;
+        self.errors.retain(|error| (error.source_number as usize) < last);
+    }
+
     fn stop(&mut self, current: &OpenSource, end: EndDefect) {
         let EndDefect { defect, lost_len: lost, at } = end;
         let (offset, packed) = match at {

@@ -6,6 +6,20 @@ use serde_json::Value;
 
 use crate::{irikey, printed, sample, succeed};
 
+/// As for other outputs, a symbolic link is kept, and its target is replaced.
+#[test]
+#[cfg(unix)]
+fn an_index_behind_a_link_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    fs::create_dir(name("indexes")).unwrap();
+    fs::write(name("indexes/y.idx"), "old").unwrap();
+    std::os::unix::fs::symlink("indexes/y.idx", name("x.idx")).unwrap();
+    succeed(&["canon", "-q", &sample("crawl.cdxj"), "-o", &name("x.cdx.gz")]);
+    assert!(fs::symlink_metadata(name("x.idx")).unwrap().is_symlink());
+    assert!(fs::read_to_string(name("x.idx")).unwrap().contains("\tx.cdx.gz\t0\t"));
+}
+
 /// The sample has requests with bodies of every kind, and payloads without digests. Its index was made by cdxj-indexer.
 #[test]
 fn archives_give_the_index_of_cdxj_indexer() {

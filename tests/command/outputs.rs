@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
@@ -131,6 +132,46 @@ fn an_output_is_no_input_under_another_name() {
     command.args(["canon", &place.path("in.txt")]).stdout(append).stderr(Stdio::null());
     assert_eq!(command.status().unwrap().code(), Some(2));
     assert_eq!(fs::read(place.path("in.txt")).unwrap(), LINES);
+}
+
+/// The list is read before the output is written, and would be lost all the same.
+#[test]
+#[cfg(unix)]
+fn an_output_is_no_list_on_standard_input() {
+    let place = Workplace::new();
+    let list = place.path("list.txt");
+    fs::write(&list, place.path("in.txt")).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
+    command.args(["canon", "@-", "-o", &list]).stdin(fs::File::open(&list).unwrap()).stderr(Stdio::null());
+    assert_eq!(command.status().unwrap().code(), Some(2));
+    assert_eq!(fs::read_to_string(list).unwrap(), place.path("in.txt"));
+}
+
+/// The file of an open handle is not replaced: it may contain more, and others may write to it.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_output_to_an_open_handle_is_appended_to_its_file() {
+    let place = Workplace::new();
+    std::os::unix::fs::symlink("/dev/stdout", place.path("link.txt")).unwrap();
+    let link = place.path("link.txt");
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", &link] {
+        let (log, mut errors) = (place.path("log"), fs::File::create(place.path("errors")).unwrap());
+        let mut file = fs::File::create(&log).unwrap();
+        let both = (file.write_all(b"first\n"), errors.write_all(b"first\n"));
+        assert!(both.0.is_ok() && both.1.is_ok());
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
+        command.args(["canon", &place.path("in.txt"), "-o", name, "--output-format", "text", "--no-clobber"]);
+        command.args(["-q", "--report", "/dev/stderr"]);
+        command.stdout(file.try_clone().unwrap()).stderr(errors.try_clone().unwrap());
+        assert_eq!(command.status().unwrap().code(), Some(0), "{name}");
+        let both = (file.write_all(b"last\n"), errors.write_all(b"last\n"));
+        assert!(both.0.is_ok() && both.1.is_ok());
+        let rows = format!("first\n{}last\n", String::from_utf8_lossy(LINES));
+        assert_eq!(fs::read_to_string(log).unwrap(), rows, "{name}");
+        let errors = fs::read_to_string(place.path("errors")).unwrap();
+        assert!(errors.starts_with("first\n{") && errors.ends_with("}\nlast\n"), "{name}: {errors}");
+        assert!(errors.contains(r#""replaced": []"#), "{errors}");
+    }
 }
 
 #[test]
