@@ -622,6 +622,24 @@ fn limit_stops_after_the_given_number_of_records() {
     assert_eq!(printed(&["dedup", "-q", "--limit", "2"], b"a:1\na:1\na:2\n"), "a:1\n");
 }
 
+/// A long record takes several times its length, so that workers take such records one after the other.
+#[test]
+#[cfg(target_os = "linux")]
+fn threads_do_not_multiply_the_memory_of_long_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let mut text = zstd::Encoder::new(File::create(path("urls.zst")).unwrap(), 1).unwrap();
+    let line = [&b"http://h/"[..], &vec![b'a'; 40 << 20], b"\n"].concat();
+    (0..6).for_each(|_| text.write_all(&line).unwrap());
+    text.finish().unwrap();
+    let flags = ["--threads", "6", "--report", &path("report.json")];
+    printed(&[&["canon", "-q", &path("urls.zst"), "-o", &path("out.parquet")][..], &flags].concat(), b"");
+    let report = read_json(&directory.path().join("report.json"));
+    assert_eq!((&report["threads"], &report["faults"]["too-long"]), (&6.into(), &6.into()));
+    let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
+    assert!(peak <= 320 << 20, "{peak}");
+}
+
 /// How far a source is read after the last record depends on the length of row groups.
 #[test]
 fn errors_after_the_last_record_of_a_limit_are_not_reported() {

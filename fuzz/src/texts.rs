@@ -136,8 +136,7 @@ pub fn charsets(input: &[u8]) -> Corpus {
         match &encoded {
             Err(at) => assert!(mode == UnmappableMode::Fail && text.is_char_boundary(*at) && *at < text.len()),
             Ok(encoded) if !encoded.has_unmappable && !label.starts_with("utf-16") => {
-                let is_other = |c: char| matches!(c, '\u{A5}' | '\u{203E}' | '\u{2212}' | '\u{FF61}'..='\u{FF9F}');
-                if !text.contains(is_other) {
+                if !text.contains(is_read_as_another) {
                     decodes_to(encoding, &encoded.runs, text);
                 }
             }
@@ -145,6 +144,14 @@ pub fn charsets(input: &[u8]) -> Corpus {
         }
     }
     Corpus::Keep
+}
+
+/// The Encoding Standard encodes this character as bytes that it decodes to another one: in charsets of Japan, and in gb18030
+/// since its edition of 2022.
+fn is_read_as_another(c: char) -> bool {
+    let is_japanese = matches!(c, '\u{A5}' | '\u{203E}' | '\u{2212}' | '\u{FF61}'..='\u{FF9F}');
+    let is_chinese = matches!(c as u32, 0xE81E | 0xE826 | 0xE82B | 0xE82C | 0xE832 | 0xE843 | 0xE854 | 0xE864);
+    is_japanese || is_chinese
 }
 
 /// Every run, decoded alone, is a piece of `text`.

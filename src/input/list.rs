@@ -154,6 +154,8 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
         bytes = read_file(path).map_err(failed)?;
     }
     let bytes = unpack_list(bytes).map_err(failed)?;
+    // Editors of Windows write a byte order mark.
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
     let mut paths = Vec::new();
     let has_nul = bytes.contains(&0);
     let end = if has_nul { 0 } else { b'\n' };

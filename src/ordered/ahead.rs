@@ -26,7 +26,7 @@ impl<T: Send + 'static> ReadAhead<T> {
         work: impl Fn(J, &mut ItemSender<'_, T>) + Send + Sync + 'static,
     ) -> io::Result<ReadAhead<T>> {
         let queue = Arc::new(ReorderQueue::new(limits));
-        let source = Mutex::new(move |number| Ok::<_, Infallible>(source(number)));
+        let source = Mutex::new(move |number| Ok::<_, Infallible>(source(number).map(|unit| (1, unit))));
         let worker = Arc::new(AheadWorker { queue: Arc::clone(&queue), source, work });
         let mut threads = Vec::new();
         for number in 0..thread_count {
@@ -74,7 +74,7 @@ struct AheadWorker<T, Source, Work> {
 
 impl<T, J, Source, Work> AheadWorker<T, Source, Work>
 where
-    Source: FnMut(u64) -> Result<Option<J>, Infallible>,
+    Source: FnMut(u64) -> Result<Option<(usize, J)>, Infallible>,
     Work: Fn(J, &mut ItemSender<'_, T>),
 {
     fn run(&self) {

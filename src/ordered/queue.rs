@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// How much work may be ahead of the consumer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueLimits {
-    /// Tickets that are taken and not consumed yet; at least 1.
+    /// Weight of the tickets that are taken and not consumed yet; at least 1. A ticket that weighs more is alone.
     pub(crate) window: usize,
     /// Bytes of all items in the queue. The queue exceeds the limit by one item at most, and only if that is the item
     /// that the consumer needs next.
@@ -41,6 +41,8 @@ struct QueueState<T> {
     first: u64,
     /// One slot per ticket that was taken and is not consumed yet.
     slots: VecDeque<QueueSlot<T>>,
+    /// Weight of all slots.
+    weight: usize,
     /// Bytes of all items in the slots.
     held: usize,
     /// The source has no more work.
@@ -51,6 +53,8 @@ struct QueueState<T> {
 
 #[derive(Debug)]
 struct QueueSlot<T> {
+    /// How much of the window the ticket takes.
+    weight: usize,
     /// Items and their lengths in bytes.
     items: VecDeque<(T, usize)>,
     status: SlotStatus,
@@ -100,6 +104,7 @@ impl<T> QueueState<T> {
     fn remove_first(&mut self) {
         if let Some(slot) = self.slots.pop_front() {
             self.held -= slot.items.iter().map(|(_, len)| len).sum::<usize>();
+            self.weight -= slot.weight;
             self.first += 1;
         }
     }
@@ -107,7 +112,8 @@ impl<T> QueueState<T> {
 
 impl<T> ReorderQueue<T> {
     pub(crate) fn new(limits: QueueLimits) -> ReorderQueue<T> {
-        let state = QueueState { first: 0, slots: VecDeque::new(), held: 0, is_closed: false, is_draining: false };
+        let slots = VecDeque::new();
+        let state = QueueState { first: 0, slots, weight: 0, held: 0, is_closed: false, is_draining: false };
         ReorderQueue {
             state: Mutex::new(state),
             space: Condvar::new(),
@@ -138,35 +144,38 @@ impl<T> ReorderQueue<T> {
     }
 
     /// Takes the next unit of work from `source` and issues its ticket, once the window has space. `source` gets the
-    /// number of the ticket and returns `None` after the last unit. Returns `None` after the last unit, and if the work
-    /// was stopped.
+    /// number of the ticket; it returns the weight of the unit, usually 1, and the unit, or `None` after the last one. Returns
+    /// `None` after the last unit, and if the work was stopped.
     ///
     /// # Errors
     /// An error of `source`.
     pub(crate) fn take<J, E>(
         &self,
-        source: &Mutex<impl FnMut(u64) -> Result<Option<J>, E>>,
+        source: &Mutex<impl FnMut(u64) -> Result<Option<(usize, J)>, E>>,
     ) -> Result<Option<(ItemSender<'_, T>, J)>, E> {
         // The lock is held while this thread waits for space: without space, no other thread could take work either.
         let mut source = source.lock();
         loop {
-            let state = self.wait_for_space(|state| state.slots.len() < self.limits.window);
+            let window = self.limits.window;
+            let state = self.wait_for_space(|state| state.weight < window);
             if self.is_stopped() || state.is_closed {
                 return Ok(None);
             }
             let number = state.next_number();
             drop(state);
-            let work = source(number)?;
-            let mut state = self.state.lock();
-            let Some(work) = work else {
-                state.is_closed = true;
-                drop(state);
+            let Some((weight, work)) = source(number)? else {
+                self.state.lock().is_closed = true;
                 self.items.notify_all();
                 return Ok(None);
             };
+            let mut state = self.wait_for_space(|state| state.slots.is_empty() || state.weight + weight <= window);
+            if self.is_stopped() {
+                return Ok(None);
+            }
             // Otherwise the consumer has skipped this number meanwhile.
             if state.next_number() == number {
-                state.slots.push_back(QueueSlot { items: VecDeque::new(), status: SlotStatus::Open });
+                state.slots.push_back(QueueSlot { weight, items: VecDeque::new(), status: SlotStatus::Open });
+                state.weight += weight;
                 return Ok(Some((ItemSender { queue: self, number }, work)));
             }
         }
@@ -176,7 +185,7 @@ impl<T> ReorderQueue<T> {
     pub(super) fn fail(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
-        state.slots.push_back(QueueSlot { items: VecDeque::new(), status: SlotStatus::Abandoned });
+        state.slots.push_back(QueueSlot { weight: 0, items: VecDeque::new(), status: SlotStatus::Abandoned });
         drop(state);
         self.items.notify_all();
     }

@@ -19,10 +19,9 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::temporal_conversions::timestamp_ms_to_datetime;
 
 use super::packing::gzip;
-use super::values::write_json_text;
+use super::values::{write_json_text, write_time_as};
 use crate::iri::escape_invalid_utf8;
 use crate::key::{Draft, Recipe};
 use crate::record::fields::CarriedField;
@@ -169,13 +168,10 @@ impl<'a> IndexColumns<'a> {
     }
 
     fn write_time(&self, row: usize, out: &mut Vec<u8>) {
-        let time = self.times.filter(|times| times.is_valid(row));
-        let time = time.and_then(|times| timestamp_ms_to_datetime(times.value(row)));
-        // Writing to memory does not fail.
-        let _ = match time {
-            Some(time) => write!(out, "{}", time.format("%Y%m%d%H%M%S")),
-            None => write!(out, "-"),
-        };
+        let times = self.times.filter(|times| times.is_valid(row));
+        if !times.is_some_and(|times| write_time_as("%Y%m%d%H%M%S", times.value(row), out)) {
+            out.push(b'-');
+        }
     }
 
     /// Writes what follows the key.

@@ -15,7 +15,7 @@ use super::options::{Destination, OutputFormat};
 use super::packing::TextPacking;
 use super::sink::{self, OutputTarget, Sink};
 use super::tables::TableWriter;
-use super::values::{write_hex, write_json_bytes, write_json_text, write_number, write_time};
+use super::values::{write_hex, write_json_bytes, write_json_text, write_json_time, write_number, write_time};
 use crate::batch::ColumnKind;
 use crate::key::KeyBytes;
 
@@ -200,7 +200,8 @@ impl LineOutput {
                 PlainValue::Null => self.lines.extend_from_slice(b"null"),
                 PlainValue::Bytes(bytes) => write_json_bytes(bytes, &mut self.lines),
                 PlainValue::Number(number) => write_number(*number, &mut self.lines),
-                PlainValue::Key(_) | PlainValue::Time(_) => {
+                PlainValue::Time(time) => write_json_time(*time, &mut self.lines),
+                PlainValue::Key(_) => {
                     self.lines.push(b'"');
                     value.write_text(&mut self.lines);
                     self.lines.push(b'"');

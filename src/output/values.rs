@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use std::ops::RangeInclusive;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int16Array, Int32Array, Int64Array,
@@ -109,7 +110,8 @@ impl<'a> ColumnValues<'a> {
             TypedArray::Word(array) => write_json_text(name(array, row), out),
             TypedArray::Text(array) => write_json_text(array.value(row), out),
             TypedArray::Bytes(array) => write_json_bytes(array.value(row), out),
-            TypedArray::Key(_) | TypedArray::Time(_) => {
+            TypedArray::Time(array) => write_json_time(array.value(row), out),
+            TypedArray::Key(_) => {
                 out.push(b'"');
                 self.write_formatted(row, out);
                 out.push(b'"');
@@ -130,11 +132,31 @@ pub(super) fn write_number(number: impl Display, out: &mut Vec<u8>) {
     let _ = write!(out, "{number}");
 }
 
+/// Milliseconds of the years 0 to 9999, the only ones that texts have.
+const TEXT_TIMES: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+
+/// Writes a time in a format of the crate `chrono`; nothing if its year does not have four digits, as RFC 3339 and CDX require.
+/// Returns whether it was written.
+pub(super) fn write_time_as(format: &str, ms: i64, out: &mut Vec<u8>) -> bool {
+    let time = timestamp_ms_to_datetime(ms).filter(|_| TEXT_TIMES.contains(&ms));
+    // Writing to memory does not fail.
+    time.is_some_and(|time| write!(out, "{}", time.format(format)).is_ok())
+}
+
 /// Appends a time in the format of RFC 3339, with a fraction only if it is not zero.
 pub(super) fn write_time(ms: i64, out: &mut Vec<u8>) {
-    if let Some(time) = timestamp_ms_to_datetime(ms) {
-        let _ = write!(out, "{}Z", time.format("%Y-%m-%dT%H:%M:%S%.f"));
+    write_time_as("%Y-%m-%dT%H:%M:%S%.fZ", ms, out);
+}
+
+/// [`write_time`] as JSON; null for a time without a text.
+pub(super) fn write_json_time(ms: i64, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.push(b'"');
+    if write_time_as("%Y-%m-%dT%H:%M:%S%.fZ", ms, out) {
+        return out.push(b'"');
     }
+    out.truncate(start);
+    out.extend_from_slice(b"null");
 }
 
 pub(super) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
@@ -168,4 +190,30 @@ fn write_json_names<'a>(names: impl Iterator<Item = &'a str>, out: &mut Vec<u8>)
         write_json_text(name, out);
     }
     out.push(b']');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3339 has years of four digits.
+    #[test]
+    fn times_of_other_years_have_no_text() {
+        let written = |ms: i64| {
+            let (mut text, mut json) = (Vec::new(), Vec::new());
+            write_time(ms, &mut text);
+            write_json_time(ms, &mut json);
+            [text, json].map(|bytes| String::from_utf8(bytes).unwrap())
+        };
+        for (ms, text) in [
+            (*TEXT_TIMES.start(), "0000-01-01T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+            (*TEXT_TIMES.end(), "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(written(ms), [text.to_string(), format!("\"{text}\"")]);
+        }
+        for ms in [i64::MIN, TEXT_TIMES.start() - 1, TEXT_TIMES.end() + 1, i64::MAX] {
+            assert_eq!(written(ms), ["", "null"], "{ms}");
+        }
+    }
 }

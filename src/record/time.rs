@@ -62,9 +62,10 @@ pub(super) fn from_iso_with_zone(text: &[u8]) -> Option<i64> {
     Some(from_local(local)? - zone_ms(*sign, &[*h, *hh], &[*m, *mm])?)
 }
 
-/// Returns by how many milliseconds a zone is ahead of UTC.
+/// Returns by how many milliseconds a zone is ahead of UTC (RFC 3339 section 5.6).
 fn zone_ms(sign: u8, hours: &[u8], minutes: &[u8]) -> Option<i64> {
-    let ms = (number(hours)? * 60 + number(minutes)?) * 60_000;
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    let ms = (hours < 24 && minutes < 60).then_some((hours * 60 + minutes) * 60_000)?;
     match sign {
         b'+' => Some(ms),
         b'-' => Some(-ms),
@@ -134,10 +135,11 @@ const DAYS_BEFORE: [i64; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 
 
 /// Days from 1970-01-01 to the first day of a valid month.
 fn days_before(year: i64, month: i64) -> i64 {
-    let years = year - 1;
+    // Counted from the year -399, so that there are no negative numbers, which divisions round up.
+    let years = year + 399;
     let leap_days = years / 4 - years / 100 + years / 400;
-    // There are 719162 days between 0001-01-01 and 1970-01-01.
-    let new_year = years * 365 + leap_days - 719_162;
+    // There are 865259 days between -0399-01-01 and 1970-01-01.
+    let new_year = years * 365 + leap_days - 865_259;
     new_year + DAYS_BEFORE[month as usize] + i64::from(month > 2 && is_leap(year))
 }
 
@@ -147,8 +149,9 @@ mod tests {
 
     #[test]
     fn months_are_contiguous() {
-        let mut want = days_before(1600, 1);
-        for year in 1600..2500 {
+        let mut want = days_before(0, 1);
+        assert_eq!(want, -719_528);
+        for year in 0..=9999 {
             for month in 1..=12 {
                 assert_eq!(days_before(year, month), want, "{year}-{month}");
                 want += days_in(year, month);
@@ -195,5 +198,12 @@ mod tests {
             assert_eq!(from_iso(text.as_bytes()), None, "{text}");
         }
         assert_eq!(from_iso(b"2011-06-23T17:12:08.8Z"), Some(1_308_849_128_800));
+        for zone in ["+2400", "-0060", "+9999", "*0000"] {
+            assert_eq!(from_log(format!("[02/Jan/1970:01:00:01 {zone}]").as_bytes()), None, "{zone}");
+        }
+        assert_eq!(from_log(b"[02/Jan/1970:00:00:00 +2359]"), Some(60_000));
+        for zone in ["+24:00", "-00:60"] {
+            assert_eq!(from_iso_with_zone(format!("2011-06-23T17:12:08{zone}").as_bytes()), None, "{zone}");
+        }
     }
 }

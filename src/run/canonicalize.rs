@@ -92,7 +92,8 @@ where
         while to_skip > 0 && next_row_group()?.is_some() {
             to_skip -= 1;
         }
-        if is_limit_reached() { Ok(None) } else { next_row_group() }
+        let next = if is_limit_reached() { None } else { next_row_group()? };
+        Ok(next.map(|input| (input.weight, input)))
     };
     let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input: RowGroupInput| {
         let ends_group = input.ends_group;

@@ -36,10 +36,15 @@ const SAMPLE_LEN: usize = 1 << 10;
 /// Limits of the length of a step, which is a quarter of the text.
 const SAMPLE_STEPS: RangeInclusive<usize> = 4 << 10..=256 << 10;
 
+/// Shorter units count as one, whatever the length of a slice is.
+const MIN_UNIT_LEN: usize = 1 << 20;
+
 /// Whole records that become one row group, or a slice of it.
 #[derive(Debug)]
 pub(super) struct RowGroupInput {
     pub(super) pieces: Vec<SourcePiece>,
+    /// As how many slices or row groups of the usual length it counts: 1, or more if it has a long record.
+    pub(super) weight: usize,
     /// The next records are in another row group.
     pub(super) ends_group: bool,
 }
@@ -61,6 +66,16 @@ pub(super) enum PieceRecords {
     Text(TextPiece),
     /// Rows of a table or an archive.
     Rows(Box<RecordBuffer>),
+}
+
+impl PieceRecords {
+    /// Bytes of the text.
+    fn text_len(&self) -> usize {
+        match self {
+            PieceRecords::Text(text) => text.block.len(),
+            PieceRecords::Rows(rows) => rows.text_len(),
+        }
+    }
 }
 
 /// Text of whole records.
@@ -133,7 +148,9 @@ impl<'a> Cutter<'a> {
             }
             pieces.extend(self.cut((end - self.at) as usize));
         }
-        Ok((!pieces.is_empty()).then_some(RowGroupInput { pieces, ends_group: self.at >= group_end }))
+        let len: usize = pieces.iter().map(|piece| piece.records.text_len()).sum();
+        let weight = (len / self.options.slice_len.max(MIN_UNIT_LEN)).max(1);
+        Ok((!pieces.is_empty()).then_some(RowGroupInput { pieces, weight, ends_group: self.at >= group_end }))
     }
 
     /// Where the slice and the row group end in which the next record begins.

@@ -36,18 +36,19 @@ impl OrderedPool {
     /// Calls `work` on all threads with the units that `next` returns, until that returns `None`, and `append` with the
     /// results, in the order of the units. `work` returns `None` if a stage did, because the run was stopped. At most two
     /// units per thread, and those of [`OrderedPool::with_more_units`], are between `next` and the end of `append`, which
-    /// bounds memory. Returns the workers.
+    /// bounds memory. `next` also returns as how many units the unit counts; one that counts as more than all these is worked
+    /// on alone. Returns the workers.
     ///
     /// # Errors
     /// The first error of any of the functions, or a panic. Nothing is appended after an error.
     pub(super) fn run<W: Send, J, P: Send, E: Send>(
         &self,
         new_worker: impl Fn() -> W + Sync,
-        mut next: impl FnMut() -> Result<Option<J>, RunError<E>> + Send,
+        mut next: impl FnMut() -> Result<Option<(usize, J)>, RunError<E>> + Send,
         work: impl Fn(&mut W, &StageTicket<'_>, J) -> Result<Option<P>, RunError<E>> + Sync,
         append: impl FnMut(P) -> Result<(), E> + Send,
     ) -> Result<Vec<W>, RunError<E>> {
-        // The window bounds bytes, too: a unit is a row group or less.
+        // The window bounds bytes, too: a unit that counts as one is a row group or less.
         let queue = ReorderQueue::new(QueueLimits { window: self.window, bytes: usize::MAX });
         let stages = Stages::new(self.stage_count);
         let (source, append, failed) = (Mutex::new(move |_| next()), Mutex::new(append), Mutex::new(None));
@@ -105,7 +106,7 @@ pub(crate) fn produced_in_order<J, P: Send, E: Send>(
     work: impl Fn(J) -> Result<P, E> + Sync,
     append: impl FnMut(P) -> Result<(), E> + Send,
 ) -> Result<(), RunError<E>> {
-    let next = move || next().map_err(RunError::Output);
+    let next = move || next().map(|unit| unit.map(|unit| (1, unit))).map_err(RunError::Output);
     let work = |(): &mut (), _: &StageTicket<'_>, unit| work(unit).map(Some).map_err(RunError::Output);
     OrderedPool::new(threads, 0)?.run(|| (), next, work, append)?;
     Ok(())
@@ -153,7 +154,7 @@ mod tests {
             last = Some(number);
             Ok(())
         };
-        let ran = pool.run(|| (), || Ok(numbers.next()), work, append);
+        let ran = pool.run(|| (), || Ok(numbers.next().map(|number| (1, number))), work, append);
         assert!(matches!(ran, Err(RunError::Output("twenty"))));
         assert!(last <= Some(19));
     }

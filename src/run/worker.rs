@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Decoder, canonicalizer and rows of one thread.
 pub(super) struct Worker<'a> {
+    policy: &'a Policy,
     progress: &'a Progress,
     chunk_len: usize,
     count_distinct: bool,
@@ -33,7 +34,8 @@ pub(super) struct Worker<'a> {
     /// The counts of all row groups.
     pub(super) counts: Summary,
     pub(super) distinct: DistinctKeys,
-    key_column_count: usize,
+    /// The row group has a long record.
+    has_long_record: bool,
     /// Records until the limit of the run.
     remaining: u64,
     /// Fields of the records before the limit.
@@ -44,24 +46,25 @@ impl<'a> Worker<'a> {
     /// A worker that counts its keys in `distinct`.
     pub(super) fn new(
         options: &RunOptions,
-        policy: &Policy,
+        policy: &'a Policy,
         distinct: DistinctKeys,
         progress: &'a Progress,
     ) -> Worker<'a> {
         Worker {
+            policy,
             progress,
             chunk_len: options.chunk_len,
             count_distinct: options.count_distinct,
             decoder: Decoder::new(policy.carry),
             mapped_copy: Vec::new(),
-            splitter: (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess)),
+            splitter: splitter(policy),
             bitmaps: Bitmaps::default(),
             canonicalizer: Canonicalizer::new(policy),
             rows: Rows::new(policy.more_keys.len()),
             runs: Vec::new(),
             counts: Summary::default(),
             distinct,
-            key_column_count: policy.more_keys.len(),
+            has_long_record: false,
             remaining: u64::MAX,
             kept_fields: FieldBuffers::default(),
         }
@@ -75,6 +78,7 @@ impl<'a> Worker<'a> {
         is_stopped: impl Fn() -> bool,
     ) -> Result<bool, RunError<E>> {
         self.remaining = remaining.map_or(u64::MAX, |remaining| remaining.load(Ordering::Relaxed));
+        self.has_long_record = input.weight > 1;
         for piece in input.pieces {
             self.counts.headers += if self.remaining > 0 { piece.header_count } else { 0 };
             let record_count = match piece.records {
@@ -173,15 +177,27 @@ impl<'a> Worker<'a> {
         Ok(record_count as u32)
     }
 
-    /// Removes the rows and keeps their memory.
+    /// Removes the rows. Keeps the memory, unless it is that of a long record: every worker may get such a record once.
     pub(super) fn clear(&mut self) {
         self.runs.clear();
         self.rows.clear();
-        if self.rows.uri.offsets.is_empty() || self.rows.input.offsets.is_empty() {
-            // `encode` took the vectors, and offsets have to begin with 0.
-            self.rows = Rows::new(self.key_column_count);
+        if self.has_long_record {
+            self.decoder = Decoder::new(self.policy.carry);
+            self.splitter = splitter(self.policy);
+            self.bitmaps = Bitmaps::default();
+            self.canonicalizer = Canonicalizer::new(self.policy);
+            self.kept_fields = FieldBuffers::default();
+        }
+        if self.has_long_record || self.rows.uri.offsets.is_empty() || self.rows.input.offsets.is_empty() {
+            // If `encode` took the vectors, offsets have to begin with 0.
+            self.rows = Rows::new(self.policy.more_keys.len());
         }
     }
+}
+
+/// The splitter of a policy that splits fields into several references.
+fn splitter(policy: &Policy) -> Option<(Splitter, PreprocessOptions)> {
+    (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess))
 }
 
 /// Drops the records and headers after the last record of the run, and counts the records.

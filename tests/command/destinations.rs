@@ -104,6 +104,8 @@ fn lists_have_comments_or_end_names_with_nul() {
         .unwrap();
     assert_eq!(printed(&["canon", "-q", &list], b""), "http://h/\n");
     assert_eq!(printed(&["canon", "-q", "@-"], &fs::read(path("list")).unwrap()), "http://h/\n");
+    fs::write(path("list"), format!("\u{feff}{}\r\n", path("a.txt").display())).unwrap();
+    assert_eq!(printed(&["canon", "-q", &list], b""), "http://h/\n");
     let names = [path("#b\nc.txt"), path("a.txt")].map(|path| path.display().to_string());
     fs::write(path("list"), names.join("\0")).unwrap();
     assert_eq!(printed(&["canon", "-q", &list], b""), "http://h/\nhttp://h/\n");

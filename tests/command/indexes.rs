@@ -6,6 +6,18 @@ use serde_json::Value;
 
 use crate::{irikey, printed, sample, succeed};
 
+/// Fourteen digits have no room for other years, and lines with more are in another order.
+#[test]
+fn times_of_other_years_are_not_in_an_index() {
+    let line = |time: &str| format!("1.1.1.1 - - [{time}] \"GET /a HTTP/1.0\" 200 1\n");
+    let log =
+        line("31/Dec/9999:23:59:59 +0000") + &line("31/Dec/9999:23:59:59 -0001") + &line("01/Jan/0000:00:00:00 +0001");
+    let flags = ["canon", "-q", "-", "--base", "http://h/", "--output-format", "cdxj"];
+    let times: Vec<_> =
+        printed(&flags, log.as_bytes()).lines().map(|line| line.split(' ').nth(1).unwrap().to_string()).collect();
+    assert_eq!(times, ["-", "-", "99991231235959"]);
+}
+
 /// As for other outputs, a symbolic link is kept, and its target is replaced.
 #[test]
 #[cfg(unix)]

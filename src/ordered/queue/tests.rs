@@ -46,7 +46,9 @@ fn drain_run(seed: u64, threads: u64, count: u64, trouble: Trouble) -> Vec<u64> 
     let (queue, stages) = (ReorderQueue::new(limits(window as usize, usize::MAX)), Stages::new(2));
     let staged = [const { AtomicU64::new(0) }; 2];
     let consumed = Mutex::new(Vec::new());
-    let source = Mutex::new(|number| Ok::<_, ()>((number < count).then_some(number)));
+    // Some units weigh more than others, and some more than the window.
+    let weight = |number: u64| if number % 5 == 3 { number % 9 } else { 1 };
+    let source = Mutex::new(|number| Ok::<_, ()>((number < count).then_some((weight(number) as usize, number))));
     let stop = || {
         queue.stop();
         stages.stop();
@@ -54,7 +56,9 @@ fn drain_run(seed: u64, threads: u64, count: u64, trouble: Trouble) -> Vec<u64> 
     let one = |random: &mut Random| -> Result<bool, ()> {
         let Some((mut sender, number)) = queue.take(&source)? else { return Ok(false) };
         assert_eq!(sender.number(), number);
-        assert!(number < consumed.lock().len() as u64 + window, "ticket {number} is outside the window");
+        let first = consumed.lock().len() as u64;
+        let taken: u64 = (first..=number).map(weight).sum();
+        assert!(first >= number || taken <= window, "ticket {number} is outside the window");
         random.delay();
         let ticket = StageTicket::new(number, &stages);
         for (stage, next) in staged.iter().enumerate() {
@@ -135,7 +139,7 @@ fn held_bytes_exceed_the_limit_by_one_item_at_most() {
     const LONGEST: u64 = 60;
     for (seed, limit) in [0, 1, 50, 100, 1000].into_iter().enumerate() {
         let queue = ReorderQueue::new(limits(16, limit));
-        let source = Mutex::new(|number| Ok::<_, ()>((number < 200).then_some(number)));
+        let source = Mutex::new(|number| Ok::<_, ()>((number < 200).then_some((1, number))));
         let most = AtomicUsize::new(0);
         thread::scope(|scope| {
             for worker in 0..4 {
@@ -226,7 +230,7 @@ fn a_source_that_panics_is_an_abandoned_ticket() {
 #[test]
 fn draining_makes_space_for_further_items_of_a_ticket() {
     let queue = ReorderQueue::new(limits(4, 1));
-    let source = Mutex::new(|number| Ok::<_, ()>((number < 2).then_some(number)));
+    let source = Mutex::new(|number| Ok::<_, ()>((number < 2).then_some((1, number))));
     let consumed = Mutex::new(Vec::new());
     let drain = || {
         let consume = |item| {

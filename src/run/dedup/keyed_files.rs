@@ -206,7 +206,7 @@ pub(crate) fn dedup_keyed_files(
     let pool = OrderedPool::new(threads.min(row_groups.len()), STAGE_COUNT)?;
     let mut row_groups = row_groups.into_iter();
     let work = |(): &mut (), stages: &StageTicket<'_>, row_group| decide(stages, row_group).map_err(RunError::Output);
-    pool.run(|| (), || Ok(row_groups.next()), work, take)?;
+    pool.run(|| (), || Ok(row_groups.next().map(|group| (1, group))), work, take)?;
     let summary = files.summary(tally.into_inner());
     let read = ReadRun { names, threads, summary };
     let resolved = resolve(&mut job, &pending, &read)?;
