@@ -634,7 +634,7 @@ fn threads_do_not_multiply_the_memory_of_long_records() {
     text.finish().unwrap();
     let flags = ["--threads", "6", "--report", &path("report.json")];
     printed(&[&["canon", "-q", &path("urls.zst"), "-o", &path("out.parquet")][..], &flags].concat(), b"");
-    let report = read_json(&directory.path().join("report.json"));
+    let report = read_json(directory.path().join("report.json"));
     assert_eq!((&report["threads"], &report["faults"]["too-long"]), (&6.into(), &6.into()));
     let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
     assert!(peak <= 320 << 20, "{peak}");

@@ -43,8 +43,11 @@ pub(crate) fn watch<R>(
         ShowProgress::Never => false,
     };
     thread::scope(|scope| {
-        let bar = is_shown.then(|| scope.spawn(|| draw(total, &is_over, &progress)));
-        let samples = reporting.report.as_ref().map(|_| scope.spawn(|| sample(&is_over, &progress)));
+        // If a thread cannot be started, the run goes on without the bar or the samples.
+        let start_bar = || thread::Builder::new().spawn_scoped(scope, || draw(total, &is_over, &progress)).ok();
+        let bar = is_shown.then(start_bar).flatten();
+        let start_samples = |_| thread::Builder::new().spawn_scoped(scope, || sample(&is_over, &progress)).ok();
+        let samples = reporting.report.as_ref().and_then(start_samples);
         let threads = [bar.as_ref().map(|bar| bar.thread().clone()), samples.as_ref().map(|all| all.thread().clone())];
         let stop = StopOnDrop { is_over: &is_over, threads };
         let result = work(&progress);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::{io, thread};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
@@ -38,13 +39,30 @@ pub(super) fn client() -> Result<&'static RemoteClient, RemoteError> {
     CLIENT.get_or_init(RemoteClient::new).as_ref().map_err(Clone::clone)
 }
 
+/// Starts as many threads as the runtime has, and ends them: tokio panics if it cannot start one, or waits forever for those that
+/// it has started.
+///
+/// # Errors
+/// A thread cannot be started.
+fn check_threads() -> io::Result<()> {
+    let is_checked = Mutex::new(());
+    thread::scope(|scope| {
+        // All threads exist at the same time.
+        let _checking = is_checked.lock();
+        for _ in 0..RUNTIME_THREADS {
+            thread::Builder::new().spawn_scoped(scope, || drop(is_checked.lock()))?;
+        }
+        Ok(())
+    })
+}
+
 impl RemoteClient {
     fn new() -> Result<RemoteClient, RemoteError> {
         // An error means that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Builder::new_multi_thread();
-        let runtime = builder.worker_threads(RUNTIME_THREADS).thread_name("remote").enable_all().build();
-        let runtime = runtime.map_err(|error| {
+        let builder = builder.worker_threads(RUNTIME_THREADS).thread_name("remote").enable_all();
+        let runtime = check_threads().and_then(|()| builder.build()).map_err(|error| {
             RemoteError::new(format!("cannot start the threads of the network: {error}"), "use fewer with --threads")
         })?;
         Ok(RemoteClient { runtime, connector: Connector::default(), stores: Mutex::default() })

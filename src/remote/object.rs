@@ -145,6 +145,10 @@ impl RemoteObject {
     /// [`RemoteObject::found`] for many objects at a time. Returns only those that were found, in order, each with its place in
     /// `objects`.
     pub(crate) fn found_of(objects: Vec<RemoteObject>) -> Vec<(usize, RemoteObject)> {
+        if objects.is_empty() {
+            // Nothing is asked, so the threads of the network are not started.
+            return Vec::new();
+        }
         let find = async move {
             let found = stream::iter(objects).map(RemoteObject::find).buffered(OBJECTS_AT_A_TIME);
             found.collect::<Vec<_>>().await

@@ -372,6 +372,42 @@ fn an_index_needs_a_regular_file() {
     place.refused("canon :a.txt -o :x.cdx.gz --report :data/y.idx", 2, "are the same file");
 }
 
+/// No thread that cannot be started ends a job with a panic, or lets it wait for ever.
+#[test]
+#[cfg(target_os = "linux")]
+fn threads_that_cannot_be_started_are_errors() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+
+    let place = Place::new();
+    let directory = place.path("");
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+    // The limit does not hold for root.
+    let is_root = fs::metadata(&directory).unwrap().uid() == 0;
+    let run = |script: String| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::null());
+        if is_root {
+            command.uid(NOBODY);
+        }
+        let ran = command.output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let program = env!("CARGO_BIN_EXE_irikey");
+    if run(format!("test -x {program}")).0 != Some(0) {
+        // The directory of the program is closed for others.
+        return;
+    }
+    for limit in 1..5 {
+        for job in ["a.txt --progress always", "a.txt -o resumed/ --resume", "https://127.0.0.1:1/x"] {
+            let (status, message) = run(format!("ulimit -u {limit}; exec {program} canon {job}"));
+            assert!(matches!(status, Some(0 | 2 | 4)), "{limit}: {job}: {status:?} {message}");
+            assert!(limit > 1 || status != Some(0), "{job}: there was a thread");
+        }
+    }
+}
+
 /// Limits of the system end jobs with an error and without leftovers.
 #[test]
 fn limits_of_the_system_are_errors() {

@@ -38,6 +38,12 @@ use crate::remote::RemoteError;
 /// Approximate length of a unit: uncompressed bytes of the columns that are read.
 const UNIT_LEN: u64 = 8 << 20;
 
+/// Most units of a row group, and the least part of a unit's length that it has in the file. A unit looks for its first row from
+/// the first page of its row group on, so that many short units would take time that grows with the square of the number of
+/// pages. The length of a column is what the file states.
+const MAX_GROUP_UNITS: u64 = 256;
+const MAX_EXPANSION: u64 = 128;
+
 /// Limit of rows that are decoded at a time.
 const BATCH_ROWS: u64 = 4 << 10;
 
@@ -199,9 +205,11 @@ impl Iterator for ParquetUnits {
                 (self.group, self.from) = (self.group + 1, 0);
                 continue;
             }
-            let len = self.len(group).max(1);
+            let len = self.len(group, ColumnChunkMetaData::uncompressed_size).max(1);
+            let packed_len = self.len(group, ColumnChunkMetaData::compressed_size);
+            let most = (packed_len / (self.unit_len / MAX_EXPANSION).max(1)).clamp(1, MAX_GROUP_UNITS);
             // The number of equal units whose length is nearest to `unit_len`.
-            let count = (len.saturating_add(self.unit_len / 2) / self.unit_len).clamp(1, rows.max(1));
+            let count = (len.saturating_add(self.unit_len / 2) / self.unit_len).clamp(1, rows.max(1)).min(most);
             let unit_rows = rows.div_ceil(count);
             let batch_rows = (u128::from(BATCH_LEN) * u128::from(rows) / u128::from(len)).clamp(1, BATCH_ROWS.into());
             let unit = ParquetUnit {
@@ -219,9 +227,9 @@ impl Iterator for ParquetUnits {
 }
 
 impl ParquetUnits {
-    /// Uncompressed bytes of the columns of a row group that are read.
-    fn len(&self, group: &RowGroupMetaData) -> u64 {
-        let lens = columns(group, &self.mask).map(|column| u64::try_from(column.uncompressed_size()).unwrap_or(0));
+    /// Bytes of the columns of a row group that are read, by the length of a column.
+    fn len(&self, group: &RowGroupMetaData, of: fn(&ColumnChunkMetaData) -> i64) -> u64 {
+        let lens = columns(group, &self.mask).map(|column| u64::try_from(of(column)).unwrap_or(0));
         lens.fold(0, u64::saturating_add)
     }
 }

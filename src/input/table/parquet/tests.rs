@@ -126,6 +126,32 @@ fn urls_alone_give_the_buffers_of_the_decoder() {
     assert!(read(&path, 200_000, 328).last().unwrap().is_err());
 }
 
+/// A unit looks for its rows from the beginning of the row group on.
+#[test]
+fn a_stated_length_does_not_make_many_units() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    write(&path, &urls(7000), false, WriterProperties::builder().set_data_page_row_count_limit(10));
+    let honest = open(&path, 2, 1 << 20);
+    assert_eq!((honest.units(UNIT_LEN).count(), honest.units(200_000).count()), (1, 6));
+    for stated in [i64::MAX, 1 << 40, 1 << 30] {
+        let groups = honest.metadata.metadata().row_groups().iter().map(|group| {
+            let column = |column: &ColumnChunkMetaData| {
+                column.clone().into_builder().set_total_uncompressed_size(stated).build().unwrap()
+            };
+            let columns = group.columns().iter().map(column).collect();
+            group.clone().into_builder().set_column_metadata(columns).build().unwrap()
+        });
+        let groups = groups.collect();
+        let metadata = honest.metadata.metadata().as_ref().clone().into_builder().set_row_groups(groups).build();
+        let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new()).unwrap();
+        let lying = ParquetTable { metadata, ..open(&path, 2, 1 << 20) };
+        assert!((2..30).contains(&lying.units(UNIT_LEN).count()), "{}", lying.units(UNIT_LEN).count());
+        assert!((200..=MAX_GROUP_UNITS as usize).contains(&lying.units(100).count()));
+        assert_eq!(lying.units(UNIT_LEN).map(|unit| unit.rows).sum::<u64>(), 7000);
+    }
+}
+
 /// A column that is also carried has further uses of its values, and a base is another column.
 #[test]
 fn only_a_column_that_nothing_else_needs_is_read_from_pages() {
