@@ -87,7 +87,8 @@ fn possible_values(command: &Command, flag: &str) -> Vec<Value> {
     let argument = canon.and_then(|canon| canon.get_arguments().find(|argument| argument.get_id() == flag));
     let values = argument.map(Arg::get_possible_values).unwrap_or_default();
     let meaning = |help: Option<&clap::builder::StyledStr>| help.map(ToString::to_string).unwrap_or_default();
-    values.iter().map(|value| json!({"name": value.get_name(), "meaning": meaning(value.get_help())})).collect()
+    let shown = values.iter().filter(|value| !value.is_hide_set());
+    shown.map(|value| json!({"name": value.get_name(), "meaning": meaning(value.get_help())})).collect()
 }
 
 fn to_text() -> String {
