@@ -26,7 +26,7 @@ use super::report::{Report, SourceError};
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::{PendingFile, commit_all, create_directory};
 use crate::remote::RemoteUrl;
-use crate::run::{self, Progress, RunError, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary};
+use crate::run::{self, Progress, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary};
 use crate::sort::RunFileWriter;
 
 /// Directory of sorted runs, below the output.
@@ -210,11 +210,8 @@ impl ResumableJob<'_> {
         });
         // What was finished before an error is recorded.
         self.record(batch, &mut total)?;
-        match result {
-            Ok(()) => Ok(total),
-            Err(RunError::Output(error)) => Err(error),
-            Err(error) => Err(CommandError::Internal(error.to_string())),
-        }
+        result?;
+        Ok(total)
     }
 
     /// Gives parts their names and records their inputs.

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::{io, thread};
+use std::time::Duration;
+use std::{fs, io, thread};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
@@ -45,15 +46,22 @@ pub(super) fn client() -> Result<&'static RemoteClient, RemoteError> {
 /// # Errors
 /// A thread cannot be started.
 fn check_threads() -> io::Result<()> {
+    const MAX_WAITS: usize = 100;
+    // Other systems than Linux have no such directory, and there is nothing to wait for.
+    let count = || fs::read_dir("/proc/self/task").ok().map(Iterator::count);
+    let before = count();
     let is_checked = Mutex::new(());
     thread::scope(|scope| {
         // All threads exist at the same time.
         let _checking = is_checked.lock();
-        for _ in 0..RUNTIME_THREADS {
-            thread::Builder::new().spawn_scoped(scope, || drop(is_checked.lock()))?;
-        }
-        Ok(())
-    })
+        let start = |_| thread::Builder::new().spawn_scoped(scope, || drop(is_checked.lock())).map(drop);
+        (0..RUNTIME_THREADS).try_for_each(start)
+    })?;
+    // The kernel counts a thread for a moment after its end.
+    for _ in (0..MAX_WAITS).take_while(|_| count() > before) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 impl RemoteClient {
