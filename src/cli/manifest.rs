@@ -8,6 +8,7 @@
 //! A part is on disk before its line is appended, so lines need not be synced: after a power failure the log may end
 //! early or in a torn line, and the inputs that it does not list are read again.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -24,6 +25,7 @@ use super::report::{SourceError, pairs_to_json};
 use crate::input::{Origin, Source, Sources};
 use crate::output::FinishedOutput;
 use crate::process::{file_names, parent, sync_directory};
+use crate::run::Summary;
 use crate::sort::Partition;
 
 const LOG: &str = "_manifest.log";
@@ -193,6 +195,11 @@ impl Manifest {
         self.inputs.get(name).and_then(|entry| entry["rows"].as_u64()).unwrap_or(0)
     }
 
+    /// The name of the format in which an input was read; `None` if it is not finished, or the manifest does not have it.
+    pub(crate) fn format_of(&self, name: &str) -> Option<Cow<'static, str>> {
+        self.inputs.get(name).and_then(|entry| entry["format"].as_str()).map(|format| Cow::Owned(format.to_string()))
+    }
+
     /// Number of the part of an input, which is the same in every run.
     fn number(&mut self, name: &str) -> u64 {
         // An entry may have been removed, because its input has changed.
@@ -207,7 +214,7 @@ impl Manifest {
         input: &PendingInput,
         hash: &str,
         finished: &FinishedOutput,
-        error: Option<&SourceError>,
+        summary: &Summary,
     ) -> Result<(), CommandError> {
         let entry = json!({
             "part": self.number(&input.source.name),
@@ -217,7 +224,8 @@ impl Manifest {
             "rows": finished.rows,
             "bytes": finished.bytes,
             "groups": finished.parts,
-            "error": error.map(|error| &error.message),
+            "format": summary.source_formats.first(),
+            "error": SourceError::of_run(summary).first().map(|error| &error.message),
         });
         self.log.append(&input.source.name, &entry)?;
         self.inputs.insert(input.source.name.clone(), entry);

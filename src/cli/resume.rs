@@ -22,7 +22,7 @@ use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::progress::watch;
-use super::report::{Report, SourceError};
+use super::report::Report;
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::{PendingFile, commit_all, create_directory};
 use crate::remote::RemoteUrl;
@@ -101,6 +101,7 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     };
     // The report lists all inputs, also those that an earlier run finished.
     summary.source_records = names.iter().map(|name| resumable.manifest.rows_of(name)).collect();
+    summary.source_formats = names.iter().map(|name| resumable.manifest.format_of(name)).collect();
     summary.fault_examples.iter_mut().for_each(|example| example.source = places[example.source]);
     if let Some((first, count)) = resumable.manifest.others_than(&names) {
         let source = directory.display().to_string();
@@ -219,7 +220,7 @@ impl ResumableJob<'_> {
         let file = |finished: &mut FinishedInput| Some((finished.file.take()?, finished.input.part.clone()));
         commit_all(batch.iter_mut().filter_map(file).collect()).map_err(OutputError::from)?;
         for FinishedInput { input, part, summary, hash, .. } in batch {
-            self.manifest.add(&input, &hash, &part, SourceError::of_run(&summary).first())?;
+            self.manifest.add(&input, &hash, &part, &summary)?;
             self.finished.push(part);
             total.add(summary);
         }

@@ -69,6 +69,16 @@ pub(crate) enum TableFormat {
     ArrowStream,
 }
 
+impl TableFormat {
+    /// The name of the format in reports.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            TableFormat::Parquet => "parquet",
+            TableFormat::Arrow | TableFormat::ArrowStream => "arrow",
+        }
+    }
+}
+
 /// Returns the kind of an unpacked source that begins with `head`.
 pub(crate) fn content_type(head: &[u8]) -> ContentType {
     match head {

@@ -40,6 +40,13 @@ macro_rules! text_formats {
             /// Name and meaning of every text format.
             const NAMES: &[(&str, &str)] = &[$(($name, $meaning),)*];
 
+            /// The name of the format, as [`InputFormat::named`] takes it.
+            fn name(&self) -> &'static str {
+                match self {
+                    $(TextFormat::$format(_) => $name,)*
+                }
+            }
+
             /// The format called `name`, with the settings that the user chose.
             fn named(name: &str, options: &FormatOptions) -> Option<TextFormat> {
                 match name {
@@ -170,6 +177,15 @@ impl ArchiveRows {
         let is_wat = || is_wat_name(name) || is_wat(head);
         is_archive(head).then(|| if is_wat() { ArchiveRows::Links } else { ArchiveRows::Records })
     }
+
+    /// The name of the format of an archive that begins with `head`.
+    pub(crate) fn name(self, head: &[u8]) -> &'static str {
+        match self {
+            ArchiveRows::Links => "wat",
+            ArchiveRows::Records if head.trim_ascii_start().starts_with(b"WARC/") => "warc",
+            ArchiveRows::Records => "arc",
+        }
+    }
 }
 
 /// The format that the user chose for all inputs.
@@ -268,6 +284,22 @@ pub(crate) enum SourceFormat {
     Json(JsonLayout),
     /// A format that is not read.
     Unsupported(UnsupportedFormat),
+}
+
+impl SourceFormat {
+    /// The name of the format of a source that begins with `head`: a name of [`InputFormat::names`], or `arc`, which the format
+    /// `warc` includes. `None` if the source is not read.
+    pub(crate) fn name(&self, head: &[u8]) -> Option<&'static str> {
+        match self {
+            SourceFormat::Text(format) => Some(format.name()),
+            SourceFormat::Csv(CsvOptions { delimiter: Some(b'\t'), .. }) => Some("tsv"),
+            SourceFormat::Csv(_) => Some("csv"),
+            SourceFormat::Archive(rows) => Some(rows.name(head)),
+            SourceFormat::Json(JsonLayout::CdxRows) => Some("cdx"),
+            SourceFormat::Json(JsonLayout::Har) => Some("har"),
+            SourceFormat::Unsupported(_) => None,
+        }
+    }
 }
 
 fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {

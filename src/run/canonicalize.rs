@@ -16,6 +16,7 @@ use crate::canon::Rows;
 use crate::ordered::StageTicket;
 use crate::output::{Encoder, FileRows, OutputError, Part};
 use parking_lot::Mutex;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The rows of one row group, and their place in the run.
@@ -137,8 +138,10 @@ fn summarize<E>(
     appended: u64,
     skipped_records: u64,
 ) -> Result<Summary, RunError<E>> {
-    let Cutter { counts: CutCounts { headers, row_bytes, skipped, pages }, errors: mut input_errors, advice, .. } =
-        cutter;
+    let Cutter { counts: CutCounts { headers, row_bytes, skipped, pages }, formats, advice, .. } = cutter;
+    let mut input_errors = cutter.errors;
+    let mut source_formats: Vec<_> = formats.into_iter().map(|name| name.map(Cow::Borrowed)).collect();
+    source_formats.resize(source_records.len(), None);
     let mut counts = Summary { headers, bytes: row_bytes, skipped, pages, ..Summary::default() };
     let mut distinct = DistinctKeys::default();
     for worker in workers {
@@ -157,7 +160,8 @@ fn summarize<E>(
     // An estimate may exceed the number of rows a little.
     let distinct_keys = distinct_keys.min(appended);
     let (rows, memory) = (appended, memory::peaks());
-    Ok(Summary { rows, source_records, input_errors, advice, distinct_keys, is_distinct_exact, memory, ..counts })
+    let sources = Summary { source_records, source_formats, input_errors, advice, ..counts };
+    Ok(Summary { rows, distinct_keys, is_distinct_exact, memory, ..sources })
 }
 
 /// How many records have their number.

@@ -100,6 +100,8 @@ pub(super) struct Cutter<'a> {
     /// Bytes cut so far, over all sources.
     at: u64,
     pub(super) counts: CutCounts,
+    /// The names of the formats of the sources that were opened, in order.
+    pub(super) formats: Vec<Option<&'static str>>,
     /// The sources that ended with a defect, without the number of their records.
     pub(super) errors: Vec<InputError>,
     /// What to try with sources, by their names.
@@ -119,6 +121,7 @@ impl<'a> Cutter<'a> {
             progress,
             at: 0,
             counts: CutCounts::default(),
+            formats: Vec::new(),
             errors: Vec::new(),
             advice: Vec::new(),
         }
@@ -170,6 +173,7 @@ impl<'a> Cutter<'a> {
         }
         let (number, name) = (self.opened as u32, source.name.clone());
         self.opened += 1;
+        self.formats.push(None);
         let file = SourceFile::of(&source);
         let RunOptions { mmap, threads, .. } = *self.options.run;
         let body = match source.open(OpenOptions { mmap, threads }) {
@@ -181,6 +185,7 @@ impl<'a> Cutter<'a> {
         };
         let mut current = OpenSource::new(number, name, file, body);
         let begun = current.begin(&self.options);
+        self.formats[number as usize] = current.format_name;
         self.at += current.skipped_len;
         self.counts.headers += current.header_count;
         if self.advice.len() < MAX_ADVICE {
@@ -266,11 +271,12 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Forgets what was found after the last record of a limit: headers, and errors of its source and the next ones. How far
-    /// they were read depends on the length of a chunk. `source_records` are the numbers of records by source.
+    /// Forgets what was found after the last record of a limit: headers, errors of its source, and errors and formats of the
+    /// next ones. How far they were read depends on the length of a chunk. `source_records` are the numbers of records by source.
     pub(super) fn forget_after_limit(&mut self, source_records: &[u64]) {
         let last = source_records.iter().rposition(|&count| count > 0).unwrap_or(0);
         self.counts.headers = 0;
+        self.formats.truncate(last + 1);
         self.errors.retain(|error| (error.source_number as usize) < last);
     }
 

@@ -39,6 +39,8 @@ pub(super) struct OpenSource {
     pub(super) number: u32,
     pub(super) name: String,
     pub(super) body: SourceBody,
+    /// The name of its format, once it is known.
+    pub(super) format_name: Option<&'static str>,
     /// The format of its text.
     pub(super) format: TextFormat,
     pub(super) is_utf16: bool,
@@ -94,6 +96,7 @@ impl OpenSource {
             number,
             name,
             body,
+            format_name: None,
             format: TextFormat::default(),
             is_utf16: false,
             offset: 0,
@@ -126,6 +129,7 @@ impl OpenSource {
         }
         let head = self.body.head();
         let format = options.run.format.of_source(&self.name, &head);
+        self.format_name = format.name(&head);
         self.advice = FormatAdvice::of_source(&format, &head);
         match format {
             SourceFormat::Text(format) => self.format = format,
@@ -183,6 +187,7 @@ impl OpenSource {
             }
         };
         self.body = SourceBody::Rows(Box::new(table));
+        self.format_name = Some(format.name());
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use crate::canon::{MAX_FAULT_EXAMPLES, Rows, Tally};
 use crate::input::InputError;
 use crate::iri::{Fault, FaultKind, Flags};
 use crate::record::FormatAdvice;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How far a run is. Any thread may read it at any time.
@@ -102,6 +103,8 @@ pub struct Summary {
     pub(crate) fault_examples: Vec<FaultExample>,
     /// Records of each source, in the order of the sources.
     pub source_records: Vec<u64>,
+    /// The name of the format of each source; `None` if it was not read, or its format was not recognized.
+    pub(crate) source_formats: Vec<Option<Cow<'static, str>>>,
     /// Sources that ended early, in the order of the sources.
     pub input_errors: Vec<InputError>,
     /// What to try, because most rows are faulty, contain white space or are relative.
@@ -117,6 +120,15 @@ impl Summary {
     /// Returns whether errors of the sources are the reason why there are no rows.
     pub(crate) fn is_nothing_read(&self) -> bool {
         self.records == 0 && !self.input_errors.is_empty()
+    }
+
+    /// The number of sources by the name of their format, the most frequent first.
+    pub(crate) fn sources_by_format(&self) -> Vec<(&str, u64)> {
+        let mut names: Vec<&str> = self.source_formats.iter().flatten().map(AsRef::as_ref).collect();
+        names.sort_unstable();
+        let mut counts: Vec<_> = names.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        counts
     }
 
     /// Adds the examples of faults of a row group whose first row is number `first_row` of the run.
@@ -164,6 +176,7 @@ impl Summary {
         self.rows += other.rows;
         self.tally.add(&other.tally);
         self.source_records.append(&mut other.source_records);
+        self.source_formats.append(&mut other.source_formats);
         self.input_errors.append(&mut other.input_errors);
         self.memory.peak_resident = self.memory.peak_resident.max(other.memory.peak_resident);
         self.memory.peak_anonymous = self.memory.peak_anonymous.max(other.memory.peak_anonymous);

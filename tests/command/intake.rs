@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use super::{irikey, parse_json_lines, printed, read_json};
+use super::{irikey, parse_json_lines, printed, read_json, sample};
 
 /// Runs `canon` and returns the columns of every row as JSON.
 fn rows(flags: &[&str], columns: &str, input: &[u8]) -> Vec<serde_json::Value> {
@@ -28,6 +28,58 @@ fn profiles_change_what_is_accepted_and_encoded() {
     assert_eq!(of("weber-00"), rfc.replace("[#a#b", "%5B#a%23b"));
     assert_eq!(of("whatwg"), "http://h/A%CC%8A%20[#a#b\nhttp://h/%7e?%27\n");
     assert_eq!(of("whatwg"), printed(&["canon", "-q", "--profile", "whatwg", "--rung", "syntax"], line));
+}
+
+/// The format of every sample, also if the name of the file says something else, or nothing.
+#[test]
+fn summaries_and_reports_name_the_format_of_each_input() {
+    let formats = [
+        ("crawl.access.log", "access-log"),
+        ("crawl.arc", "arc"),
+        ("crawl.arrow", "arrow"),
+        ("crawl.cdx", "cdx"),
+        ("crawl.cdx.json", "cdx"),
+        ("crawl.cdxj", "cdxj"),
+        ("crawl.csv", "csv"),
+        ("crawl.har", "har"),
+        ("crawl.jsonl", "jsonl"),
+        ("crawl.log", "crawl-log"),
+        ("crawl.parquet", "parquet"),
+        ("crawl.recover", "frontier-journal"),
+        ("crawl.warc.zst", "warc"),
+        ("crawl.wat.gz", "wat"),
+        ("urls.txt.gz", "lines"),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let stderr =
+        |arguments: &[&str], input: &[u8]| String::from_utf8(irikey(arguments, input, Stdio::null()).stderr).unwrap();
+    let (report, unread) = (path("report.json"), path("cluster.idx"));
+    for (name, format) in formats {
+        let summary = stderr(&["canon", &sample(name), "-o", &path("out.jsonl"), "--report", &report], b"");
+        assert!(summary.contains(&format!("\nread as {format}\n")), "{name}: {summary}");
+        let report = read_json(&report);
+        assert_eq!((&report["input_formats"][0], &report["formats"][format]), (&format.into(), &1.into()), "{name}");
+    }
+    let bytes = fs::read(sample("crawl.cdxj")).unwrap();
+    assert!(stderr(&["dedup"], &bytes).contains("\nread as cdxj\n"));
+    assert!(stderr(&["count", "--format", "tsv", "--column", "1"], &bytes).contains("read as tsv\n"));
+
+    let [cdx, urls] = ["crawl.cdx", "urls.txt"].map(sample);
+    for command in [&["count"][..], &["diff", "--key", "scheme,surt-ia"], &["learn", "-o", &path("out.parquet")]] {
+        let summary = stderr(&[command, &[&cdx, &cdx, &urls, "--report", &report]].concat(), b"");
+        assert!(summary.contains("read as cdx (2 inputs), lines (1)\n"), "{summary}");
+        assert_eq!(read_json(&report)["formats"], serde_json::json!({"cdx": 2, "lines": 1}), "{command:?}");
+        assert!(!stderr(&[command, &["-q", &cdx]].concat(), b"").contains("read as"));
+    }
+    // An input that is not read has no format: because of its content, or because of a limit.
+    fs::write(&unread, "com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\n").unwrap();
+    for flags in [&["--limit", "3", &urls][..], &[&unread]] {
+        fs::remove_file(&report).unwrap();
+        let job = ["canon", &cdx, "-o", &path("out.txt"), "--report", &report];
+        stderr(&[&job[..], flags].concat(), b"");
+        assert_eq!(read_json(&report)["input_formats"], serde_json::json!(["cdx", null]), "{flags:?}");
+    }
 }
 
 #[test]

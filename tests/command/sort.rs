@@ -334,9 +334,10 @@ fn the_report_of_a_resumed_job_is_about_all_inputs() {
     succeed(&resume(&inputs, &target, &["--report", &page]));
     let page = std::fs::read_to_string(page).unwrap();
     for (input, records) in inputs.iter().zip([2, 3]) {
-        let row = format!("<th scope=\"row\">{input}</th><td class=\"n\">{records}</td>");
+        let row = format!("<th scope=\"row\">{input}</th><td>lines</td><td class=\"n\">{records}</td>");
         assert!(page.contains(&row), "{page}");
     }
+    assert_eq!(read_json(&json)["input_formats"], serde_json::json!(["lines", "lines"]));
 }
 
 #[test]

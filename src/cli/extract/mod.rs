@@ -15,7 +15,7 @@ use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::files::abandoned;
 use crate::cli::report::replaced_to_text;
-use crate::cli::terminal::{count_of, print_error, print_to_stderr};
+use crate::cli::terminal::{count_of, print_error, print_to_stderr, thousands};
 use crate::encoding::Charset;
 use crate::extract::{DefectKind, DocumentContext, HeaderField, LinkScope, Markup, extract_each, for_each_header_link};
 use crate::input::{self, BodyDefect, Source, Sources};
@@ -127,7 +127,8 @@ struct Extraction<'a> {
     args: &'a ExtractArgs,
     context: DocumentContext,
     rows: LinkRows,
-    documents: u64,
+    /// Documents by the name of their markup.
+    documents: BTreeMap<&'static str, u64>,
     /// Documents that could not be read to their end.
     unread: u64,
     defects: BTreeMap<DefectKind, u64>,
@@ -194,7 +195,7 @@ impl<'a> Extraction<'a> {
             args,
             context,
             rows,
-            documents: 0,
+            documents: BTreeMap::new(),
             unread: 0,
             defects: BTreeMap::new(),
             skipped: BTreeMap::new(),
@@ -205,7 +206,7 @@ impl<'a> Extraction<'a> {
 
     /// Whether there was nothing to read: no document, and no capture of an archive.
     fn has_read_nothing(&self) -> bool {
-        self.documents == 0 && self.rows.links == 0 && self.skipped.is_empty() && self.other_records == 0
+        self.documents.is_empty() && self.rows.links == 0 && self.skipped.is_empty() && self.other_records == 0
     }
 
     fn add_source(&mut self, source: Source) -> Result<(), OutputError> {
@@ -324,7 +325,7 @@ impl<'a> Extraction<'a> {
             written.is_ok()
         });
         written?;
-        self.documents += 1;
+        *self.documents.entry(name_of_markup(document.markup)).or_default() += 1;
         for defect in &document.defects {
             self.report(&format!("{place}: {defect}"));
             *self.defects.entry(defect.kind).or_default() += defect.count;
@@ -357,7 +358,7 @@ impl<'a> Extraction<'a> {
         }
         if !args.quiet {
             let defects: String = defects.iter().map(|(kind, count)| format!("; {count} {}", kind.name())).collect();
-            let (links, documents) = (count_of(links, "IRI"), count_of(documents, "document"));
+            let (links, documents) = (count_of(links, "IRI"), documents_to_text(&documents));
             print_error(&format!("{links} in {documents}, {faulty} of them faulty{defects}{skipped}"));
         }
         match () {
@@ -366,6 +367,22 @@ impl<'a> Extraction<'a> {
             () => Ok(exit::SUCCESS),
         }
     }
+}
+
+/// The number of documents, and as which markup they were read.
+fn documents_to_text(documents: &BTreeMap<&'static str, u64>) -> String {
+    let all = count_of(documents.values().sum(), "document");
+    let several = documents.iter().map(|(name, count)| format!("{} {name}", thousands(*count)));
+    match documents.first_key_value() {
+        None => all,
+        Some((name, _)) if documents.len() == 1 => format!("{all} ({name})"),
+        Some(_) => format!("{all} ({})", several.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The name of a markup in `--format`.
+fn name_of_markup(markup: Markup) -> &'static str {
+    MARKUPS.0.iter().find(|(_, choice, _)| *choice == Some(markup)).map_or("unknown", |(name, ..)| name)
 }
 
 /// The markup that a file name stands for, apart from a final `.gz` or `.zst`.

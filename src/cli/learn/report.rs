@@ -13,7 +13,7 @@ use crate::cli::args::ReportFormat;
 use crate::cli::error::CommandError;
 use crate::cli::report::{
     Bar, SourceError, Table, advice_to_text, bar_chart, chart_and_table, conclude, counts, document, escape,
-    pairs_to_json, replaced_to_text, section, settings, share,
+    formats_to_text, pairs_to_json, replaced_to_text, section, settings, share,
 };
 use crate::cli::terminal::{format_counts, thousands};
 use crate::learn::content::{HostReduction, KindTotals, ScopeRule};
@@ -51,6 +51,7 @@ impl LearnReport<'_> {
         counts_to_text(&redirects.counts, &content, summary)
             + &documents_to_text(self.args, documents, &content)
             + &self.validation.as_ref().map_or(String::new(), validation::to_text)
+            + &formats_to_text(summary)
             + &replaced_to_text(&self.replaced)
             + &advice_to_text(summary)
     }
@@ -170,6 +171,7 @@ fn counts_to_json(found: &LearnCounts, summary: &Summary, errors: &[SourceError]
     };
     json!({
         "irikey": env!("CARGO_PKG_VERSION"),
+        "formats": counts(summary.sources_by_format()),
         "records": summary.tally.rows,
         "faulty": summary.tally.faulty,
         "redirects": found.read,

@@ -165,6 +165,8 @@ impl Report {
             "command": self.command,
             "finished": self.finished,
             "inputs": self.sources,
+            "input_formats": self.summary.source_formats,
+            "formats": counts(summary.sources_by_format()),
             "records": tally.rows,
             "headers": summary.headers,
             "skipped": summary.skipped,

@@ -17,7 +17,7 @@ pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts, pairs_to_json};
 pub(crate) use self::html::{Table, chart_and_table, escape, section, settings, share};
 pub(crate) use self::page::document;
-pub(crate) use self::text::{advice_to_text, replaced_to_text};
+pub(crate) use self::text::{advice_to_text, formats_to_text, replaced_to_text};
 use super::args::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_json, print_lines, print_to_stderr};
@@ -63,7 +63,8 @@ impl PrintedResult<'_> {
         if status != exit::SUCCESS {
             return Ok(status);
         }
-        let (summary, messages) = (self.summary, replaced_to_text(self.replaced) + &advice_to_text(self.summary));
+        let summary = self.summary;
+        let messages = formats_to_text(summary) + &replaced_to_text(self.replaced) + &advice_to_text(summary);
         conclude(reporting, &SourceError::of_run(summary), summary, &messages, |format| match format {
             ReportFormat::Page => {
                 let title = format!("irikey {} report", self.command);
@@ -78,6 +79,7 @@ impl PrintedResult<'_> {
 
 /// Adds the figures of a run to a JSON object.
 pub(crate) fn with_run_figures(mut json: Value, summary: &Summary) -> Value {
+    json["formats"] = counts(summary.sources_by_format()).into();
     json["input_bytes"] = summary.bytes.into();
     json["peak_memory_bytes"] = summary.memory.peak_resident.into();
     json["peak_anonymous_bytes"] = summary.memory.peak_anonymous.into();

@@ -266,12 +266,15 @@ fn rates(samples: &[TimelineSample]) -> Vec<(f64, f64)> {
 fn files(html: &mut String, report: &Report) {
     let counts = report.summary.source_records.iter().map(|count| thousands(*count));
     let counts = counts.chain(std::iter::repeat(String::new()));
-    let inputs = report.sources.iter().zip(counts).map(|(name, count)| vec![name.clone(), count]);
+    let formats = report.summary.source_formats.iter().map(|name| name.as_deref().unwrap_or("unknown").to_string());
+    let formats = formats.chain(std::iter::repeat(String::new()));
+    let inputs = report.sources.iter().zip(counts).zip(formats);
+    let inputs = inputs.map(|((name, count), format)| vec![name.clone(), format, count]);
     let note = match report.sources.len().saturating_sub(MAX_FILES) {
         0 => String::new(),
         more => format!("The first {MAX_FILES} inputs; {} more are not listed.", thousands(more as u64)),
     };
-    let table = Table::new("Records by input", &["input", "#records"], inputs.take(MAX_FILES));
+    let table = Table::new("Records by input", &["input", "format", "#records"], inputs.take(MAX_FILES));
     section(html, "Inputs", &note, &table.to_html());
     let outputs = report.output.iter().filter(|_| report.files.is_empty()).chain(&report.files);
     let row = |file: &FinishedOutput| {

@@ -14,6 +14,22 @@ pub(crate) fn replaced_to_text(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| format!("replaced {}\n", visible(&path.display().to_string()))).collect()
 }
 
+/// The formats in which the inputs were read, with the number of inputs if there are several.
+pub(crate) fn formats_to_text(summary: &Summary) -> String {
+    let inputs = |(at, (name, count)): (usize, (&str, u64))| match at {
+        0 => format!("{name} ({})", count_of(count, "input")),
+        _ => format!("{name} ({})", thousands(count)),
+    };
+    match &summary.sources_by_format()[..] {
+        [] => String::new(),
+        [(name, _)] => format!("read as {name}\n"),
+        several => {
+            let several: Vec<_> = several.iter().copied().enumerate().map(inputs).collect();
+            format!("read as {}\n", several.join(", "))
+        }
+    }
+}
+
 /// A line for each source whose format may have been guessed wrong.
 pub(crate) fn advice_to_text(summary: &Summary) -> String {
     summary.advice.iter().map(|advice| format!("{}: {}\n", visible(&advice.source), advice.text)).collect()
@@ -51,7 +67,7 @@ pub(super) fn summary(report: &Report) -> String {
     if let Some(findings) = &report.findings {
         lines.extend(survey(findings, &report.levels()));
     }
-    table(&lines, summary.tally.rows) + &speed(report) + &advice_to_text(summary)
+    table(&lines, summary.tally.rows) + &formats_to_text(summary) + &speed(report) + &advice_to_text(summary)
 }
 
 /// What became of the records, and what was noticed about them.
@@ -264,5 +280,17 @@ distinct keys, about    900   45.0 %
 3.0 MB in 2.00 s with 2 threads: 1,000 records/s, 1.5 MB/s
 ";
         assert_eq!(summary(&report), expected);
+    }
+
+    #[test]
+    fn the_formats_of_inputs_are_one_line() {
+        let text = |names: &[Option<&'static str>]| {
+            let source_formats = names.iter().map(|name| name.map(Into::into)).collect();
+            formats_to_text(&Summary { source_formats, ..Summary::default() })
+        };
+        assert_eq!((text(&[]), text(&[None])), (String::new(), String::new()));
+        assert_eq!(text(&[Some("cdxj"), None, Some("cdxj")]), "read as cdxj\n");
+        let mixed = [Some("lines"), Some("warc"), None, Some("warc"), Some("csv")];
+        assert_eq!(text(&mixed), "read as warc (2 inputs), csv (1), lines (1)\n");
     }
 }

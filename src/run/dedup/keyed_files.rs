@@ -9,6 +9,7 @@ use super::options::DedupOptions;
 use super::resolve::{ReadRun, finish, resolve};
 use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
 use crate::canon::{Policy, Rows, Tally};
+use crate::input::detect::TableFormat;
 use crate::input::{InputError, KeyedFile};
 use crate::iri::{Component, Fault, FaultKind};
 use crate::key::KeyBytes;
@@ -118,11 +119,13 @@ impl KeyedFiles {
     fn summary(&mut self, tally: Tally) -> Summary {
         let source_records = self.per_source(|file| file.row_groups().sum(), |_| 0);
         let records = source_records.iter().sum();
+        let source_formats = self.per_source(|_| Some(TableFormat::Parquet.name().into()), |_| None);
         Summary {
             bytes: self.row_groups().iter().map(KeyedRowGroup::len).sum(),
             records,
             rows: records,
             tally,
+            source_formats,
             source_records,
             input_errors: std::mem::take(&mut self.unread),
             memory: memory::peaks(),
