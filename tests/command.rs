@@ -430,6 +430,111 @@ fn compare_names_the_lowest_rung() {
     assert_eq!(printed(&["compare", "x", "x"], b""), "equivalent on rung simple\n");
 }
 
+/// What `explain` shows of each line with these flags, and the rows of `canon` with the same flags.
+#[cfg(unix)]
+fn explained_and_rows(lines: &[&[u8]], flags: &[&str]) -> [Vec<serde_json::Value>; 2] {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let key = ["--key", "simple,surt-ia,surt-wayback,w3lib,rules", "--rules", "nutch,+fragment"];
+    let canon = ["canon", "-q", "--format", "lines", "--output-format", "jsonl", "--columns", "+spoofing_flags"];
+    let rows = printed(&[&canon[..], &key, flags].concat(), &lines.join(&b'\n'));
+    let mut explain = Command::new(env!("CARGO_BIN_EXE_irikey"));
+    explain.args(["explain", "--json"]).args(key).args(flags).arg("--");
+    let explained = explain.args(lines.iter().map(|line| OsStr::from_bytes(line))).output().unwrap();
+    assert_eq!(explained.status.code(), Some(0), "{}", String::from_utf8_lossy(&explained.stderr));
+    [String::from_utf8(explained.stdout).unwrap(), rows].map(|text| parse_json_lines(&text))
+}
+
+/// The URIs, keys, faults and flags that `explain` shows are those of the rows of `canon` with the same flags.
+#[cfg(unix)]
+#[test]
+fn explain_shows_the_row_of_canon() {
+    let samples = fs::read(sample("urls.txt")).unwrap();
+    let more: [&[u8]; 8] = [
+        b" http://h/a b\t",
+        b"example.org:80/x#y",
+        b"../x?\xd0\xb6#f",
+        b"http://h/&amp;&lt;a",
+        b"http:\\\\h\\a",
+        b"http://\xe9.example/?\xe9",
+        b"/a/%2e%2e/b http://h/#a",
+        b"http://h/a#b#c",
+    ];
+    let lines: Vec<_> = samples.split(|byte| *byte == b'\n').chain(more).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<_> = lines.into_iter().filter(|line| !line.contains(&0) && !line.contains(&b'\r')).collect();
+    let base = ["--base", "http://Base.example/%7ea/./b?c"];
+    let mut jobs: Vec<Vec<&str>> = [
+        "",
+        "--strict",
+        "--rung syntax",
+        "--drop-fragment --key-hash blake3",
+        "--assume-scheme https --trim",
+        "--max-url 30",
+        "--charset windows-1251",
+        "--query-charset koi8-r",
+        "--inner-spaces remove --character-references html --backslashes slash",
+        "--inner-spaces split --character-references xml --backslashes encode --strict",
+        "--profile weber-00",
+        "--profile masinter-07 --assume-scheme http",
+        "--profile whatwg --drop-fragment",
+    ]
+    .map(|flags| flags.split_whitespace().collect())
+    .into();
+    let with_base =
+        jobs.iter().map(|flags| [&flags[..], &base].concat()).chain([[&base[..], &["--literal-base"]].concat()]);
+    jobs.extend(with_base.collect::<Vec<_>>());
+    let (mut sound, mut faulty) = (0, 0);
+    for flags in jobs {
+        let [explained, rows] = explained_and_rows(&lines, &flags);
+        assert!(rows.len() >= lines.len() && explained.len() == rows.len(), "{flags:?}");
+        let rung = if flags.contains(&"syntax") { "syntax" } else { "scheme" };
+        for (explained, row) in explained.iter().zip(&rows) {
+            let (rungs, recipe) = (&explained["rungs"], |name: &str| &explained["recipes"][name]["key"]);
+            for name in ["surt_ia", "surt_wayback", "w3lib", "rules"] {
+                let found = recipe(&name.replace('_', "-"));
+                assert_eq!(found, &row[format!("key_{name}")], "{flags:?} {row} {explained}");
+            }
+            let fault = &explained["fault"];
+            assert_eq!((&fault["kind"], &fault["at"]), (&row["fault"], &row["fault_at"]), "{flags:?} {row}");
+            assert_eq!(explained["spoofing_flags"], row["spoofing_flags"], "{flags:?} {row}");
+            if row["fault"].is_string() {
+                faulty += 1;
+                assert_eq!((&explained["fault_key"], &row["key_simple"]), (&row["key"], &row["key"]), "{flags:?}");
+                continue;
+            }
+            sound += 1;
+            assert_eq!(rungs[rung]["text"], row["uri"], "{flags:?} {row} {explained}");
+            assert_eq!(rungs[rung]["key"], row["key"], "{flags:?} {row}");
+            assert_eq!(rungs["simple"]["key"], row["key_simple"], "{flags:?} {row} {explained}");
+            assert_eq!(explained["flags"], row["flags"], "{flags:?} {row}");
+            assert_eq!(rungs.as_object().unwrap().len(), if rung == "syntax" { 2 } else { 3 });
+            // The steps lead from the input to the URI. The URL Standard has no steps.
+            let last = explained["steps"].as_array().unwrap().iter().rev().find_map(|step| step["text"].as_str());
+            let last = last.unwrap_or(explained["input"].as_str().unwrap());
+            assert!(last == row["uri"] || flags.contains(&"whatwg"), "{flags:?} {row} {explained}");
+        }
+    }
+    assert!(sound > 8000 && faulty > 500, "{sound} sound rows, {faulty} with a fault");
+}
+
+#[test]
+fn messages_of_single_iris_name_flags_that_exist() {
+    for job in [&["compare", "x", "y"][..], &["compare", "a:", "b:", "--literal-base"], &["explain", "x"]] {
+        let ran = irikey(job, b"", Stdio::piped());
+        let text = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        assert!(text.contains("--base") && !text.contains("--base-column"), "{text}");
+    }
+    for command in ["compare", "explain"] {
+        assert!(!printed(&[command, "--help"], b"").contains("--base-column"));
+    }
+    assert_eq!(printed(&["compare", "HTTP://h#a", "http://h", "--drop-fragment"], b""), "equivalent on rung syntax\n");
+    let different = irikey(&["compare", "http://h:80", "http://h", "--rung", "syntax"], b"", Stdio::piped());
+    let expected = (Some(1), "not equivalent on any rung up to syntax\n");
+    assert_eq!((different.status.code(), std::str::from_utf8(&different.stdout).unwrap()), expected);
+    let several = irikey(&["compare", "a: b:", "c:", "--inner-spaces", "split"], b"", Stdio::null());
+    assert_eq!(several.status.code(), Some(2));
+}
+
 #[test]
 fn explain_and_compare_apply_a_profile() {
     let (slashes, backslashes) = ("http://h/a", "http:\\\\h\\a");

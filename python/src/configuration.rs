@@ -440,7 +440,7 @@ pub fn algorithm(name: &str) -> PyResult<KeyAlgorithm> {
 
 /// Returns a message of the library with the names of parameters instead of flags: `base=` instead of `--base`.
 pub fn python_terms(message: &str) -> String {
-    let message = message.replace("--base or --base-column", "--base").replace(" (--format)", "");
+    let message = message.replace(" (--format)", "");
     let mut parts = message.split("--");
     let mut text = parts.next().unwrap_or_default().to_string();
     for part in parts {

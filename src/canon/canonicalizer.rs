@@ -10,6 +10,8 @@ use super::recipe_evaluator::RecipeEvaluator;
 use super::record_text::{CharsetLabels, RecordCharsets};
 use super::reference::{PreparedReference, ReferencePreparer, write_href};
 use super::rows::{MAX_TEXT_LEN, Rows};
+#[cfg(feature = "cli")]
+use crate::iri::CLASSIFIER;
 use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MarkedReference, Normalizer, ParseMode,
     ReferenceHead, spoofing_flags,
@@ -29,7 +31,7 @@ use crate::record::{RecordOffsets, Records};
 /// Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut rows);
 /// assert_eq!(rows.uri.get(0), b"http://example.org/");
 /// assert_eq!(rows.faults[0].1.to_string(),
-///     "relative in reference at byte 0: a relative reference needs a base (--base or --base-column)");
+///     "relative in reference at byte 0: a relative reference needs a base (--base)");
 /// ```
 #[derive(Debug)]
 pub struct Canonicalizer {
@@ -212,6 +214,21 @@ impl Canonicalizer {
         let (Rows { uri, carried, tally, .. }, policy, carrier) = (&mut *rows, &*self.policy, &mut self.carrier);
         carried.append(&mut ChunkRecords { carrier, policy, records, uris: uri, first, tally });
         self.evaluator.append(&self.policy, records, rows);
+    }
+
+    /// Returns the text of the simple rung of a record, and how the record was changed to make it: decoded, repaired, resolved.
+    ///
+    /// # Errors
+    /// The fault that this finds. A row may have others, such as its length.
+    #[cfg(feature = "cli")]
+    pub(crate) fn simple_text(&mut self, record: &[u8]) -> Result<(Vec<u8>, Flags, Changes), Fault> {
+        let mut bitmaps = Bitmaps::default();
+        bitmaps.classify(record, &CLASSIFIER);
+        let reference = MarkedReference::whole(record, &bitmaps);
+        let charsets = RecordCharsets { text: self.policy.charset, query: self.policy.query_charset };
+        let prepared = self.preparer.prepare(reference, b"", charsets)?;
+        let text = self.preparer.simple_text(record, &prepared).to_vec();
+        Ok((text, prepared.flags, prepared.changes))
     }
 
     /// Returns whether absolute references only need to be normalized to the scheme rung.

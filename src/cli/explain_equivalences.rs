@@ -2,10 +2,10 @@
 //! with their evidence.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::args::read_equivalences;
 use super::error::CommandError;
 use super::terminal::visible;
 use crate::batch::EvidenceRow;
@@ -17,7 +17,8 @@ use crate::run::read_evidence;
 /// A file of equivalences.
 pub(super) struct KnownEquivalences {
     path: PathBuf,
-    equivalences: Equivalences,
+    equivalences: Arc<Equivalences>,
+    algorithm: KeyAlgorithm,
 }
 
 /// What the equivalences do to one URL.
@@ -27,8 +28,10 @@ pub(super) struct AppliedEquivalences {
 }
 
 impl KnownEquivalences {
-    pub(super) fn read(path: &Path, policy: &Policy) -> Result<KnownEquivalences, CommandError> {
-        Ok(KnownEquivalences { path: path.to_path_buf(), equivalences: read_equivalences(path, policy)? })
+    /// The equivalences of the policy, which were read from the file at `path`.
+    pub(super) fn new(path: &Path, policy: &Policy) -> Option<KnownEquivalences> {
+        let equivalences = policy.equivalences.clone()?;
+        Some(KnownEquivalences { path: path.to_path_buf(), equivalences, algorithm: policy.algorithm })
     }
 
     /// Applies the equivalences to a URL on the rung `scheme`.
@@ -44,7 +47,7 @@ impl KnownEquivalences {
         let wanted: Vec<_> = steps.iter().map(wanted).collect();
         let evidence =
             read_evidence(&self.path, &wanted).map_err(|error| CommandError::unusable(&self.path, &error))?;
-        let key = self.equivalences.key(uri, KeyAlgorithm::default().key(uri)).0;
+        let key = self.equivalences.key(uri, self.algorithm.key(uri)).0;
         Ok(AppliedEquivalences { key, steps: steps.into_iter().zip(evidence).collect() })
     }
 }

@@ -36,16 +36,21 @@ fn wrapped(text: &str) -> String {
 }
 
 /// Commands with so many flags that their short help shows [`COMMON_FLAGS`] only.
-const LONG_COMMANDS: [&str; 6] = ["canon", "dedup", "count", "learn", "diff", "extract"];
+const LONG_COMMANDS: [&str; 8] = ["canon", "dedup", "count", "learn", "diff", "extract", "explain", "compare"];
 
 /// The flags that most users of a command need.
-const COMMON_FLAGS: [&str; 30] = [
+const COMMON_FLAGS: [&str; 35] = [
     "inputs",
+    "iris",
+    "a",
+    "b",
     "help",
     "format",
     "column",
     "limit",
     "base",
+    "drop_fragment",
+    "assume_scheme",
     "profile",
     "rung",
     "strict",

@@ -129,6 +129,12 @@ impl OwnedComponents {
         })
     }
 
+    /// Removes the fragment, section 5.1.
+    #[cfg(feature = "cli")]
+    pub(crate) fn remove_fragment(&mut self) {
+        self.fragment = None;
+    }
+
     /// Recomposes the components, RFC 3986 section 5.3. A path that would be read as an authority gets the prefix `/.`.
     pub(crate) fn text(&self) -> Vec<u8> {
         let mut out = [&self.scheme[..], b":"].concat();

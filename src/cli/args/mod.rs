@@ -20,9 +20,7 @@ mod work;
 pub(crate) use self::input::{InputArgs, StoreArgs};
 pub(crate) use self::layout::{FileLayout, SortArgs};
 pub(crate) use self::output::{OutputArgs, ReplaceArgs, is_device_or_pipe};
-pub(crate) use self::policy::{
-    ColumnArgs, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset, parse_key, parse_profile, read_equivalences,
-};
+pub(crate) use self::policy::{ColumnArgs, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset, parse_key};
 pub(crate) use self::reporting::{ReportFormat, ReportingArgs, ShowProgress};
 pub(crate) use self::values::{Choices, parse_size};
 pub(crate) use self::work::WorkArgs;

@@ -118,7 +118,27 @@ struct RepairArgs {
 impl PolicyArgs {
     /// The policy, without what the columns of the output add to it.
     pub(crate) fn policy(&self, input: &InputArgs) -> Result<Policy, CommandError> {
-        self.check(input.base_column.is_some())?;
+        if self.literal_base && self.base.is_none() && input.base_column.is_none() {
+            return Err(CommandError::usage("--literal-base needs a base: add --base or --base-column"));
+        }
+        Ok(Policy {
+            has_record_charsets: input.charset_column.is_some(),
+            has_record_query_charsets: input.query_charset_column.is_some(),
+            ..self.own_policy()?
+        })
+    }
+
+    /// The policy for IRIs that are arguments of the command, so that they have no bases and charsets of their own.
+    pub(crate) fn policy_of_arguments(&self) -> Result<Policy, CommandError> {
+        match self.literal_base && self.base.is_none() {
+            true => Err(CommandError::usage("--literal-base needs a base: add --base")),
+            false => self.own_policy(),
+        }
+    }
+
+    /// What these flags alone choose.
+    fn own_policy(&self) -> Result<Policy, CommandError> {
+        self.check()?;
         Ok(Policy {
             profile: self.profile,
             intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
@@ -137,16 +157,11 @@ impl PolicyArgs {
             charset: self.charset,
             query_charset: self.query_charset,
             max_url_len: MaxUrlLen(self.max_url),
-            has_record_charsets: input.charset_column.is_some(),
-            has_record_query_charsets: input.query_charset_column.is_some(),
             ..Policy::default()
         })
     }
 
-    fn check(&self, has_bases: bool) -> Result<(), CommandError> {
-        if self.literal_base && self.base.is_none() && !has_bases {
-            return Err(CommandError::usage("--literal-base needs a base: add --base or --base-column"));
-        }
+    fn check(&self) -> Result<(), CommandError> {
         let rfc_only = [("--strict", self.strict), ("--literal-base", self.literal_base)];
         if let Some((flag, _)) = rfc_only.iter().find(|(_, is_given)| *is_given && self.profile.is_whatwg()) {
             let message =
@@ -174,6 +189,11 @@ pub(crate) struct KeyArgs {
 }
 
 impl KeyArgs {
+    /// The file of equivalences.
+    pub(crate) fn equivalences_file(&self) -> Option<&Path> {
+        self.equivalences.as_deref()
+    }
+
     /// Adds the files that these flags name.
     pub(crate) fn add_to(&self, files: FileRoles) -> FileRoles {
         files.input("--equivalences", self.equivalences.as_deref())
@@ -223,7 +243,7 @@ impl KeyArgs {
     }
 }
 
-pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, CommandError> {
+fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, CommandError> {
     run::read_equivalences(path, policy).map_err(|error| CommandError::unusable(path, &error))
 }
 
@@ -289,7 +309,7 @@ pub(crate) fn parse_key(name: &str) -> Result<ColumnId, String> {
     })
 }
 
-pub(crate) fn parse_profile(name: &str) -> Result<&'static Profile, String> {
+fn parse_profile(name: &str) -> Result<&'static Profile, String> {
     Profile::from_name(name)
         .ok_or_else(|| format!("expected one of {}", Profile::ALL.map(|profile| profile.name).join(", ")))
 }
