@@ -117,14 +117,28 @@ impl Policy {
             ("unicode", crate::iri::unicode_version().to_string()),
         ];
         if self.max_url_len != MaxUrlLen::default() {
-            pairs.push(("max_url", self.max_url_len.0.to_string()));
+            pairs.push((MAX_URL, self.max_url_len.0.to_string()));
         }
         if let Some(equivalences) = &self.equivalences {
             pairs.push(("equivalences", equivalences.identity()));
         }
         pairs
     }
+
+    /// Returns [`Policy::describe`] for a comparison with settings that were stored, among which `max_url` is missing if it has
+    /// its default: it is empty here.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn describe_to_compare(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = self.describe();
+        if self.max_url_len == MaxUrlLen::default() {
+            pairs.push((MAX_URL, String::new()));
+        }
+        pairs
+    }
 }
+
+/// The setting that is described only if it is not the default.
+const MAX_URL: &str = "max_url";
 
 /// Returns the name of the charset, after "by record" if records name theirs.
 fn describe_charset(charset: Option<Charset>, is_by_record: bool) -> String {

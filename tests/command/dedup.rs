@@ -214,6 +214,61 @@ fn tables_with_other_keys_are_rejected() {
     assert!(ran.status.code() == Some(4) && !Path::new(&out).exists());
 }
 
+/// Keys that were made with one set of flags are not compared with those of another set, whichever was first.
+#[test]
+fn stores_and_keyed_files_belong_to_the_flags_that_change_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let status = |arguments: &[&str]| {
+        let ran = irikey(arguments, b"http://a/\n", Stdio::null());
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let sets = [
+        "",
+        "--max-url 100",
+        "--max-url 50",
+        "--max-record 100",
+        "--assume-scheme https",
+        "--trim",
+        "--inner-spaces remove",
+        "--inner-spaces split",
+        "--character-references xml",
+        "--backslashes slash",
+        "--charset windows-1251",
+        "--query-charset koi8-r",
+        "--base http://a/",
+        "--base http://a/ --literal-base",
+        "--strict",
+        "--rung syntax",
+        "--profile weber-00",
+        "--key-hash blake3",
+        "--drop-fragment",
+        "--key simple",
+        "--key surt-ia",
+        "--key rules --rules +www",
+        "--key rules --rules +fragment",
+    ]
+    .map(|flags| flags.split_whitespace().collect::<Vec<_>>());
+    for (number, first) in sets.iter().enumerate() {
+        let (store, keyed) = (at(&format!("store{number}")), at(&format!("keyed{number}.parquet")));
+        let dedup = ["dedup", "-q", "-o", &at("out.txt"), "--seen", &store];
+        assert_eq!(status(&[&dedup[..], &["--update-seen"], first].concat()).0, Some(0));
+        assert_eq!(status(&[&["canon", "-q", "-o", &keyed], &first[..]].concat()).0, Some(0));
+        for second in &sets {
+            let (code, message) = status(&[&dedup[..], second].concat());
+            assert_eq!(code, Some(if first == second { 0 } else { 2 }), "{first:?} {second:?}: {message}");
+            // The file has a key of the rung, whatever other keys it has, and does not list the length of records.
+            let is_comparable = |flags: &[&str]| matches!(flags, [] | ["--key" | "--max-record", ..]);
+            let is_refused = !is_comparable(first) || !is_comparable(second);
+            if first != second && is_refused && !second.contains(&"--key") {
+                let dedup = ["dedup", "-q", &keyed, "-o", &at("out.parquet")];
+                let (code, message) = status(&[&dedup[..], second].concat());
+                assert_eq!(code, Some(2), "{first:?} {second:?}: {message}");
+            }
+        }
+    }
+}
+
 /// With any flags, anonymous memory stays within the limit, and the output equals that of a run without a limit.
 #[cfg(target_os = "linux")]
 #[test]

@@ -40,7 +40,7 @@ fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
     let (mut job, mut dedup) = args.job()?;
     let sources = job.input.sources()?;
     let replaced = job.files.check(&sources)?;
-    dedup.seen = args.open_store(&describe_keys(&job.policy, dedup.key))?;
+    dedup.seen = args.open_store(&describe_keys(&job, dedup.key))?;
     let identity = args.identity(&job, &sources);
     if let Some((store, identity)) = dedup.seen.as_ref().zip(identity.as_ref())
         && identity.is_done(store)?
@@ -88,11 +88,13 @@ fn key_name(policy: &Policy, key: RowKey) -> String {
 }
 
 /// What the keys in a store depend on: the policy, and which of its keys they are. The recipes and the suffix list of a policy
-/// change columns only; a recipe whose keys are stored is `dedup_key`.
-fn describe_keys(policy: &Policy, key: RowKey) -> Vec<(&'static str, String)> {
+/// change columns only; a recipe whose keys are stored is `dedup_key`. `max_record` counts if records may be shorter than URLs.
+fn describe_keys(Job { policy, options, .. }: &Job, key: RowKey) -> Vec<(&'static str, String)> {
     let of_columns = ["recipes", "psl"];
-    let of_keys = policy.describe().into_iter().filter(|(name, _)| !of_columns.contains(name));
-    of_keys.chain([("dedup_key", key_name(policy, key))]).collect()
+    let of_keys = policy.describe_to_compare().into_iter().filter(|(name, _)| !of_columns.contains(name));
+    let max_record = Some(options.max_record_len).filter(|len| *len < policy.max_url_len.0);
+    let max_record = max_record.map_or(String::new(), |len| len.to_string());
+    of_keys.chain([("max_record", max_record), ("dedup_key", key_name(policy, key))]).collect()
 }
 
 fn count_rows(job: &Job, dedup: &DedupOptions, deduped: &DedupSummary, names: &[String]) -> DedupReport {

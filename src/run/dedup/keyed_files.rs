@@ -155,7 +155,7 @@ fn check_policy(file: &KeyedFile, policy: &Policy, key: RowKey) -> Result<(), Ke
     // The keys of rungs do not depend on recipes and suffix lists.
     let is_relevant = |name: &str| is_recipe || !matches!(name, "recipes" | "psl");
     let stored = |name: &str| file.metadata(name).unwrap_or_default().to_string();
-    let relevant = policy.describe().into_iter().filter(|(name, _)| is_relevant(name));
+    let relevant = policy.describe_to_compare().into_iter().filter(|(name, _)| is_relevant(name));
     let differing = relevant.filter(|(name, value)| match *name {
         "recipes" => !value.split("; ").all(|recipe| stored(name).split("; ").any(|other| other == recipe)),
         name => stored(name) != *value,
