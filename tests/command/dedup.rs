@@ -553,6 +553,14 @@ fn a_store_filters_the_keys_of_earlier_runs() {
     assert_eq!(set(&together), set(&whole));
     let keys = |text: &str| text.lines().next().unwrap().to_string();
     let before = keys(&printed(&["seen", "info", text(&store)], b""));
+    let info: serde_json::Value =
+        serde_json::from_str(&printed(&["seen", "info", "--json", text(&store)], b"")).unwrap();
+    let manifest = read_json(store.join("manifest.json"));
+    for name in ["generation", "policy", "runs"] {
+        assert_eq!(info[name], manifest[name], "{info}");
+    }
+    let all_keys: u64 = info["runs"].as_array().unwrap().iter().map(|run| run["keys"].as_u64().unwrap()).sum();
+    assert_eq!((info["keys"].as_u64(), &info["policy"]["rung"]), (Some(all_keys), &"scheme".into()));
     let merged = printed(&["seen", "merge", text(&store)], b"");
     assert_eq!((keys(&merged), merged.matches("checksum").count()), (before, 1));
     assert!(printed(&["seen", "verify", text(&store)], b"").contains(" in 1 run,"));
