@@ -1,15 +1,20 @@
 //! Advice on sources whose format may have been guessed wrong: what the first record looks like, and which flags to try.
 //! It is shown only if most records turn out to be faulty or to contain white space.
 
+use std::borrow::Cow;
+
 use super::csv::URL_COLUMN_NAMES;
 use super::decoder::SourceHead;
 use super::format::{SourceFormat, TextFormat};
+use crate::iri::find_scheme;
 
 /// What the beginning of a source suggests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FormatAdvice {
     /// What to try if most rows are faulty or contain white space.
-    Format(&'static str),
+    Format(Cow<'static, str>),
+    /// What to try if any row is faulty: the first record is the header of a table.
+    Header(&'static str),
     /// A column that may hold the base, if all rows are relative references.
     BaseColumn(&'static str),
 }
@@ -23,6 +28,7 @@ const CDX: &str = "this looks like CDX with unknown columns; put a header such a
                    --format cdx";
 const CDXJ: &str = "the records look like CDXJ without valid times; use --format cdxj";
 const TABLE: &str = "the first record looks like the header of a table; use --format csv";
+const TAB_TABLE: &str = "the first record looks like the header of a table; use --format tsv";
 const COMMENT: &str = "lines that begin with # are read as records; remove comments: grep -v '^#' FILE";
 const SPACES: &str =
     "the records contain spaces; use --inner-spaces split if they are lists of URLs, or name the --format";
@@ -32,32 +38,81 @@ impl FormatAdvice {
     pub(crate) fn of_source(format: &SourceFormat, head: &[u8]) -> Option<FormatAdvice> {
         let first_record = SourceHead::new(head).first_record;
         let advice = match format {
-            SourceFormat::Text(TextFormat::Lines(_)) if head.contains(&0) => Some(BINARY),
-            SourceFormat::Text(TextFormat::Lines(_)) => of_line(first_record),
-            SourceFormat::Csv(_) if first_record.starts_with(b"#") => Some(COMMENT),
-            _ => None,
+            SourceFormat::Text(TextFormat::Lines(_)) if head.contains(&0) => BINARY,
+            SourceFormat::Text(TextFormat::Lines(_)) => {
+                let of_table = || of_header(first_record).or_else(|| of_rows(head));
+                return of_structure(first_record).or_else(of_table).or_else(|| of_separators(first_record));
+            }
+            SourceFormat::Csv(_) if first_record.starts_with(b"#") => COMMENT,
+            _ => return None,
         };
-        advice.map(FormatAdvice::Format)
+        Some(advice.into())
     }
 }
 
-fn of_line(line: &[u8]) -> Option<&'static str> {
+impl From<&'static str> for FormatAdvice {
+    fn from(advice: &'static str) -> FormatAdvice {
+        FormatAdvice::Format(Cow::Borrowed(advice))
+    }
+}
+
+/// The advice on a line that begins a known format.
+fn of_structure(line: &[u8]) -> Option<FormatAdvice> {
+    match line {
+        [b'{', ..] => Some(JSON.into()),
+        [b'#', ..] => Some(COMMENT.into()),
+        _ => None,
+    }
+}
+
+/// The advice on a line with the names of columns, one of which usually holds URLs.
+fn of_header(line: &[u8]) -> Option<FormatAdvice> {
+    let is_name = |field: &[u8]| URL_COLUMN_NAMES.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()));
+    let is_delimiter = |byte: &u8| matches!(byte, b',' | b';' | b'|' | b'\t');
+    let fields: Vec<_> = line.split(is_delimiter).map(without_quotes).collect();
+    let is_header = fields.len() > 1 && fields.iter().any(|field| is_name(field)) && !line.contains(&b':');
+    is_header.then(|| FormatAdvice::Header(if line.contains(&b'\t') { TAB_TABLE } else { TABLE }))
+}
+
+/// The advice on a source whose first lines have a URL in a field that is not the first one.
+fn of_rows(head: &[u8]) -> Option<FormatAdvice> {
+    let flags = [(b'\t', "tsv"), (b',', "csv"), (b';', "csv --delimiter ';'"), (b'|', "csv --delimiter '|'")];
+    let is_url = |field: &[u8]| {
+        let scheme = find_scheme(field).map(|len| field[..len].to_ascii_lowercase());
+        matches!(scheme.as_deref(), Some(b"http" | b"https")) && field.contains(&b'/')
+    };
+    // The first line may be a header.
+    let lines = head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(2);
+    let columns = lines.flat_map(|line| flags.iter().map(move |(delimiter, flag)| (line, *delimiter, flag)));
+    let found = columns.filter_map(|(line, delimiter, flag)| {
+        let mut fields = line.split(|byte| *byte == delimiter).map(without_quotes);
+        let is_first = fields.next().is_none_or(is_url);
+        let column = fields.position(is_url).filter(|_| !is_first)? + 2;
+        Some(format!("the records look like rows of a table; use --format {flag} --column {column}"))
+    });
+    found.map(|advice| FormatAdvice::Format(advice.into())).next()
+}
+
+fn without_quotes(field: &[u8]) -> &[u8] {
+    let field = field.trim_ascii();
+    field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
+}
+
+/// The advice on a line with tabs or spaces.
+fn of_separators(line: &[u8]) -> Option<FormatAdvice> {
     let has_time = || {
         let time = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
         time.len() == 14 && time.iter().all(u8::is_ascii_digit)
     };
-    let is_name = |field: &[u8]| URL_COLUMN_NAMES.iter().any(|name| field.eq_ignore_ascii_case(name.as_bytes()));
-    let mut fields = line.split(|byte| matches!(byte, b',' | b';' | b'|' | b'\t'));
-    match memchr::memchr(b'\t', line).map(|tab| &line[tab + 1..]) {
-        _ if line.starts_with(b"{") => Some(JSON),
-        _ if line.starts_with(b"#") => Some(COMMENT),
-        _ if fields.clone().nth(1).is_some() && fields.any(is_name) => Some(TABLE),
-        Some(rest) if rest.starts_with(b"Version: ") => Some(CRAWL_DB),
-        Some(_) => Some(TABS),
-        None if has_time() => Some(CDX),
-        None if memchr::memmem::find(line, b" {\"").is_some() => Some(CDXJ),
-        None => line.contains(&b' ').then_some(SPACES),
-    }
+    let advice = match memchr::memchr(b'\t', line).map(|tab| &line[tab + 1..]) {
+        Some(rest) if rest.starts_with(b"Version: ") => CRAWL_DB,
+        Some(_) => TABS,
+        None if has_time() => CDX,
+        None if memchr::memmem::find(line, b" {\"").is_some() => CDXJ,
+        None if line.contains(&b' ') => SPACES,
+        None => return None,
+    };
+    Some(advice.into())
 }
 
 #[cfg(test)]
@@ -71,7 +126,6 @@ mod tests {
             ("http://a/\tVersion: 7\nStatus: 1 (db_unfetched)", Some(CRAWL_DB)),
             ("com,a)/ 20140127171200 http://a/ text/html 200 ABC - 1", Some(CDX)),
             ("com,a)/ 2014-01-27 {\"url\": \"http://a/\"}", Some(CDXJ)),
-            ("id,url,title", Some(TABLE)),
             ("# seeds", Some(COMMENT)),
             ("{\"page\": 1}", Some(JSON)),
             ("http://a/ http://b/", Some(SPACES)),
@@ -80,7 +134,33 @@ mod tests {
         ];
         for (text, advice) in cases {
             let format = SourceFormat::Text(TextFormat::default());
-            assert_eq!(FormatAdvice::of_source(&format, text.as_bytes()), advice.map(FormatAdvice::Format), "{text}");
+            assert_eq!(FormatAdvice::of_source(&format, text.as_bytes()), advice.map(FormatAdvice::from), "{text}");
         }
+    }
+
+    #[test]
+    fn tables_are_recognized_by_a_header_or_by_urls_in_a_later_field() {
+        let advice = |text: &str| FormatAdvice::of_source(&SourceFormat::Text(TextFormat::default()), text.as_bytes());
+        for header in ["id,url,title", "id;URL", "a|\"link\"\r\n", "url,id\nhttp://a/,1"] {
+            assert_eq!(advice(header), Some(FormatAdvice::Header(TABLE)), "{header}");
+        }
+        assert_eq!(advice("id\turl\n1\thttp://a/"), Some(FormatAdvice::Header(TAB_TABLE)));
+        let rows = [
+            ("id,address\n1,http://a/\n", "csv --column 2"),
+            ("1,x,\"https://a/\"", "csv --column 3"),
+            ("id\tadr\r\n1\tHTTP://a/\r\n", "tsv --column 2"),
+            ("1;http://a/,b", "csv --delimiter ';' --column 2"),
+            ("\n1|http://a/", "csv --delimiter '|' --column 2"),
+        ];
+        for (text, flags) in rows {
+            let expected = format!("the records look like rows of a table; use --format {flags}");
+            assert_eq!(advice(text), Some(FormatAdvice::Format(expected.into())), "{text}");
+        }
+        for text in
+            ["http://a/,http://b/", "http://a/?u=x,http://b/", "a,b\nc,d", "url", "url,http://a/", "http://h/;url,x"]
+        {
+            assert!(!matches!(advice(text), Some(FormatAdvice::Header(_))), "{text}");
+        }
+        assert_eq!((advice("http://a/?u=x,http://b/"), advice("a,b\nc,d\ne,http://a/")), (None, None));
     }
 }

@@ -189,7 +189,7 @@ impl<'a> Cutter<'a> {
         self.at += current.skipped_len;
         self.counts.headers += current.header_count;
         if self.advice.len() < MAX_ADVICE {
-            self.advice.extend(current.advice.map(|advice| (current.name.clone(), advice)));
+            self.advice.extend(current.advice.take().map(|advice| (current.name.clone(), advice)));
         }
         match begun {
             Ok(()) => self.current = Some(current),

@@ -209,7 +209,7 @@ impl OpenSource {
                     self.format = format(first.columns);
                     let CsvComments { len, count } = comments.unwrap_or_default();
                     self.header_count = count + u64::from(first.header_len > 0);
-                    self.advice = self.advice.or(first.base_name.map(FormatAdvice::BaseColumn));
+                    self.advice = self.advice.take().or(first.base_name.map(FormatAdvice::BaseColumn));
                     self.skip(len + first.header_len);
                     self.body.return_end(end);
                     return Ok(());

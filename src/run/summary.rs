@@ -198,6 +198,7 @@ pub(super) fn chosen_advice(tally: &Tally, advice: Vec<(String, FormatAdvice)>) 
     let is_relative = tally.rows > 0 && tally.faults[FaultKind::Relative as usize] == tally.rows;
     let text = |advice| match advice {
         FormatAdvice::Format(text) => (odd * 2 > tally.rows).then(|| text.to_string()),
+        FormatAdvice::Header(text) => (tally.faulty > 0).then(|| text.to_string()),
         FormatAdvice::BaseColumn(name) => {
             is_relative.then(|| format!("all records are relative references; use --base-column {name}"))
         }

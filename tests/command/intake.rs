@@ -82,6 +82,33 @@ fn summaries_and_reports_name_the_format_of_each_input() {
     }
 }
 
+/// A table on standard input has no name by which it could be recognized. With the flags that the summary names, it is read.
+#[test]
+fn advice_on_tables_on_standard_input_works() {
+    let tables = [
+        "id,url,title\n1,@,x\n",
+        "url,id\n@,1\nhttp://b/,2\n",
+        "id\turl\n1\t@\n",
+        "id;url\n1;@\n",
+        "\"id\",\"url\"\n\"1\",\"@\"\n",
+        "id,address\n1,@\n",
+        "1,@\n2,http://b/\n",
+        "id\taddress\n1\t@\n",
+        "id;address\n1;@\n",
+        "1|x|@\n",
+        "@\tnutch.score=10\n",
+    ];
+    for table in tables {
+        let table = table.replace('@', "http://a/x");
+        let ran = irikey(&["canon"], table.as_bytes(), Stdio::null());
+        let summary = String::from_utf8(ran.stderr).unwrap();
+        let advice = summary.lines().find(|line| line.starts_with("-: ")).unwrap_or_default();
+        let flags = advice.split_once("; use ").expect(&table).1.replace('\'', "");
+        let rows = printed(&[&["canon", "-q"], &flags.split(' ').collect::<Vec<_>>()[..]].concat(), table.as_bytes());
+        assert_eq!(rows.lines().next(), Some("http://a/x"), "{table}: {advice}");
+    }
+}
+
 #[test]
 fn formats_that_are_recognized_by_content_have_no_name() {
     let out = irikey(&["canon", "--format", "parquet"], b"", Stdio::piped());
