@@ -199,7 +199,10 @@ impl OrderCheck {
         }
         let key = line_key(line);
         if let Some(last) = self.last_line.as_ref().filter(|last| key < &last[..]) {
-            let show = |text: &[u8]| format!("{:?}", String::from_utf8_lossy(text));
+            // Long lines are shown from shortly before the first difference on.
+            let same = key.iter().zip(last).take_while(|(a, b)| a == b).count();
+            let from = if same > MAX_SHOWN { same - MAX_SHOWN / 2 } else { 0 };
+            let show = |text: &[u8]| excerpt(&String::from_utf8_lossy(&text[from..]), from > 0);
             let row = self.rows - self.file_start + 1;
             return Err(OrderError::OutOfOrder { row, found: show(key), previous: show(last) });
         }
@@ -223,6 +226,18 @@ fn line_key(line: &[u8]) -> &[u8] {
 fn show(column: &ArrayRef, row: usize) -> String {
     match column.is_null(row) {
         true => "null".to_string(),
-        false => array_value_to_string(column, row).map_or_else(|error| error.to_string(), |text| format!("{text:?}")),
+        false => {
+            array_value_to_string(column, row).map_or_else(|error| error.to_string(), |text| excerpt(&text, false))
+        }
     }
+}
+
+/// Most characters of a value in a message.
+const MAX_SHOWN: usize = 200;
+
+/// The beginning of a text, quoted. `is_cut`: it is not the beginning of the value.
+fn excerpt(text: &str, is_cut: bool) -> String {
+    let end = text.char_indices().nth(MAX_SHOWN).map(|(at, _)| at);
+    let (before, after) = (if is_cut { "..." } else { "" }, if end.is_some() { "..." } else { "" });
+    format!("{before}{:?}{after}", &text[..end.unwrap_or(text.len())])
 }

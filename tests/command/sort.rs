@@ -318,6 +318,26 @@ fn a_killed_job_is_resumed() {
     assert_eq!(left.len(), 7, "the parts and the manifest: {left:?}");
 }
 
+/// A message about long lines shows where they differ, and not all of them.
+#[test]
+fn messages_about_order_are_short() {
+    let same = "a".repeat(100_000);
+    let check = |lines: &str| {
+        let ran = irikey(&["check-sorted", "-"], lines.as_bytes(), Stdio::null());
+        assert_eq!(ran.status.code(), Some(1));
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    let message = check(&format!("{same}c{same}\n{same}b{same}\n"));
+    assert!(message.len() < 600 && message.contains("aab") && message.contains("aac"), "{message}");
+    assert_eq!(check("c\nb\n"), "irikey: -: row 2: \"b\" comes after \"c\"\n");
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().join("x.parquet").display().to_string();
+    printed(&["canon", "-q", "-o", &table], format!("http://b/{same}\nhttp://a/{same}\n").as_bytes());
+    let ran = irikey(&["check-sorted", "--by", "uri", &table], b"", Stdio::null());
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(message.len() < 1000 && message.contains("\"http://a/aa"), "{message}");
+}
+
 #[test]
 fn the_report_of_a_resumed_job_is_about_all_inputs() {
     let directory = tempfile::tempdir().unwrap();
