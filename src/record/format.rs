@@ -41,7 +41,7 @@ macro_rules! text_formats {
             const NAMES: &[(&str, &str)] = &[$(($name, $meaning),)*];
 
             /// The name of the format, as [`InputFormat::named`] takes it.
-            fn name(&self) -> &'static str {
+            pub(crate) fn name(&self) -> &'static str {
                 match self {
                     $(TextFormat::$format(_) => $name,)*
                 }

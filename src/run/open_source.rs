@@ -14,7 +14,7 @@ use crate::record::csv::{CsvColumnsError, CsvComments, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
 use crate::record::json_document::JsonDocumentParser;
 use crate::record::{
-    ArchiveRows, FormatAdvice, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
+    ArchiveRows, FormatAdvice, InputFormat, RecordBuffer, SourceFormat, SourceHead, TextFormat, UnsupportedFormat,
 };
 use std::sync::Arc;
 
@@ -90,6 +90,24 @@ impl From<Defect> for OpenError {
     }
 }
 
+impl OpenError {
+    /// The error of a source that begins with `head`. If it was read as a table only because columns were chosen, its columns
+    /// mean nothing.
+    fn of_content(self, chosen: &InputFormat, head: &[u8]) -> OpenError {
+        let format = || TextFormat::detect(&SourceHead::new(head)).map(|format| format.name());
+        match self {
+            OpenError::Columns(CsvColumnsError::Missing { chosen: column, columns }) => {
+                let format = format().filter(|_| matches!(chosen, InputFormat::Auto(_)));
+                OpenError::Columns(match format {
+                    Some(format) => CsvColumnsError::OtherFormat { chosen: column, format },
+                    None => CsvColumnsError::Missing { chosen: column, columns },
+                })
+            }
+            error => error,
+        }
+    }
+}
+
 impl OpenSource {
     pub(super) fn new(number: u32, name: String, file: SourceFile, body: SourceBody) -> OpenSource {
         OpenSource {
@@ -133,7 +151,9 @@ impl OpenSource {
         self.advice = FormatAdvice::of_source(&format, &head);
         match format {
             SourceFormat::Text(format) => self.format = format,
-            SourceFormat::Csv(csv) => self.begin_csv(&csv, options)?,
+            SourceFormat::Csv(csv) => {
+                self.begin_csv(&csv, options).map_err(|error| error.of_content(&options.run.format, &head))?;
+            }
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),
             SourceFormat::Json(layout) => {
                 let parser = JsonDocumentParser::new(layout, self.offset, options.run.max_record_len);

@@ -82,6 +82,24 @@ fn summaries_and_reports_name_the_format_of_each_input() {
     }
 }
 
+/// Columns are chosen in tables; of other formats, the message names the format instead of columns that do not exist.
+#[test]
+fn columns_that_are_chosen_of_other_formats_are_refused() {
+    let (jsonl, cdxj) = (sample("crawl.jsonl"), sample("crawl.cdxj"));
+    let cases = [
+        (&jsonl, "x", "there is no column \"x\", because the records look like jsonl; name a member"),
+        (&cdxj, "url", "there is no column \"url\", because the records look like cdxj; leave out the flags"),
+        (&sample("crawl.csv"), "x", "the columns are 1 \"number\", 2 \"url\""),
+    ];
+    for (input, column, expected) in cases {
+        let ran = irikey(&["canon", "-q", input, "--column", column], b"", Stdio::piped());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains(expected), "{message}");
+    }
+    let table = irikey(&["canon", "-q", &cdxj, "--column", "x", "--format", "csv"], b"", Stdio::piped());
+    assert!(String::from_utf8(table.stderr).unwrap().contains("the columns are 1"));
+}
+
 /// A table on standard input has no name by which it could be recognized. With the flags that the summary names, it is read.
 #[test]
 fn advice_on_tables_on_standard_input_works() {

@@ -139,6 +139,14 @@ pub enum CsvColumnsError {
         /// The columns of the source.
         columns: String,
     },
+    /// A chosen column does not exist, because the source is not a table.
+    #[error("there is no column {chosen}, because the records look like {format}; {}", advice_on(format))]
+    OtherFormat {
+        /// The chosen column.
+        chosen: CsvColumn,
+        /// The name of the format of the source.
+        format: &'static str,
+    },
     /// No column was chosen, and several may hold the URL.
     #[error("cannot tell which column holds the URL; choose one with --column NAME or NUMBER; the columns are {0}")]
     Unclear(String),
@@ -151,6 +159,13 @@ pub enum CsvColumnsError {
     /// Delimiter and quote are equal, or one of them is a line end.
     #[error("delimiter and quote must be two different bytes other than CR and LF")]
     Delimiter,
+}
+
+fn advice_on(format: &str) -> &'static str {
+    match format {
+        "jsonl" => "name a member that the first record has",
+        _ => "leave out the flags that choose columns",
+    }
 }
 
 /// What the first record of a source determines.
