@@ -135,6 +135,16 @@ fn a_closed_standard_output_is_no_error_and_a_full_one_is() {
     assert_eq!(ran.status.code(), Some(5));
     let message = String::from_utf8(ran.stderr).unwrap();
     assert!(message.starts_with("irikey: standard output: cannot write: no space left on device;"), "{message}");
+    for job in [&["--help"][..], &["help", "canon"], &["--version"], &["explain", "a:"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ran = irikey(job, b"", full.into());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        let expected = (Some(5), "irikey: standard output: cannot write: no space left on device\n");
+        assert_eq!((ran.status.code(), message.as_str()), expected, "{job:?}");
+    }
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(irikey(&["--help"], b"", writer.into()).status.code(), Some(0));
 }
 
 /// Runs the command and returns its standard output. Panics if the exit code is not 0.

@@ -11,7 +11,7 @@ use super::error::CommandError;
 use super::terminal::print;
 use crate::process::exit;
 
-/// The exit codes, for the end of a help text.
+/// The exit codes of all commands, for the end of the main help text.
 pub(crate) fn exit_statuses() -> String {
     let lines: Vec<_> = exit::ALL.iter().map(|(status, meaning)| format!("  {status}  {}", wrapped(meaning))).collect();
     format!("Exit codes:\n{}", lines.join("\n"))
@@ -88,9 +88,9 @@ pub(crate) fn with_short_help(command: Command) -> Command {
     LONG_COMMANDS.iter().fold(command, |command, name| command.mut_subcommand(*name, shorten))
 }
 
-/// Examples and exit codes, for the end of a long help text.
+/// Examples, and where exit codes are listed, for the end of a long help text.
 pub(crate) fn long_examples(examples: &str) -> String {
-    format!("{examples}\n\n{}", exit_statuses())
+    format!("{examples}\n\nExit codes: 0 is success; `irikey help` lists all of them.")
 }
 
 /// The list of hidden commands, for the end of the main help text.

@@ -46,6 +46,7 @@ mod single_iri;
 mod terminal;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -123,8 +124,8 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            print_usage(&error, &words);
-            return if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
+            let printed = print_usage(&error, &words).and_then(|()| io::stdout().flush());
+            return if error.use_stderr() { exit::USAGE } else { terminal::status_of_print(printed) };
         }
     };
     // The panic hook has printed the place; unwinding removes temporary files.
@@ -138,17 +139,20 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Prints help or an error about flags. Messages repeat arguments, which may come from a script: if these have hidden
 /// characters, the message is that of the arguments as they are shown.
-fn print_usage(error: &clap::Error, words: &[OsString]) {
+fn print_usage(error: &clap::Error, words: &[OsString]) -> io::Result<()> {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let shown = words.iter().map(|word| terminal::visible(word));
     let again = declaration().try_get_matches_from(shown.map(std::borrow::Cow::into_owned));
     let is_hostile = words.iter().any(|word| terminal::visible(word) != *word);
-    // Help goes to standard output, where its reader may have closed the pipe; errors go to stderr.
-    let _ = match again {
+    // Help goes to standard output; errors go to stderr.
+    match again {
         _ if !is_hostile => error.print(),
         Err(error) => error.print(),
-        Ok(_) => return terminal::print_error("an argument has characters that this command does not accept"),
-    };
+        Ok(_) => {
+            terminal::print_error("an argument has characters that this command does not accept");
+            Ok(())
+        }
+    }
 }
 
 fn run(command: &Command) -> u8 {

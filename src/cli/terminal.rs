@@ -35,7 +35,12 @@ pub(crate) fn print_json(text: &str) -> u8 {
 /// Prints text on standard output as it is and returns the exit code. A closed pipe is a success: its reader has read enough.
 pub(crate) fn print(text: &str) -> u8 {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    status_of_print(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// The exit code after something was written to standard output; prints the error. A closed pipe is a success.
+pub(crate) fn status_of_print(written: std::io::Result<()>) -> u8 {
+    match written {
         Ok(()) => exit::SUCCESS,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::SUCCESS,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! Exit codes of the `irikey` command. `--help` and the documentation list them from [`ALL`].
+//! Exit codes of the `irikey` command. `irikey help` and the documentation list them from [`ALL`].
 
 /// Success.
 pub(crate) const SUCCESS: u8 = 0;

@@ -112,6 +112,17 @@ fn the_examples_in_help_run_as_they_are_printed() {
     assert!(count >= 30, "found only {count} examples");
 }
 
+/// Exit codes are listed once; the help of a command says where.
+#[test]
+fn exit_codes_are_listed_in_the_main_help_only() {
+    let list = |help: &str| help.contains("\nExit codes:\n  0  success;");
+    assert!(list(&printed(&["help"], b"")) && list(&printed(&["--help"], b"")));
+    for command in ["canon", "dedup", "count", "learn", "extract", "diff"] {
+        let help = printed(&[command, "--help"], b"");
+        assert!(!list(&help) && help.contains("`irikey help` lists all of them"), "{command}");
+    }
+}
+
 /// The help is at most 100 columns wide; a longer line of an example would be broken, and could not be copied.
 #[test]
 fn every_command_has_help_of_100_columns() {

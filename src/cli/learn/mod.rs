@@ -18,7 +18,7 @@ use self::report::LearnReport;
 use super::error::CommandError;
 use super::files::abandoned;
 use super::progress::watch;
-use super::terminal::{print_error, thousands};
+use super::terminal::{count_of, print_error};
 use crate::batch::{BatchError, EquivalenceRows, applied_rule, equivalences_metadata, equivalences_schema};
 use crate::learn::{Equivalences, LearnedRedirects, Pattern};
 use crate::output::{OutputError, TableWriter, metadata, write_file};
@@ -94,9 +94,9 @@ fn all_held_out() -> CommandError {
 /// Why nothing can be learned from records.
 fn nothing_to_learn(records: u64) -> CommandError {
     CommandError::Usage(format!(
-        "nothing to learn from: of {} records, none states a redirect, and none a digest of a complete answer with status 200; give \
+        "nothing to learn from: of {}, none states a redirect, and none a digest of a complete answer with status 200; give \
          CDX, CDXJ, WARC, ARC, JSON lines, crawl.log or the index of Common Crawl, with these fields",
-        thousands(records)
+        count_of(records, "record")
     ))
 }
 
