@@ -208,13 +208,25 @@ pub fn explain(input: &[u8]) -> Corpus {
     if text.contains(&0) {
         return Corpus::Reject;
     }
-    let mut arguments = vec!["--profile", choose(&Profile::ALL, profile).name];
+    let profile = choose(&Profile::ALL, profile).name;
+    let mut arguments = vec!["--profile", profile];
     if flags & 1 > 0 {
         arguments.extend(["--base", "http://base/a/../b?q"]);
     }
-    if flags & 2 > 0 {
+    // The profile whatwg has no strict mode.
+    if flags & 2 > 0 && profile != "whatwg" {
         arguments.push("--strict");
     }
+    let more: [&[&str]; 6] = [
+        &["--assume-scheme", "https"],
+        &["--trim", "--backslashes", "slash"],
+        &["--drop-fragment", "--max-url", "100"],
+        &["--inner-spaces", "remove", "--character-references", "html"],
+        &["--charset", "windows-1251"],
+        &["--query-charset", "koi8-r", "--key", "surt-ia,w3lib"],
+    ];
+    let chosen = more.iter().enumerate().filter(|(bit, _)| flags >> (bit + 2) & 1 > 0);
+    arguments.extend(chosen.flat_map(|(_, flags)| flags.iter().copied()));
     let shown = irikey::cli::fuzzing::explain(text, &arguments);
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "a terminal shows {shown:?}");
     arguments.push("--json");

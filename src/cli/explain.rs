@@ -335,7 +335,10 @@ impl Explanation {
             .into_iter()
             .map(|(name, part, at)| (name.into(), json!({"text": lossy(part), "at": at, "len": part.len()})))
             .collect();
-        let step = |Step { rung, name, meaning, text }: &Step| json!({"rung": rung.name(), "step": name, "meaning": meaning, "text": text.as_deref().map(lossy)});
+        let step = |step: &Step| {
+            let text = step.text.as_deref().map(lossy);
+            json!({"rung": step.rung.name(), "step": step.name, "meaning": step.meaning, "text": text})
+        };
         let key_value = |text: &[u8], key: &KeyBytes| json!({"text": lossy(text), "key": hex(*key)});
         let rung = |(rung, text, key): &(Rung, Vec<u8>, KeyBytes)| (rung.name().into(), key_value(text, key));
         let recipe = |(name, found): &(&'static str, Option<KeyedText>)| {
