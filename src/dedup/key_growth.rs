@@ -42,7 +42,7 @@ impl KeyGrowth {
         let decay = (early / late).ln().max(0.0) / (done as f64 / 2.0);
         let rate = late * (-decay * length / 2.0).exp();
         let more = if decay * rest < 1e-3 { rate * rest } else { rate / decay * (1.0 - (-decay * rest).exp()) };
-        count + more as usize
+        count.saturating_add(more as usize)
     }
 }
 
@@ -72,5 +72,8 @@ mod tests {
         none.add(10, 0);
         none.add(20, 0);
         assert_eq!(none.expected(1_000), 0);
+        let mut many = KeyGrowth::default();
+        many.add(1, 1 << 30);
+        assert_eq!(many.expected(u64::MAX), usize::MAX);
     }
 }

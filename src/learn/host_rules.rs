@@ -144,6 +144,11 @@ impl HostRuleIndex {
         self.hosts.iter().map(|(host, number)| (&host[..], &self.rules[*number as usize]))
     }
 
+    /// Returns the domains that have rules, which are also for their hosts without rules of their own.
+    pub(super) fn domains(&self) -> impl Iterator<Item = (&[u8], &HostRules)> {
+        self.domains.iter().map(|(domain, number)| (&domain[..], &self.rules[*number as usize]))
+    }
+
     /// Returns the rules of a host itself.
     pub(super) fn own_rules(&self, host: &[u8]) -> Option<&HostRules> {
         self.hosts.get(host).map(|number| &self.rules[*number as usize])

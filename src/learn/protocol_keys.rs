@@ -53,7 +53,7 @@ impl Equivalences {
         Ok(())
     }
 
-    /// Returns the hosts whose patterns and rules never end when they are applied one after the other.
+    /// Returns the hosts, and the domains with `*.`, whose patterns and rules never end when they are applied one after the other.
     pub(crate) fn find_loops(&mut self) -> Vec<Vec<u8>> {
         self.compile();
         let mut buffers = FollowBuffers::default();
@@ -67,9 +67,12 @@ impl Equivalences {
             let mut paths = std::iter::once(&b""[..]).chain(rules.content.alias_paths());
             paths.any(|path| is_loop_of(host, rules, scheme, path))
         };
-        let hosts = self.by_host.hosts();
-        let hosts = hosts.filter(|(host, rules)| is_loop(host, rules, b"http") || is_loop(host, rules, b"https"));
-        hosts.map(|(host, _)| host.to_vec()).collect()
+        let hosts = self.by_host.hosts().map(|(host, rules)| (&b""[..], host, rules));
+        // Domains have no patterns. Without aliases, their rules do not lead to other hosts, and end.
+        let domains = self.by_host.domains().filter(|(_, rules)| rules.content.alias_paths().next().is_some());
+        let all = hosts.chain(domains.map(|(domain, rules)| (&b"*."[..], domain, rules)));
+        let loops = all.filter(|(_, host, rules)| is_loop(host, rules, b"http") || is_loop(host, rules, b"https"));
+        loops.map(|(prefix, host, _)| [prefix, host].concat()).collect()
     }
 
     /// Returns the key of the URL's representative, and what determined it. `uri` and `key` are those of the rung `scheme`.
@@ -230,6 +233,12 @@ mod tests {
         }
         all.add_rule(b"a.b", ContentRule::parse("same-as https://m.a.b").unwrap().into());
         assert!(all.check().is_err());
+        let mut domains = with(&[], &[]).unwrap();
+        for (scope, rule) in [("*.a.b", "same-as https://x.c.d"), ("*.c.d", "same-as https://x.a.b")] {
+            assert!(domains.check().is_ok());
+            domains.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into());
+        }
+        assert!(domains.check().is_err());
     }
 
     #[test]

@@ -40,7 +40,11 @@ fn scores_to_text(name: &str, scores: &RuleScores) -> String {
         add("left out", format!("{} URLs with contents of many unlike URLs, for recall", scores.sink_urls));
     }
     for (kind, score) in &scores.kinds {
-        text.push_str(&format!("  {kind:24} {}\n", part_to_text(score.support, score.support + score.counter)));
+        let precision = match score.support + score.counter {
+            0 => "no contents that confirm or contradict these rules".to_string(),
+            all => part_to_text(score.support, all),
+        };
+        text.push_str(&format!("  {kind:24} {precision}\n"));
     }
     text
 }
@@ -112,4 +116,20 @@ fn share_to_json((part, all): (u64, u64), interval: Option<(f64, (f64, f64))>) -
         None => (Value::Null, Value::Null, Value::Null),
     };
     json!({"part": part, "all": all, "share": share, "low": low, "high": high})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_without_evidence_have_no_share() {
+        let mut scores = RuleScores { hosts: 1, urls: 4, forms: 2, ..RuleScores::default() };
+        scores.kinds.entry("ignore-query").or_default().merged = 2;
+        let text = scores_to_text("captures", &scores);
+        assert!(
+            text.contains("\n  ignore-query             no contents that confirm or contradict these rules\n"),
+            "{text}"
+        );
+    }
 }

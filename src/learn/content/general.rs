@@ -154,17 +154,20 @@ impl GeneralRules {
     /// A site agrees if one of its hosts does and none disagrees.
     fn add_votes(&mut self, votes: &BTreeMap<ScopedRule, Votes>) {
         for (rule, votes) in votes.iter().filter(|(rule, _)| is_for_all_hosts(rule)) {
-            let all = self.votes.entry(rule.clone()).or_default();
-            all.agree += u64::from(votes.disagree == 0);
-            all.disagree += u64::from(votes.disagree > 0);
-            all.support += votes.support;
-            all.counter += votes.counter;
-            all.merged += votes.merged;
+            let (agree, disagree) = (u64::from(votes.disagree == 0), u64::from(votes.disagree > 0));
+            self.add_part(rule.clone(), Votes { agree, disagree, ..*votes });
         }
         if self.votes.len() > MAX_COUNTED {
-            // Names that hardly any site agrees on are forgotten, the rarest first.
-            let least = self.votes.values().map(|votes| votes.agree).max().unwrap_or(0).min(1) + 1;
+            self.forget_rare();
+        }
+    }
+
+    /// Forgets at least half of the rules: those on which the fewest sites agree.
+    fn forget_rare(&mut self) {
+        let mut least = 2;
+        while self.votes.len() > MAX_COUNTED / 2 {
             self.votes.retain(|_, votes| votes.agree >= least);
+            least += 1;
         }
     }
 
@@ -235,6 +238,20 @@ fn count_votes(hosts: &[LearnedHost]) -> BTreeMap<ScopedRule, Votes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn votes_take_bounded_memory() {
+        let mut general = GeneralRules::default();
+        let votes = |names: std::ops::Range<usize>| {
+            let rule = |i: usize| ScopedRule::from(ContentRule::Parameter(i.to_string().into_bytes(), None));
+            names.map(|i| (rule(i), Votes { agree: 1, ..Votes::default() })).collect()
+        };
+        // Three sites agree on a name, two on many names, and one on many others.
+        (0..3).for_each(|_| general.add_votes(&votes(0..1)));
+        (0..2).for_each(|_| general.add_votes(&votes(1..MAX_COUNTED - 1)));
+        general.add_votes(&votes(MAX_COUNTED..MAX_COUNTED + 10));
+        assert_eq!(general.votes().map(|(_, votes)| votes.agree).collect::<Vec<_>>(), [3]);
+    }
 
     #[test]
     fn sites_are_registered_domains() {

@@ -148,7 +148,7 @@ fn add_redirects(rows: &Rows, row: usize, place: RecordPlace, records: &mut Byte
 }
 
 /// Adds a redirect to the records of its source and of its target.
-fn add_redirect(from: &[u8], to: &[u8], code: RedirectCode, place: RecordPlace, records: &mut BytesBuffer) {
+pub(super) fn add_redirect(from: &[u8], to: &[u8], code: RedirectCode, place: RecordPlace, records: &mut BytesBuffer) {
     records.push_with(|record| {
         write_any_url(from, record);
         CaptureRecord::Redirect { to, code, place }.write(record);

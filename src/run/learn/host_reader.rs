@@ -98,13 +98,10 @@ impl<'a> HostReader<'a> {
             urls += host.captures.len() + host.held_out.len() + 8;
             unit.push(host);
         }
-        match self.observer.numbered_urls() {
-            urls if urls > self.limit.urls => Err(ObserveError::TooLarge { limit: self.limit.bytes, urls }),
-            _ => Ok((!unit.is_empty()).then_some(unit)),
-        }
+        Ok((!unit.is_empty()).then_some(unit))
     }
 
-    fn next_host(&mut self) -> Result<Option<HostUnit>, SpillError> {
+    fn next_host(&mut self) -> Result<Option<HostUnit>, ObserveError> {
         let mut found = None;
         loop {
             let shared = match std::mem::take(&mut self.is_held) {
@@ -131,7 +128,15 @@ impl<'a> HostReader<'a> {
             let is_repeated = shared == self.merger.record().len();
             if let Some(unit) = found.as_mut().filter(|_| !is_repeated || !self.counts_once()) {
                 self.add(unit)?;
+                self.check_limit()?;
             }
+        }
+    }
+
+    fn check_limit(&self) -> Result<(), ObserveError> {
+        match self.observer.numbered_urls() {
+            urls if urls > self.limit.urls => Err(ObserveError::TooLarge { limit: self.limit.bytes, urls }),
+            _ => Ok(()),
         }
     }
 
@@ -225,5 +230,30 @@ impl ReadRecords for BytesMerger {
 
     fn next_record(&mut self) -> Result<Option<&[u8]>, SpillError> {
         BytesMerger::next_record(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::capture_sort::add_redirect;
+    use super::*;
+    use crate::key::KeyAlgorithm;
+    use crate::learn::{LearnLimits, RecordPlace};
+    use crate::sort::BytesBuffer;
+
+    #[test]
+    fn redirects_of_one_host_do_not_exceed_the_limit() {
+        let (directory, mut records) = (tempfile::tempdir().unwrap(), BytesBuffer::default());
+        for i in 0..1_000 {
+            let place = RecordPlace { source: 0, record: i };
+            add_redirect(format!("http://a/{i}").as_bytes(), b"http://a/", RedirectCode::Permanent, place, &mut records);
+        }
+        let mut runs = BytesRuns::new(1 << 20, directory.path());
+        runs.add(records.take_run()).unwrap();
+        let store = DiskStore { sorter_memory: 1 << 16, directory: directory.path().to_path_buf() };
+        let mut observer = RedirectObserver::new(&store, &LearnLimits::default(), KeyAlgorithm::Xxh3);
+        let limit = UrlLimit { urls: 100, bytes: 600 };
+        let mut hosts = HostReader::new(runs, None, &mut observer, true, limit).unwrap();
+        assert!(matches!(hosts.next_unit(), Err(ObserveError::TooLarge { limit: 600, urls: 101 })));
     }
 }
