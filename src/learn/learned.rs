@@ -26,6 +26,22 @@ impl MemberReason {
             MemberReason::Pattern => "pattern",
         }
     }
+
+    const fn number(self) -> u8 {
+        match self {
+            MemberReason::Representative => 0,
+            MemberReason::Redirect(code) => code as u8 + 1,
+            MemberReason::Pattern => u8::MAX,
+        }
+    }
+
+    const fn numbered(number: u8) -> MemberReason {
+        match number {
+            0 => MemberReason::Representative,
+            u8::MAX => MemberReason::Pattern,
+            number => MemberReason::Redirect(RedirectCode::numbered(number - 1)),
+        }
+    }
 }
 
 /// A URL of a class.
@@ -87,31 +103,10 @@ pub struct Learned {
     pub counts: LearnCounts,
 }
 
-/// How a row says why a URL is in its class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MemberCode;
-
-impl MemberCode {
-    pub(super) const REPRESENTATIVE: u8 = 0;
-    pub(super) const PATTERN: u8 = u8::MAX;
-
-    pub(super) const fn of_redirect(code: RedirectCode) -> u8 {
-        code as u8 + 1
-    }
-
-    const fn reason(code: u8) -> MemberReason {
-        match code {
-            MemberCode::REPRESENTATIVE => MemberReason::Representative,
-            MemberCode::PATTERN => MemberReason::Pattern,
-            code => MemberReason::Redirect(RedirectCode::numbered(code - 1)),
-        }
-    }
-}
-
 /// The row of a member without its representative.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct MemberRow<'a> {
-    pub(super) how: u8,
+    pub(super) how: MemberReason,
     /// Number of records that state the redirect, and the first of them.
     pub(super) records: u64,
     pub(super) first: RecordPlace,
@@ -121,10 +116,15 @@ pub(super) struct MemberRow<'a> {
 }
 
 impl<'a> MemberRow<'a> {
+    /// Returns the row of a URL whose redirect no record states.
+    pub(super) fn without_records(how: MemberReason, uri: &'a [u8], target: &'a [u8]) -> MemberRow<'a> {
+        MemberRow { how, records: 0, first: RecordPlace::default(), uri, target }
+    }
+
     /// Appends the fields in the order of rows: the URL first.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.put_text(self.uri);
-        out.push(self.how);
+        out.push(self.how.number());
         out.put_u64(self.records);
         out.put_place(self.first);
         out.extend_from_slice(self.target);
@@ -132,8 +132,8 @@ impl<'a> MemberRow<'a> {
 
     /// Reads what [`Self::write`] wrote.
     pub(super) fn read(fields: &mut FieldReader<'a>) -> MemberRow<'a> {
-        let uri = fields.text();
-        MemberRow { uri, how: fields.u8(), records: fields.u64(), first: fields.place(), target: fields.0 }
+        let (uri, how) = (fields.text(), MemberReason::numbered(fields.u8()));
+        MemberRow { uri, how, records: fields.u64(), first: fields.place(), target: fields.0 }
     }
 }
 
@@ -170,8 +170,8 @@ fn member(record: &[u8], algorithm: KeyAlgorithm) -> ClassMember {
         key: algorithm.key(uri),
         representative: representative.to_vec(),
         representative_key: algorithm.key(representative),
-        how: MemberCode::reason(how),
-        target: (how != MemberCode::REPRESENTATIVE).then(|| target.to_vec()),
+        how,
+        target: (how != MemberReason::Representative).then(|| target.to_vec()),
         records,
         first: (records > 0).then_some(first),
     }

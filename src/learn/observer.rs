@@ -294,8 +294,8 @@ impl<S: RecordStore> RedirectObserver<S> {
         let HostState { mut authority, answers, votes, has_redirects } = std::mem::take(&mut self.host);
         if has_redirects {
             let RedirectObserver { record, records, .. } = self;
-            write_votes(&votes, record, &mut |record| records.groups.push(record))?;
-            write_answers(&authority, &answers, record, &mut |record| records.groups.push(record))?;
+            write_votes(&votes, record, &mut records.groups)?;
+            write_answers(&authority, &answers, record, &mut records.groups)?;
         }
         authority.clear();
         self.host.authority = authority;

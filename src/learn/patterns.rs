@@ -16,7 +16,7 @@ use super::graph::{NOWHERE, mark_loops};
 use super::redirect::LearnLimits;
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::{PathEnding, Spelling, without_www};
-use super::store::{FieldReader, RecordFields};
+use super::store::{FieldReader, RecordFields, SortRecords};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of examples, and of counter-examples, per pattern.
@@ -191,12 +191,12 @@ pub(super) const END: u8 = 2;
 /// The rule of votes against all rules.
 const AGAINST: u8 = u8::MAX;
 
-/// Writes votes as records of their groups, and calls `push` with each.
-pub(super) fn write_votes<E>(
+/// Adds votes to the records of their groups. `record` is a buffer.
+pub(super) fn write_votes<S: SortRecords>(
     votes: &HostVotes,
     record: &mut Vec<u8>,
-    push: &mut impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
+    groups: &mut S,
+) -> Result<(), S::Error> {
     for (host, slots) in votes {
         for (slot, votes) in slots {
             let rules = votes.rules.iter().map(|(rule, sample)| (rule.number(), sample));
@@ -204,29 +204,29 @@ pub(super) fn write_votes<E>(
                 begin_record(host, record);
                 record.extend_from_slice(&[slot.number(), rule]);
                 sample.write(record);
-                push(record)?;
+                groups.push(record)?;
             }
         }
     }
     Ok(())
 }
 
-/// Writes the answers of the two origins of a host, as [`write_votes`] does.
-pub(super) fn write_answers<E>(
+/// Adds the answers of the two origins of a host, as [`write_votes`] does.
+pub(super) fn write_answers<S: SortRecords>(
     host: &[u8],
     answers: &[OriginAnswers; 2],
     record: &mut Vec<u8>,
-    push: &mut impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
+    groups: &mut S,
+) -> Result<(), S::Error> {
     for (is_https, answers) in [false, true].into_iter().zip(answers) {
-        for ending in [PathEnding::Slash, PathEnding::Name, PathEnding::File, PathEnding::Other] {
+        for ending in PathEnding::ALL {
             let (count, example) = (answers.counts[ending as usize], &answers.examples[ending as usize]);
             if count > 0 {
                 begin_record(host, record);
                 // After the votes of the host, whose slots have lower numbers.
                 record.extend_from_slice(&[FIRST_ANSWER + u8::from(is_https), ending as u8]);
                 UrlSample { count, first: example.iter().cloned().collect() }.write(record);
-                push(record)?;
+                groups.push(record)?;
             }
         }
     }

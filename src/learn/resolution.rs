@@ -13,10 +13,10 @@
 
 use super::equivalences::Equivalences;
 use super::graph::{NOWHERE, follow_to_ends, mark_loops};
-use super::learned::{LearnCounts, LearnedRedirects, MemberCode, MemberRow};
+use super::learned::{LearnCounts, LearnedRedirects, MemberReason, MemberRow};
 use super::observer::{RedirectObserver, flag};
-use super::patterns::{self, END, GroupVotes, HostVotes, count_accepted, count_against, group_of};
-use super::redirect::{LearnLimits, RedirectVerdict};
+use super::patterns::{END, GroupVotes, HostVotes, count_accepted, count_against, group_of, write_votes};
+use super::redirect::{LearnLimits, RedirectEvidence, RedirectVerdict};
 use super::redirect_rows::{EdgeRow, KeyOf, KeyRow, NumberedUrl};
 use super::spelling::Spelling;
 use super::store::{FieldReader, ReadRecords, ReaderOf, RecordFields, RecordStore, SortRecords};
@@ -111,7 +111,8 @@ impl<S: RecordStore> Resolution<'_, S> {
         let (mut accepted, mut votes, mut host) = (self.store.sorter(), HostVotes::new(), Vec::new());
         while let Some(record) = edges.next_record()? {
             let EdgeRow { number, evidence, from, to } = EdgeRow::read(record);
-            let change = Spelling::of(from).and_then(|from| from.change_to(&Spelling::of(to)?));
+            let spelling = Spelling::of(from);
+            let change = spelling.and_then(|from| from.change_to(&Spelling::of(to)?));
             let next = self.next.get(number as usize).copied().unwrap_or(NOWHERE);
             let verdict = match change {
                 _ if is_loop.get(number as usize) == Some(&true) => RedirectVerdict::Loop,
@@ -120,9 +121,9 @@ impl<S: RecordStore> Resolution<'_, S> {
             };
             counts.records[verdict as usize] += evidence.records;
             counts.redirects[verdict as usize] += 1;
-            let authority = Spelling::of(from).map_or(&b""[..], |from| from.authority);
+            let authority = spelling.map_or(&b""[..], |from| from.authority);
             if host != authority {
-                patterns::write_votes(&std::mem::take(&mut votes), &mut self.record, &mut |vote| groups.push(vote))?;
+                write_votes(&std::mem::take(&mut votes), &mut self.record, groups)?;
                 host = authority.to_vec();
             }
             match verdict {
@@ -142,7 +143,7 @@ impl<S: RecordStore> Resolution<'_, S> {
                 }
             }
         }
-        patterns::write_votes(&votes, &mut self.record, &mut |vote| groups.push(vote))?;
+        write_votes(&votes, &mut self.record, groups)?;
         Ok(accepted)
     }
 
@@ -222,16 +223,16 @@ impl<S: RecordStore> Resolution<'_, S> {
     fn add_members(&mut self, mut edges: ReaderOf<S>, mut by_pattern: ReaderOf<S>) -> Result<(), S::Error> {
         while let Some(record) = edges.next_record()? {
             let EdgeRow { number, evidence, from, to } = EdgeRow::read(record);
-            let how = MemberCode::of_redirect(evidence.code);
-            let (records, first) = (evidence.records, evidence.first);
+            let RedirectEvidence { code, records, first } = evidence;
+            let how = MemberReason::Redirect(code);
             self.add_member(number, MemberRow { how, records, first, uri: from, target: to })?;
         }
         while let Some(record) = by_pattern.next_record()? {
             let mut fields = FieldReader(record);
             let number = fields.u32();
             if self.flag(number, flag::PATTERN) {
-                let row = MemberRow { how: MemberCode::PATTERN, uri: fields.text(), ..MemberRow::default() };
-                self.add_member(number, MemberRow { target: fields.0, ..row })?;
+                let uri = fields.text();
+                self.add_member(number, MemberRow::without_records(MemberReason::Pattern, uri, fields.0))?;
             }
         }
         Ok(())
@@ -270,9 +271,8 @@ impl<S: RecordStore> Resolution<'_, S> {
                 continue;
             }
             if class.members == 0 {
-                let row =
-                    MemberRow { how: MemberCode::REPRESENTATIVE, uri: &class.representative, ..MemberRow::default() };
-                write_row(&class.representative, row, &mut record);
+                let uri = &class.representative;
+                write_row(uri, MemberRow::without_records(MemberReason::Representative, uri, b""), &mut record);
                 ranked.push(&record)?;
                 (counts.classes, counts.members, class.members) = (counts.classes + 1, counts.members + 1, 1);
             }

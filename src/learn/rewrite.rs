@@ -69,19 +69,26 @@ impl OriginRule {
 
 impl RewriteRule {
     /// Returns all rules.
-    pub(crate) fn all() -> Vec<RewriteRule> {
-        let mut rules = Vec::new();
-        for from_https in [false, true] {
-            for to_https in [true, false] {
-                for www in [WwwChange::Kept, WwwChange::Added, WwwChange::Stripped] {
-                    if from_https != to_https || www != WwwChange::Kept {
-                        rules.push(RewriteRule::Origin(OriginRule { from_https, to_https, www }));
-                    }
-                }
-            }
+    pub(crate) const fn all() -> [RewriteRule; 13] {
+        use WwwChange::{Added, Kept, Stripped};
+        const fn origin(from_https: bool, to_https: bool, www: WwwChange) -> RewriteRule {
+            RewriteRule::Origin(OriginRule { from_https, to_https, www })
         }
-        rules.extend([RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash]);
-        rules
+        [
+            origin(false, true, Kept),
+            origin(false, true, Added),
+            origin(false, true, Stripped),
+            origin(false, false, Added),
+            origin(false, false, Stripped),
+            origin(true, true, Added),
+            origin(true, true, Stripped),
+            origin(true, false, Kept),
+            origin(true, false, Added),
+            origin(true, false, Stripped),
+            RewriteRule::AddSlash,
+            RewriteRule::AddSlashToFiles,
+            RewriteRule::StripSlash,
+        ]
     }
 
     /// Returns the name in files: `http->https`, `http->https+www`, `https->https-www`, `add-slash` and so on.
@@ -121,16 +128,7 @@ impl RewriteRule {
 
     /// Returns the rule with this number.
     pub(super) fn numbered(number: u8) -> Option<RewriteRule> {
-        Some(match number {
-            0..12 => {
-                let www = [WwwChange::Kept, WwwChange::Added, WwwChange::Stripped][usize::from(number % 3)];
-                RewriteRule::Origin(OriginRule { from_https: number >= 6, to_https: number % 6 >= 3, www })
-            }
-            12 => RewriteRule::AddSlash,
-            13 => RewriteRule::AddSlashToFiles,
-            14 => RewriteRule::StripSlash,
-            _ => return None,
-        })
+        RewriteRule::all().into_iter().find(|rule| rule.number() == number)
     }
 
     /// Returns the slash rule that can apply to a path with this ending.
@@ -208,7 +206,6 @@ mod tests {
             let is_written = rule.write(&Spelling::of(uri.as_bytes()).unwrap(), &mut out);
             assert_eq!(is_written.then_some(&out[..]), want.map(str::as_bytes), "{name} {uri}");
         }
-        assert_eq!(RewriteRule::all().len(), 13);
         assert!(RewriteRule::all().into_iter().all(|rule| RewriteRule::named(&rule.name()) == Some(rule)));
         let mut rules = RewriteRule::all();
         assert!(rules.iter().all(|rule| RewriteRule::numbered(rule.number()) == Some(*rule)));

@@ -49,14 +49,11 @@ pub(crate) struct SpellingChange {
 }
 
 impl PathEnding {
+    pub(super) const ALL: [PathEnding; 4] = [PathEnding::Slash, PathEnding::Name, PathEnding::File, PathEnding::Other];
+
     /// Returns the ending with this number: its place among all endings.
-    pub(super) const fn numbered(number: u8) -> PathEnding {
-        match number {
-            0 => PathEnding::Slash,
-            1 => PathEnding::Name,
-            2 => PathEnding::File,
-            _ => PathEnding::Other,
-        }
+    pub(super) fn numbered(number: u8) -> PathEnding {
+        PathEnding::ALL.get(usize::from(number)).copied().unwrap_or(PathEnding::Other)
     }
 }
 

@@ -246,7 +246,13 @@ mod tests {
         let (directory, mut records) = (tempfile::tempdir().unwrap(), BytesBuffer::default());
         for i in 0..1_000 {
             let place = RecordPlace { source: 0, record: i };
-            add_redirect(format!("http://a/{i}").as_bytes(), b"http://a/", RedirectCode::Permanent, place, &mut records);
+            add_redirect(
+                format!("http://a/{i}").as_bytes(),
+                b"http://a/",
+                RedirectCode::Permanent,
+                place,
+                &mut records,
+            );
         }
         let mut runs = BytesRuns::new(1 << 20, directory.path());
         runs.add(records.take_run()).unwrap();

@@ -8,6 +8,10 @@
 //! 4. Narrower rules (values of a shape, some paths) are tried in the place of refused ones.
 //! 5. Rules with too little support are left out.
 
+use super::super::rule::{ContentRule, PathContext, ScopedRule};
+use super::super::rule_set::ContentRuleSet;
+use super::super::url_parts::UrlParts;
+use super::super::value_shape::ValueShape;
 use super::captures::{HostCaptures, explaining_noise};
 use super::differences::{DifferenceDetail, find_differences};
 use super::evidence::RuleEvidence;
@@ -16,11 +20,7 @@ use super::judged_rule::{
 };
 use super::near::DocumentEvidence;
 use super::parameters::needed_parameters;
-use super::rule::{ContentRule, PathContext, ScopedRule};
-use super::rule_set::ContentRuleSet;
 use super::trial::{Forms, Trial};
-use super::url_parts::UrlParts;
-use super::value_shape::ValueShape;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most rules that are tried together.

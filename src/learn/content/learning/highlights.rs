@@ -1,9 +1,9 @@
 //! What a report shows of rules: their effect by kind, the hosts with the greatest effect, and the refused rules that were
 //! closest to being learned: [`RuleHighlights`].
 
+use super::super::rule::ContentRule;
 use super::general::{LearnedHost, ScopeRule};
 use super::judged_rule::RuleRefusal;
-use super::rule::ContentRule;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

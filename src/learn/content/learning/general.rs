@@ -1,12 +1,12 @@
 //! Generalizes rules of hosts to their registered domain, and rules about query parameters to all hosts: [`SiteRules`],
 //! [`GeneralRules`].
 
+use super::super::rule::{ContentRule, PathContext, ScopedRule};
 use super::alias::{HostSample, find_aliases};
 use super::captures::HostCaptures;
 use super::host::learn_host;
 use super::judged_rule::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, wilson_lower_bound};
 use super::near::DocumentEvidence;
-use super::rule::{ContentRule, PathContext, ScopedRule};
 use crate::key::psl::HostParts;
 use std::collections::{BTreeMap, BTreeSet};
 

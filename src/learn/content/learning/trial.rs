@@ -3,15 +3,15 @@
 //! [`UrlGroup`] says what a group is evidence for. A content under many unlike URLs (an error page, a login) is a *sink* and no
 //! evidence for any rule.
 
+use super::super::removal::Removed;
+use super::super::rule::ScopedRule;
+use super::super::rule_set::{ContentRuleSet, RuleBuffers};
+use super::super::url_parts::{UrlParts, name_and_value};
+use super::super::value_shape::ValueShape;
 use super::captures::{Content, HostCaptures, MAX_CLEAR_NOISE};
 use super::evidence::RuleEvidence;
 use super::group::UrlGroup;
 use super::pairs::PairCounts;
-use super::removal::Removed;
-use super::rule::ScopedRule;
-use super::rule_set::{ContentRuleSet, RuleBuffers};
-use super::url_parts::{UrlParts, name_and_value};
-use super::value_shape::ValueShape;
 use std::collections::{BTreeMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 

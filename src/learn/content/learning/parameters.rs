@@ -1,11 +1,11 @@
 //! Query parameters that make a difference on a host: evidence against rules for all hosts. [`needed_parameters`].
 
+use super::super::rule_set::{ContentRuleSet, RuleBuffers};
+use super::super::url_parts::{UrlParts, name_and_value, parameters_of};
+use super::super::value_shape::ValueShape;
 use super::captures::Content;
 use super::differences::MAX_NAME_LEN;
-use super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::trial::Trial;
-use super::url_parts::{UrlParts, name_and_value, parameters_of};
-use super::value_shape::ValueShape;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 

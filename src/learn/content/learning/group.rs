@@ -8,9 +8,9 @@
 //! - Two URLs of different components differ only in what the rule removed.
 //! - Otherwise each rule that changed URLs of the group may be the reason: the components are *unexplained*.
 
+use super::super::removal::Removed;
 use super::captures::Content;
 use super::evidence::{GroupNoise, RuleEvidence};
-use super::removal::Removed;
 use crate::learn::graph::UnionFind;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -1,7 +1,7 @@
 //! What is learned about rules, and what that needs: [`JudgedRule`], [`ContentLimits`].
 
-use super::rule::ScopedRule;
-use super::rule_set::ContentRuleSet;
+use super::super::rule::ScopedRule;
+use super::super::rule_set::ContentRuleSet;
 use std::collections::BTreeMap;
 
 /// What rules about content need.

@@ -3,14 +3,14 @@
 //! A sample of the URLs of every host is compared: those whose paths have the smallest hashes. So all hosts are sampled at the
 //! same paths.
 
+use super::super::rule::{ContentRule, PathContext, ScopedRule};
+use super::super::rule_set::RuleBuffers;
+use super::super::url_parts::UrlParts;
 use super::captures::{HostCaptures, explaining_noise};
 use super::differences::MAX_NAME_LEN;
 use super::judged_rule::{
     ContentLimits, JudgedRule, LearnedRules, RuleRefusal, contents_beyond_chance, learned_set, wilson_lower_bound,
 };
-use super::rule::{ContentRule, PathContext, ScopedRule};
-use super::rule_set::RuleBuffers;
-use super::url_parts::UrlParts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -1,11 +1,11 @@
 //! Scores rules on captures that they were not learned from: [`RuleScores`].
 
+use super::super::rule::ScopedRule;
 use super::captures::{HostCaptures, MAX_CLEAR_NOISE};
 use super::host::learn_host;
 use super::judged_rule::{ContentLimits, learned_set};
 use super::near::DocumentEvidence;
 use super::pairs::{PairCounts, PairShare};
-use super::rule::ScopedRule;
 use super::trial::Trial;
 use std::collections::BTreeMap;
 
@@ -76,8 +76,8 @@ impl RuleScores {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::ContentRule;
     use super::*;
+    use crate::learn::content::ContentRule;
 
     #[test]
     fn pairs_are_counted() {

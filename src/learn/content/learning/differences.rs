@@ -1,9 +1,9 @@
 //! What two URLs of a host with equal contents differ in: the rules by which they would be equal. [`find_differences`].
 
-use super::path_rules::MAX_SEGMENTS_BEFORE;
-use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, extension_of};
-use super::url_parts::{UrlParts, general_segment, name_and_value, parameters_of};
-use super::value_shape::ValueShape;
+use super::super::path_rules::MAX_SEGMENTS_BEFORE;
+use super::super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, extension_of};
+use super::super::url_parts::{UrlParts, general_segment, name_and_value, parameters_of};
+use super::super::value_shape::ValueShape;
 use std::collections::BTreeMap;
 
 /// Last segments that often name their directory.
