@@ -1,14 +1,14 @@
 //! Finds the hosts of many URLs, and those of them that may have rules: [`find_places`].
 //!
-//! Most URLs of a crawl are of hosts without rules. They cost one lookup of the end of their host in a filter, which fits into a
-//! cache of the processor, and no branch that depends on the URL.
+//! Most URLs of a crawl are of hosts without rules. They cost one lookup of the end of their host in a filter, which fits
+//! into a cache of the processor, and no branch that depends on the URL.
 
 use super::content::UrlOrigin;
 use super::text_map::KeyFilter;
 use crate::kernel::{BufferedText, SimdTask, append_some, masks_of, positions_of, prefetch, run_with_simd};
 
-/// Canonical URLs of the rung `scheme`, one after the other: URL `i` is `texts[ends[i]..ends[i + 1]]`. Those of rows with faults
-/// are empty.
+/// Canonical URLs of the rung `scheme`, one after the other: URL `i` is `texts[ends[i]..ends[i + 1]]`. Those of rows with
+/// faults are empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UrlColumn<'a> {
     pub(crate) texts: &'a [u8],
@@ -50,8 +50,8 @@ pub(super) struct HostFilter {
 }
 
 impl HostFilter {
-    /// Returns a filter of hosts and of all hosts of domains. Each name comes with whether it is that of a domain. The empty domain
-    /// contains every host.
+    /// Returns a filter of hosts and of all hosts of domains. Each name comes with whether it is that of a domain. The empty
+    /// domain contains every host.
     pub(super) fn of<'h>(names: impl Iterator<Item = (bool, &'h [u8])> + Clone) -> HostFilter {
         let mut domains = names.clone().filter(|(is_domain, _)| *is_domain).map(|(_, domain)| domain);
         let is_by_site = domains.clone().next().is_some();

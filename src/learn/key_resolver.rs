@@ -175,7 +175,7 @@ fn replace_by_classes(
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::{ContentRule, PathContext, ScopedRule};
+    use super::super::content::ScopedRule;
     use super::super::rewrite::RewriteRule;
     use super::*;
     use crate::key::KeyAlgorithm;
@@ -192,7 +192,7 @@ mod tests {
         all.add_pattern(b"e.b", RewriteRule::named("http->https").unwrap()).unwrap();
         let rules = [("a.b", "ignore-parameter sid"), ("*.d.b", "ignore-final-slash"), ("m.b", "same-as https://a.b")];
         for (scope, rule) in rules {
-            all.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into());
+            all.add_rule(scope.as_bytes(), ScopedRule::parse(rule));
         }
         all.check().unwrap();
         all
@@ -269,9 +269,7 @@ mod tests {
         let mut all = Equivalences::new(KeyAlgorithm::Xxh3);
         for (i, rules) in rules.iter().enumerate() {
             for text in *rules {
-                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
-                let (rule, context) = (ContentRule::parse(rule).unwrap(), PathContext::parse(context).unwrap());
-                all.add_rule(format!("h{i}.a-host").as_bytes(), ScopedRule { rule, context });
+                all.add_rule(format!("h{i}.a-host").as_bytes(), ScopedRule::parse(text));
             }
         }
         all.check().unwrap();

@@ -1,8 +1,8 @@
 //! Computes keys of the rung `protocol` from classes, patterns and rules about content: [`Equivalences::key`].
 //!
 //! A class takes precedence over rules: it was observed for the URL itself. Rules about content come before patterns, and
-//! both are applied until none applies to the result. The key of a representative is its own key, so applying equivalences twice
-//! changes nothing. URLs with equal keys on the rung `scheme` have equal keys here.
+//! both are applied until none applies to the result. The key of a representative is its own key, so applying equivalences
+//! twice changes nothing. URLs with equal keys on the rung `scheme` have equal keys here.
 
 use super::content::{RuleBuffers, UrlParts};
 use super::equivalences::{Equivalences, EquivalencesConflict, hex};
@@ -53,7 +53,8 @@ impl Equivalences {
         Ok(())
     }
 
-    /// Returns the hosts, and the domains with `*.`, whose patterns and rules never end when they are applied one after the other.
+    /// Returns the hosts, and the domains with `*.`, whose patterns and rules never end when they are applied one after the
+    /// other.
     pub(crate) fn find_loops(&mut self) -> Vec<Vec<u8>> {
         self.compile();
         let mut buffers = FollowBuffers::default();
@@ -164,7 +165,7 @@ impl Equivalences {
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::{ContentRule, PathContext, ScopedRule};
+    use super::super::content::ScopedRule;
     use super::super::host_places::UrlColumn;
     use super::super::key_resolver::KeyResolver;
     use super::*;
@@ -182,6 +183,11 @@ mod tests {
         }
         equivalences.check()?;
         Ok(equivalences)
+    }
+
+    fn add_rules(all: &mut Equivalences, rules: &[(&str, &str)]) {
+        rules.iter().for_each(|(scope, rule)| all.add_rule(scope.as_bytes(), ScopedRule::parse(rule)));
+        all.check().unwrap();
     }
 
     #[test]
@@ -213,10 +219,7 @@ mod tests {
         ];
         let mut all =
             with(&[("https://a.b/old", "https://x/")], &[("e.b", "http->https"), ("e.b", "add-slash")]).unwrap();
-        for (scope, rule) in rules {
-            all.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into());
-        }
-        all.check().unwrap();
+        add_rules(&mut all, &rules);
         let cases = [
             ("https://a.b/x/?sid=1&utm=2", "https://a.b/x", KeyOrigin::Rule),
             ("https://z.b/x/?sid=1&utm=2", "https://z.b/x?sid=1", KeyOrigin::Rule),
@@ -231,23 +234,18 @@ mod tests {
         for (uri, want, origin) in cases {
             assert_eq!(all.key(uri.as_bytes(), key(uri)), (key(want), origin), "{uri}");
         }
-        all.add_rule(b"a.b", ContentRule::parse("same-as https://m.a.b").unwrap().into());
+        all.add_rule(b"a.b", ScopedRule::parse("same-as https://m.a.b"));
         assert!(all.check().is_err());
         let mut domains = with(&[], &[]).unwrap();
-        for (scope, rule) in [("*.a.b", "same-as https://x.c.d"), ("*.c.d", "same-as https://x.a.b")] {
-            assert!(domains.check().is_ok());
-            domains.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into());
-        }
+        add_rules(&mut domains, &[("*.a.b", "same-as https://x.c.d")]);
+        domains.add_rule(b"*.c.d", ScopedRule::parse("same-as https://x.a.b"));
         assert!(domains.check().is_err());
     }
 
     #[test]
     fn rules_of_a_host_are_not_for_the_hosts_below_it() {
         let mut all = with(&[], &[("b.c", "add-slash")]).unwrap();
-        for (scope, rule) in [("b.c", "ignore-parameter sid"), ("*.b.c", "ignore-final-slash")] {
-            all.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into());
-        }
-        all.check().unwrap();
+        add_rules(&mut all, &[("b.c", "ignore-parameter sid"), ("*.b.c", "ignore-final-slash")]);
         let cases = [
             ("http://b.c/x?sid=1", "http://b.c/x/"),
             ("http://a.b.c/x?sid=1", "http://a.b.c/x?sid=1"),
@@ -264,9 +262,7 @@ mod tests {
         let all = |rules: &[&str]| {
             let mut all = with(&[], &[]).unwrap();
             for text in rules {
-                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
-                let (rule, context) = (ContentRule::parse(rule).unwrap(), PathContext::parse(context).unwrap());
-                all.add_rule(b"a.b", ScopedRule { rule, context });
+                all.add_rule(b"a.b", ScopedRule::parse(text));
             }
             all.check().unwrap();
             all
@@ -295,7 +291,7 @@ mod tests {
     fn a_host_may_have_many_rules() {
         let mut all = with(&[], &[]).unwrap();
         for name in 0..40_000 {
-            all.add_rule(b"a.b", ContentRule::parse(&format!("ignore-parameter p{name}")).unwrap().into());
+            all.add_rule(b"a.b", ScopedRule::parse(&format!("ignore-parameter p{name}")));
         }
         all.check().unwrap();
         let (uri, want) = ("http://a.b/?p39999=1&q", "http://a.b/?q");
@@ -306,7 +302,7 @@ mod tests {
     #[cfg(feature = "cli")]
     fn what_never_ends_is_not_traced() {
         let mut all = with(&[], &[]).unwrap();
-        all.add_rule(b"a.b", ContentRule::parse("ignore-segment .../p").unwrap().into());
+        all.add_rule(b"a.b", ScopedRule::parse("ignore-segment .../p"));
         all.check().unwrap();
         for (count, is_changed) in [(MOST_STEPS, true), (MOST_STEPS + 1, false)] {
             let uri = format!("http://a.b/x{}", "/p".repeat(count));

@@ -24,8 +24,8 @@ pub(super) struct Targets {
 const MAX_PARTS: usize = 1024;
 
 impl Targets {
-    /// Returns the URLs at `places` whose host has rules, except for those in classes, sorted by their rules. When URLs with the same
-    /// rules, or similar ones, are processed one after the other, the processor predicts most branches.
+    /// Returns the URLs at `places` whose host has rules, except for those in classes, sorted by their rules. When URLs with
+    /// the same rules, or similar ones, are processed one after the other, the processor predicts most branches.
     pub(super) fn find(
         &mut self,
         equivalences: &Equivalences,

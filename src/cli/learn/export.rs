@@ -170,7 +170,7 @@ mod tests {
         let exported = |(scope, rule): &(&str, &str)| ExportedRule {
             fields: Default::default(),
             scope: scope.as_bytes().to_vec(),
-            rule: ContentRule::parse(rule).unwrap().into(),
+            rule: ScopedRule::parse(rule),
         };
         let export = Export { format: ExportFormat::Sql, path: "rules.sql".into() };
         let count = |rules: &[(&str, &str)]| {

@@ -13,9 +13,9 @@ pub(crate) struct RegexRule {
 }
 
 /// Returns expressions that do what a rule does for the hosts of its scope, to be applied one after the other until nothing
-/// changes. They never change a URL that the rule does not change. There are none if expressions cannot do it (letter case, order
-/// of parameters, values that look like tokens), if the result could not be fetched (values of segments), or if the rule only
-/// limits others.
+/// changes. They never change a URL that the rule does not change. There are none if expressions cannot do it (letter case,
+/// order of parameters, values that look like tokens), if the result could not be fetched (values of segments), or if the
+/// rule only limits others.
 pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule) -> Vec<RegexRule> {
     let host = host_pattern(scope, "[^/?#]+");
     let any = format!("(https?://{host}");
@@ -147,9 +147,7 @@ mod tests {
     #[test]
     fn rules_are_written_as_expressions() {
         let patterns = |scope: &str, rule: &str, context: &str| {
-            let rule = ContentRule::parse(rule).unwrap();
-            let rules =
-                regexes_of(scope.as_bytes(), &ScopedRule { rule, context: PathContext::parse(context).unwrap() });
+            let rules = regexes_of(scope.as_bytes(), &ScopedRule::parse(&format!("{context}: {rule}")));
             rules.into_iter().map(|rule| format!("{} -> {}", rule.pattern, rule.replacement)).collect::<Vec<_>>()
         };
         assert_eq!(patterns("a.b", "ignore-scheme", ""), ["^http://(a\\.b(?:[/?#].*)?)$ -> https://$1"]);

@@ -433,9 +433,7 @@ mod tests {
         for texts in ways {
             let mut rules = PathRules::default();
             for (number, text) in (0..).zip(texts) {
-                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
-                let (rule, context) = (ContentRule::parse(rule).unwrap(), PathContext::parse(context).unwrap());
-                rules.add(&ScopedRule { rule, context }, number);
+                rules.add(&ScopedRule::parse(text), number);
             }
             assert_ne!(rules.of_segments, SegmentRules::Several);
             let any = PathRules { of_segments: SegmentRules::Several, ..rules.clone() };

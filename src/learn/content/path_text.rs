@@ -84,8 +84,8 @@ impl<'a> PathText<'a> {
         is_last.then_some(self.at + start)
     }
 
-    /// Returns the place in the text of the first or last segment, if it has the name, and of a slash next to it. One slash of the
-    /// path remains.
+    /// Returns the place in the text of the first or last segment, if it has the name, and of a slash next to it. One slash
+    /// of the path remains.
     #[inline(always)]
     pub(super) fn find_segment(self, place: SegmentPlace, name: &SoughtName) -> Option<Range<usize>> {
         let Range { start, end } = self.range();

@@ -87,8 +87,8 @@ impl QueryRules {
         self.kept.iter().any(|kept| kept == name)
     }
 
-    /// Leaves out of a query what makes no difference. `path` is the plain path of the URL. Returns whether what remains has other
-    /// parameters than before. `may_sort` says that there may be rules about the order of parameters.
+    /// Leaves out of a query what makes no difference. `path` is the plain path of the URL. Returns whether what remains has
+    /// other parameters than before. `may_sort` says that there may be rules about the order of parameters.
     #[inline(always)]
     pub(super) fn edit(
         &self,
@@ -257,8 +257,8 @@ impl<'a> QueryText<'a> {
         separators.map(|separators| ShortQuery { block, separator, separators })
     }
 
-    /// Returns whether the parameter at `at`, which is all that remains of the query, consists of parameters that semicolons separate, to
-    /// which no rule was applied.
+    /// Returns whether the parameter at `at`, which is all that remains of the query, consists of parameters that semicolons
+    /// separate, to which no rule was applied.
     #[inline(always)]
     fn has_parameters_between_semicolons(&self, separator: u8, at: usize) -> bool {
         let may_have_semicolons = self.separators.is_none_or(|[_, semicolons]| semicolons != 0);
@@ -371,9 +371,7 @@ mod tests {
         for texts in sets {
             let mut rules = QueryRules::default();
             for (number, text) in (0..).zip(texts) {
-                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
-                let (rule, context) = (ContentRule::parse(rule).unwrap(), PathContext::parse(context).unwrap());
-                rules.add(&ScopedRule { rule, context }, number);
+                rules.add(&ScopedRule::parse(text), number);
             }
             for (a, b, c) in parameters.iter().flat_map(|a| parameters.map(|b| parameters.map(|c| (a, b, c)))).flatten()
             {

@@ -149,27 +149,9 @@ impl From<ContentRule> for ScopedRule {
     }
 }
 
-const KINDS: [&str; 15] = [
-    "ignore-scheme",
-    "ignore-doubled-slashes",
-    "ignore-final-slash",
-    "ignore-path-case",
-    "ignore-document",
-    "ignore-path-parameter",
-    "ignore-segment",
-    "ignore-segment-value",
-    "ignore-parameter",
-    "ignore-query",
-    "ignore-parameter-order",
-    "ignore-empty-parameters",
-    "ignore-fragment",
-    "same-as",
-    "keep-parameter",
-];
-
 impl ContentRule {
-    /// What rules are written like, and what makes no difference by them.
-    #[cfg(feature = "cli")]
+    /// For each kind of rules: what they are written like, beginning with the name of the kind; and what makes no difference by
+    /// them.
     pub(crate) const FORMS: [(&'static str, &'static str); 15] = [
         ("ignore-scheme", "http and https"),
         ("ignore-doubled-slashes", "`//` in the path is `/`"),
@@ -193,10 +175,10 @@ impl ContentRule {
 
     /// Returns the name of the rule's kind.
     pub(crate) fn kind(&self) -> &'static str {
-        KINDS[self.kind_number()]
+        ContentRule::FORMS[self.kind_number()].0.split(' ').next().unwrap_or_default()
     }
 
-    /// Returns the number of the rule's kind.
+    /// Returns the number of the rule's kind: its place in [`Self::FORMS`].
     pub(super) fn kind_number(&self) -> usize {
         match self {
             ContentRule::Scheme => 0,
@@ -249,27 +231,28 @@ impl ContentRule {
             || (!argument.is_empty() && !argument.contains([' ', '&', '#'])).then(|| argument.as_bytes().to_vec());
         let segment = || name().filter(|name| !name.contains(&b'/'));
         let alone = |rule| argument.is_empty().then_some(rule);
-        match KINDS.iter().position(|known| *known == kind)? {
-            0 => alone(ContentRule::Scheme),
-            1 => alone(ContentRule::DoubledSlashes),
-            2 => alone(ContentRule::FinalSlash),
-            3 => alone(ContentRule::PathCase),
-            4 => segment().map(ContentRule::Document),
-            5 => segment().map(ContentRule::PathParameter),
-            6 => parse_segment(argument),
-            7 => parse_segment_value(argument),
-            8 => match argument.split_once('=') {
+        match kind {
+            "ignore-scheme" => alone(ContentRule::Scheme),
+            "ignore-doubled-slashes" => alone(ContentRule::DoubledSlashes),
+            "ignore-final-slash" => alone(ContentRule::FinalSlash),
+            "ignore-path-case" => alone(ContentRule::PathCase),
+            "ignore-document" => segment().map(ContentRule::Document),
+            "ignore-path-parameter" => segment().map(ContentRule::PathParameter),
+            "ignore-segment" => parse_segment(argument),
+            "ignore-segment-value" => parse_segment_value(argument),
+            "ignore-parameter" => match argument.split_once('=') {
                 Some((name, shape)) if !name.is_empty() => {
                     ValueShape::named(shape).map(|shape| ContentRule::Parameter(name.into(), Some(shape)))
                 }
                 _ => name().map(|name| ContentRule::Parameter(name, None)),
             },
-            9 => alone(ContentRule::Query),
-            10 => alone(ContentRule::ParameterOrder),
-            11 => alone(ContentRule::EmptyParameters),
-            12 => alone(ContentRule::Fragment),
-            13 => parse_same_as(argument),
-            _ => name().map(ContentRule::KeepParameter),
+            "ignore-query" => alone(ContentRule::Query),
+            "ignore-parameter-order" => alone(ContentRule::ParameterOrder),
+            "ignore-empty-parameters" => alone(ContentRule::EmptyParameters),
+            "ignore-fragment" => alone(ContentRule::Fragment),
+            "same-as" => parse_same_as(argument),
+            "keep-parameter" => name().map(ContentRule::KeepParameter),
+            _ => None,
         }
     }
 }
@@ -341,6 +324,14 @@ impl fmt::Display for ContentRule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl ScopedRule {
+        /// Returns the rule with this text, which may begin with a context and a colon.
+        pub(crate) fn parse(text: &str) -> ScopedRule {
+            let (context, rule) = text.split_once(": ").unwrap_or(("", text));
+            ScopedRule { rule: ContentRule::parse(rule).unwrap(), context: PathContext::parse(context).unwrap() }
+        }
+    }
 
     #[test]
     fn rules_and_contexts_have_texts() {

@@ -134,8 +134,8 @@ impl ContentRuleSet {
     }
 
     /// Writes the form of `url` that is the same for all URLs that the rules make equal, and adds to `removed` what each
-    /// rule removed. Applying the rules to the form again changes nothing, or what they could not see before: what was left at its
-    /// ends, paths of other contexts, and parameters that semicolons separate.
+    /// rule removed. Applying the rules to the form again changes nothing, or what they could not see before: what was left
+    /// at its ends, paths of other contexts, and parameters that semicolons separate.
     pub(crate) fn write(
         &self,
         url: &UrlParts<'_>,
@@ -149,8 +149,8 @@ impl ContentRuleSet {
         editor.finish(url.uri().len());
     }
 
-    /// Appends what [`Self::write`] writes, if it is another URL. Returns whether the rules are to be applied to it again. `SUBJECT`
-    /// is the subject of the rules, or [`RuleSubject::OTHER`].
+    /// Appends what [`Self::write`] writes, if it is another URL. Returns whether the rules are to be applied to it again.
+    /// `SUBJECT` is the subject of the rules, or [`RuleSubject::OTHER`].
     #[inline(always)]
     pub(crate) fn append_changed<const SUBJECT: u8>(
         &self,
@@ -232,7 +232,8 @@ impl ContentRuleSet {
         }
     }
 
-    /// Returns whether another rule, or the same one, may apply to a result with this path, because scheme, host or path changed.
+    /// Returns whether another rule, or the same one, may apply to a result with this path, because scheme, host or path
+    /// changed.
     #[inline(always)]
     fn may_apply_again(&self, path: &[u8]) -> bool {
         self.has_contexts || self.same_as.iter().any(|aliases| !aliases.is_empty()) || self.path.may_apply_again(path)
@@ -244,11 +245,7 @@ mod tests {
     use super::*;
 
     fn set(rules: &[&str]) -> ContentRuleSet {
-        let rules = rules.iter().map(|text| {
-            let (context, rule) = text.split_once(": ").unwrap_or(("", text));
-            ScopedRule { rule: ContentRule::parse(rule).unwrap(), context: PathContext::parse(context).unwrap() }
-        });
-        ContentRuleSet::new(&rules.collect::<Vec<ScopedRule>>())
+        ContentRuleSet::new(&rules.iter().map(|text| ScopedRule::parse(text)).collect::<Vec<_>>())
     }
 
     fn form(rules: &[&str], uri: &str) -> String {

@@ -3,8 +3,8 @@
 use crate::kernel::{Appender, COPY_LEN, append, append_range};
 use std::ops::Range;
 
-/// Appends a URL, or a path, without some of its parts, which are left out from the first to the last. What remains between two of
-/// them is copied at once. Nothing is written before the first part is left out.
+/// Appends a URL, or a path, without some of its parts, which are left out from the first to the last. What remains between
+/// two of them is copied at once. Nothing is written before the first part is left out.
 pub(super) struct UrlEditor<'t, 'o> {
     /// The URL, and what follows it in its buffer.
     text: &'t [u8],
@@ -40,8 +40,8 @@ impl<'t, 'o> UrlEditor<'t, 'o> {
         append_range(self.out, self.text, part.start, part.len());
     }
 
-    /// Appends parts of the text where the last part was left out: at most `len` bytes, with the first of two bytes before the first
-    /// one, and the second before the others.
+    /// Appends parts of the text where the last part was left out: at most `len` bytes, with the first of two bytes before
+    /// the first one, and the second before the others.
     #[inline(always)]
     pub(super) fn insert_parts(
         &mut self,

@@ -38,7 +38,8 @@ impl<'a> UrlParts<'a> {
         UrlParts::with_ends(text, path_at, ends)
     }
 
-    /// Does what [`Self::of_any`] does, if at most 128 bytes follow the origin, and 64 or 128 bytes in the buffer. This is faster.
+    /// Does what [`Self::of_any`] does, if at most 128 bytes follow the origin, and 64 or 128 bytes in the buffer. This is
+    /// faster.
     #[inline(always)]
     pub(crate) fn of_short(text: BufferedText<'a>, path_at: usize) -> Option<UrlParts<'a>> {
         let (len, buffer) = (text.text().len() - path_at, &text.buffer()[path_at..]);

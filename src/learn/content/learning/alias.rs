@@ -6,8 +6,8 @@
 use super::super::rule::{ContentRule, PathContext, ScopedRule};
 use super::super::rule_set::RuleBuffers;
 use super::super::url_parts::UrlParts;
-use super::captures::{HostCaptures, explaining_noise};
-use super::differences::MAX_NAME_LEN;
+use super::captures::{Content, HostCaptures, explaining_noise};
+use super::differences::is_rule_name;
 use super::judged_rule::{
     ContentLimits, JudgedRule, LearnedRules, RuleRefusal, contents_beyond_chance, learned_set, wilson_lower_bound,
 };
@@ -27,21 +27,32 @@ const MAX_HOSTS_OF_PAGE: usize = 16;
 const MAX_PATHS_OF_CONTENT: usize = 8;
 
 /// What is needed of a host to compare it with others.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HostSample {
-    /// The scheme of all URLs; `None` if both schemes name the same pages.
-    scheme: Option<bool>,
-    /// Hash of path and query, a content, and the hash of the first segment of the path; sorted.
-    pages: Vec<(u64, u64, u64)>,
+    pub(super) host: Vec<u8>,
+    /// The scheme of all URLs is https, or http; `None` if both schemes name the same pages.
+    is_https: Option<bool>,
+    /// The contents of pages, in order.
+    pages: Vec<PageContent>,
     /// First segments of paths by their hashes.
     sections: BTreeMap<u64, Vec<u8>>,
     urls: u64,
     noise: f64,
 }
 
+/// A content of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PageContent {
+    /// Hash of path and query.
+    page: u64,
+    content: Content,
+    /// Hash of the first segment of the path; 0 if it is the only one.
+    section: u64,
+}
+
 impl HostSample {
     /// Returns the sample of a host; `None` if its schemes have different pages.
-    pub(crate) fn of(captures: &HostCaptures, rules: &LearnedRules) -> Option<HostSample> {
+    pub(crate) fn of(host: &[u8], captures: &HostCaptures, rules: &LearnedRules) -> Option<HostSample> {
         let set = learned_set(&rules.rules);
         let (mut buffers, mut form, mut removed) = (RuleBuffers::default(), Vec::new(), Vec::new());
         let (mut pages, mut schemes, mut sections) = (Vec::new(), [false; 2], BTreeMap::new());
@@ -51,37 +62,42 @@ impl HostSample {
             set.write(&url, &mut buffers, &mut removed, &mut form);
             let form = UrlParts::of(&form)?;
             schemes[usize::from(form.is_https())] = true;
-            let rest = [form.path(), b"?", form.query().unwrap_or_default()].concat();
-            let section = first_segment(form.path());
-            let name = section.map_or(0, xxh3_64);
-            if let Some(section) = section.filter(|_| sections.len() < MAX_SECTIONS) {
-                sections.entry(name).or_insert_with(|| section.to_vec());
+            let page = xxh3_64(&[form.path(), b"?", form.query().unwrap_or_default()].concat());
+            let name = first_segment(form.path());
+            let section = name.map_or(0, xxh3_64);
+            if let Some(name) = name.filter(|_| sections.len() < MAX_SECTIONS) {
+                sections.entry(section).or_insert_with(|| name.to_vec());
             }
-            pages.extend(captures.contents(i).iter().map(|(content, _)| (xxh3_64(&rest), *content, name)));
+            pages.extend(captures.contents(i).iter().map(|(content, _)| PageContent {
+                page,
+                content: *content,
+                section,
+            }));
         }
         let is_learned = |rule: &&JudgedRule| rule.refusal.is_none();
         let is_scheme_ignored =
             rules.rules.iter().filter(is_learned).any(|rule| rule.rule == ScopedRule::from(ContentRule::Scheme));
-        let scheme = match schemes {
+        let is_https = match schemes {
             [true, true] => return None,
             _ if is_scheme_ignored => None,
             [_, is_https] => Some(is_https),
         };
-        remove_sinks(&mut pages);
         pages.sort_unstable();
         pages.dedup();
+        remove_sinks(&mut pages);
         pages.truncate(MAX_SAMPLE);
-        Some(HostSample { scheme, pages, sections, urls: captures.len() as u64, noise: captures.noise() })
+        let (host, urls, noise) = (host.to_vec(), captures.len() as u64, captures.noise());
+        Some(HostSample { host, is_https, pages, sections, urls, noise })
     }
 
-    fn contents_of(&self, page: u64) -> impl Iterator<Item = u64> {
-        let from = self.pages.partition_point(|(known, ..)| *known < page);
-        self.pages[from..].iter().take_while(move |(known, ..)| *known == page).map(|(_, content, _)| *content)
+    fn contents_of(&self, page: u64) -> impl Iterator<Item = Content> {
+        let from = self.pages.partition_point(|known| known.page < page);
+        self.pages[from..].iter().take_while(move |known| known.page == page).map(|known| known.content)
     }
 
     /// The last page of the sample: pages with greater hashes may be missing.
     fn end(&self) -> u64 {
-        if self.pages.len() < MAX_SAMPLE { u64::MAX } else { self.pages.last().map_or(0, |(page, ..)| *page) }
+        if self.pages.len() < MAX_SAMPLE { u64::MAX } else { self.pages.last().map_or(0, |last| last.page) }
     }
 }
 
@@ -89,51 +105,52 @@ impl HostSample {
 fn first_segment(path: &[u8]) -> Option<&[u8]> {
     let path = path.strip_prefix(b"/")?;
     let len = path.iter().position(|byte| *byte == b'/')?;
-    Some(&path[..len]).filter(|name| !name.is_empty() && len <= MAX_NAME_LEN)
+    Some(&path[..len]).filter(|name| is_rule_name(name))
 }
 
-fn remove_sinks(pages: &mut Vec<(u64, u64, u64)>) {
-    let mut counts: HashMap<u64, usize> = HashMap::new();
-    pages.sort_unstable();
-    pages.dedup();
-    pages.iter().for_each(|(_, content, _)| *counts.entry(*content).or_default() += 1);
-    pages.retain(|(_, content, _)| counts[content] <= MAX_PATHS_OF_CONTENT);
+/// Removes contents of too many pages.
+fn remove_sinks(pages: &mut Vec<PageContent>) {
+    let mut counts: HashMap<Content, usize> = HashMap::new();
+    pages.iter().for_each(|page| *counts.entry(page.content).or_default() += 1);
+    pages.retain(|page| counts[&page.content] <= MAX_PATHS_OF_CONTENT);
 }
 
-/// Returns rules by which hosts are aliases of others, learned and refused, with the number of their host.
-pub(crate) fn find_aliases(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimits) -> Vec<(usize, JudgedRule)> {
+/// Returns rules by which hosts are aliases of others, learned and refused, each with the alias.
+pub(super) fn find_aliases<'h>(hosts: &'h [HostSample], limits: &ContentLimits) -> Vec<(&'h [u8], JudgedRule)> {
     let mut partners: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (a, b) in pairs_that_share(hosts, limits) {
         partners.entry(a).or_default().push(b);
         partners.entry(b).or_default().push(a);
     }
     // Hosts are aliases of hosts with more URLs, which are not aliases themselves.
-    let rank = |at: &usize| (std::cmp::Reverse(hosts[*at].1.urls), &hosts[*at].0);
+    let rank = |at: &usize| (std::cmp::Reverse(hosts[*at].urls), &hosts[*at].host);
     let mut order: Vec<usize> = partners.keys().copied().collect();
     order.sort_by_key(rank);
     let mut found: BTreeMap<usize, Vec<JudgedRule>> = BTreeMap::new();
     for alias in order {
         let is_alias = |at: &usize| found.get(at).is_some_and(|rules| rules.iter().any(|rule| rule.refusal.is_none()));
         let targets = partners[&alias].iter().filter(|target| rank(target) < rank(&alias) && !is_alias(target));
-        let judged = targets.map(|target| (judge(&hosts[alias].1, &hosts[*target], None, limits), *target));
+        let judged = targets.map(|target| (judge(&hosts[alias], &hosts[*target], None, limits), *target));
         let Some((whole, target)) = judged.max_by_key(|(judged, _)| (judged.refusal.is_none(), judged.support)) else {
             continue;
         };
         // Of hosts that differ in some parts, others may be equal.
         let sections = match whole.refusal {
-            Some(RuleRefusal::CounterExamples) => judge_sections(&whole, &hosts[alias].1, &hosts[target], limits),
+            Some(RuleRefusal::CounterExamples) => judge_sections(&whole, &hosts[alias], &hosts[target], limits),
             _ => Vec::new(),
         };
         found.insert(alias, [vec![whole], sections].concat());
     }
-    found.into_iter().flat_map(|(alias, rules)| rules.into_iter().map(move |rule| (alias, rule))).collect()
+    let named =
+        |(alias, rules): (usize, Vec<JudgedRule>)| rules.into_iter().map(move |rule| (&hosts[alias].host[..], rule));
+    found.into_iter().flat_map(named).collect()
 }
 
 /// Returns the learned rules by which parts of a host are those of another, of which it as a `whole` is no alias.
 fn judge_sections(
     whole: &JudgedRule,
     alias: &HostSample,
-    target: &(Vec<u8>, HostSample),
+    target: &HostSample,
     limits: &ContentLimits,
 ) -> Vec<JudgedRule> {
     let judged = alias.sections.iter().map(|(section, name)| {
@@ -146,12 +163,12 @@ fn judge_sections(
 }
 
 /// Returns pairs of hosts with enough equal contents at equal paths.
-fn pairs_that_share(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimits) -> Vec<(usize, usize)> {
+fn pairs_that_share(hosts: &[HostSample], limits: &ContentLimits) -> Vec<(usize, usize)> {
     let pages = hosts
         .iter()
         .enumerate()
-        .flat_map(|(at, (_, sample))| sample.pages.iter().map(move |(page, content, _)| ((*page, *content), at)));
-    let mut pages: Vec<((u64, u64), usize)> = pages.collect();
+        .flat_map(|(at, host)| host.pages.iter().map(move |page| ((page.page, page.content), at)));
+    let mut pages: Vec<((u64, Content), usize)> = pages.collect();
     pages.sort_unstable();
     let mut shared: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for hosts in pages.chunk_by(|a, b| a.0 == b.0).filter(|hosts| hosts.len() <= MAX_HOSTS_OF_PAGE) {
@@ -163,19 +180,14 @@ fn pairs_that_share(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimits) -> 
 }
 
 /// Compares an alias with the host that it may be an alias of: all its pages, or those with this first segment.
-fn judge(
-    alias: &HostSample,
-    (host, target): &(Vec<u8>, HostSample),
-    section: Option<u64>,
-    limits: &ContentLimits,
-) -> JudgedRule {
+fn judge(alias: &HostSample, target: &HostSample, section: Option<u64>, limits: &ContentLimits) -> JudgedRule {
     let (mut equal, mut counter) = (BTreeSet::new(), 0u64);
     let end = alias.end().min(target.end());
-    let is_compared = |(page, _, of): &&(u64, u64, u64)| *page <= end && section.is_none_or(|section| section == *of);
-    let mut pages: Vec<u64> = alias.pages.iter().filter(is_compared).map(|(page, ..)| *page).collect();
+    let is_compared = |page: &&PageContent| page.page <= end && section.is_none_or(|section| section == page.section);
+    let mut pages: Vec<u64> = alias.pages.iter().filter(is_compared).map(|page| page.page).collect();
     pages.dedup();
     for page in pages {
-        let theirs: Vec<u64> = target.contents_of(page).collect();
+        let theirs: Vec<Content> = target.contents_of(page).collect();
         match alias.contents_of(page).find(|content| theirs.contains(content)) {
             Some(content) => drop(equal.insert(content)),
             None => counter += u64::from(!theirs.is_empty()),
@@ -192,19 +204,10 @@ fn judge(
         () if support < 2 * limits.min_contents => Some(RuleRefusal::Support),
         () => None,
     };
-    let rule =
-        ContentRule::SameAs { from_https: alias.scheme, is_https: target.scheme.unwrap_or(true), host: host.clone() };
-    JudgedRule {
-        rule: ScopedRule::from(rule),
-        support,
-        counter,
-        merged: support + counter,
-        lower_bound: wilson_lower_bound(support as f64, support as f64 + excess),
-        needs_canonical: false,
-        refusal,
-        examples: Vec::new(),
-        counter_examples: Vec::new(),
-    }
+    let is_https = target.is_https.unwrap_or(true);
+    let rule = ContentRule::SameAs { from_https: alias.is_https, is_https, host: target.host.clone() };
+    let lower_bound = wilson_lower_bound(support as f64, support as f64 + excess);
+    JudgedRule { lower_bound, refusal, ..JudgedRule::new(rule.into(), support, counter, support + counter) }
 }
 
 #[cfg(test)]
@@ -213,11 +216,15 @@ mod tests {
     use super::super::near::DocumentEvidence;
     use super::*;
 
-    fn host(name: &str, pages: std::ops::Range<u64>, content: impl Fn(u64) -> u64) -> (Vec<u8>, HostSample) {
+    fn host(name: &str, pages: std::ops::Range<u64>, content: impl Fn(u64) -> u64) -> HostSample {
+        sample(name, pages.map(|page| (format!("{page:04}"), content(page))))
+    }
+
+    fn sample(name: &str, pages: impl Iterator<Item = (String, u64)>) -> HostSample {
         let mut captures = HostCaptures::default();
-        pages.for_each(|page| captures.push(format!("https://{name}/{page:04}").as_bytes(), content(page)));
+        pages.for_each(|(path, content)| captures.push(format!("https://{name}/{path}").as_bytes(), content));
         let rules = learn_host(&captures, &DocumentEvidence::default(), &ContentLimits::default());
-        (name.into(), HostSample::of(&captures, &rules).unwrap())
+        HostSample::of(name.as_bytes(), &captures, &rules).unwrap()
     }
 
     #[test]
@@ -232,11 +239,12 @@ mod tests {
         ];
         let found = find_aliases(&hosts, &ContentLimits::default());
         let found: Vec<_> =
-            found.into_iter().map(|(at, judged)| (at, judged.rule.rule.to_string(), judged.refusal)).collect();
+            found.into_iter().map(|(host, judged)| (host, judged.rule.rule.to_string(), judged.refusal)).collect();
+        let rule = "same-as https://a.b for https".to_string();
         let expected = [
-            (1, "same-as https://a.b for https".to_string(), None),
-            (2, "same-as https://a.b for https".to_string(), None),
-            (3, "same-as https://a.b for https".to_string(), Some(RuleRefusal::CounterExamples)),
+            (&b"www.a.b"[..], rule.clone(), None),
+            (b"m.a.b", rule.clone(), None),
+            (b"old.a.b", rule, Some(RuleRefusal::CounterExamples)),
         ];
         assert_eq!(found, expected);
     }
@@ -256,23 +264,17 @@ mod tests {
     #[test]
     fn parts_of_hosts_may_be_aliases() {
         let host = |name: &str, other: u64| {
-            let mut captures = HostCaptures::default();
-            for page in 0..160u64 {
+            let page = |page: u64| {
                 let part = ["blog", "news", "shop", "wiki"][page as usize / 40];
-                let content = if part == "blog" { page + other } else { page };
-                captures.push(format!("https://{name}/{part}/{page:04}").as_bytes(), content);
-            }
-            let rules = learn_host(&captures, &DocumentEvidence::default(), &ContentLimits::default());
-            (name.as_bytes().to_vec(), HostSample::of(&captures, &rules).unwrap())
+                (format!("{part}/{page:04}"), if part == "blog" { page + other } else { page })
+            };
+            sample(name, (0..160).map(page))
         };
-        let found = find_aliases(&[host("a.b", 0), host("www.a.b", 1000)], &ContentLimits::default());
-        let found: Vec<_> =
-            found.into_iter().map(|(at, judged)| (at, judged.rule.context.to_string(), judged.refusal)).collect();
-        let refused = Some(RuleRefusal::CounterExamples);
-        assert_eq!(found[0], (1, String::new(), refused));
-        let parts = ["/news/", "/shop/", "/wiki/"].map(|part| (1, part.to_string(), None));
-        let mut learned = found[1..].to_vec();
-        learned.sort_by(|a, b| a.1.cmp(&b.1));
-        assert_eq!(learned, parts);
+        let hosts = [host("a.b", 0), host("www.a.b", 1000)];
+        let found = find_aliases(&hosts, &ContentLimits::default()).into_iter();
+        let mut found: Vec<_> = found.map(|(_, judged)| (judged.rule.context.to_string(), judged.refusal)).collect();
+        found.sort();
+        let parts = ["/news/", "/shop/", "/wiki/"].map(|part| (part.to_string(), None));
+        assert_eq!((&found[0], &found[1..]), (&(String::new(), Some(RuleRefusal::CounterExamples)), &parts[..]));
     }
 }

@@ -16,8 +16,8 @@ const MAX_TEXT_LEN: usize = 10 << 20;
 /// Most different contents of one URL that are kept.
 const MAX_CONTENTS: usize = 8;
 
-/// Most pairs of captures of one URL that may differ on a host, so that unequal contents show that URLs are different pages. Two
-/// variants of each page differ in half of the pairs.
+/// Most pairs of captures of one URL that may differ on a host, so that unequal contents show that URLs are different pages.
+/// Two variants of each page differ in half of the pairs.
 pub(super) const MAX_CLEAR_NOISE: f64 = 0.4;
 
 /// A hash of a content's digest.

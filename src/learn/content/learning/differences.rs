@@ -30,8 +30,11 @@ const MAX_PARAMETERS: usize = 8;
 /// Most segments of the context of a rule.
 const MAX_CONTEXT_SEGMENTS: usize = 3;
 
-/// Most bytes of the name of a parameter or segment in a rule.
-pub(super) const MAX_NAME_LEN: usize = 64;
+/// Returns whether a rule may be about a parameter or segment with this name.
+pub(super) fn is_rule_name(name: &[u8]) -> bool {
+    const MAX_LEN: usize = 64;
+    !name.is_empty() && name.len() <= MAX_LEN
+}
 
 /// Rules that explain a difference.
 #[derive(Clone, Debug, Default)]
@@ -109,45 +112,34 @@ fn add_contexts(a: &[u8], b: &[u8], found: &mut Differences) {
 }
 
 fn compare_paths(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<()> {
-    let mut paths = [a, b].map(without_path_parameters);
-    if paths[0].1 != paths[1].1 {
-        let [(_, a), (_, b)] = &paths;
-        let names: Vec<_> =
-            a.iter().chain(b).filter(|(name, _)| a.get(*name) != b.get(*name)).map(|(name, _)| name.clone()).collect();
-        for name in names {
-            push(rules, rule_name(&name).map(ContentRule::PathParameter)?);
+    let [(mut a, a_parameters), (mut b, b_parameters)] = [a, b].map(without_path_parameters);
+    for name in a_parameters.keys().chain(b_parameters.keys()) {
+        if a_parameters.get(name) != b_parameters.get(name) {
+            push(rules, is_rule_name(name).then(|| ContentRule::PathParameter(name.clone()))?);
         }
     }
-    if paths[0].0 == paths[1].0 {
+    if a == b {
         return Some(());
     }
-    if paths[0].0.windows(2).any(|pair| pair == b"//") != paths[1].0.windows(2).any(|pair| pair == b"//") {
+    let has_doubled_slashes = |path: &[u8]| path.windows(2).any(|pair| pair == b"//");
+    if has_doubled_slashes(&a) != has_doubled_slashes(&b) {
         rules.push(ContentRule::DoubledSlashes.into());
-        paths.iter_mut().for_each(|(path, _)| path.dedup_by(|a, b| (*a, *b) == (b'/', b'/')));
+        [&mut a, &mut b].into_iter().for_each(|path| path.dedup_by(|a, b| (*a, *b) == (b'/', b'/')));
     }
     let before = rules.len();
-    if compare_segments(&paths[0].0, &paths[1].0, rules)
-        .is_some_and(|()| !names_differ_in_case(&rules[before..], &paths))
-    {
+    let is_explained = compare_segments(&a, &b, rules).is_some();
+    // Segments that differ in letter case only have no values.
+    let has_value = rules[before..].iter().any(|rule| matches!(rule.rule, ContentRule::SegmentValue(..)));
+    if is_explained && !(has_value && a.eq_ignore_ascii_case(&b)) {
         return Some(());
     }
     rules.truncate(before);
-    let lower = [&paths[0].0, &paths[1].0].map(|path| path.to_ascii_lowercase());
-    if lower[0] == paths[0].0 && lower[1] == paths[1].0 {
+    let lower = [&a, &b].map(|path| path.to_ascii_lowercase());
+    if lower == [a, b] {
         return None;
     }
     rules.push(ContentRule::PathCase.into());
     compare_segments(&lower[0], &lower[1], rules)
-}
-
-/// Returns whether the rules replace the values of segments that differ in letter case only.
-fn names_differ_in_case(rules: &[ScopedRule], paths: &[PlainPath; 2]) -> bool {
-    let is_value = |rule: &ScopedRule| matches!(rule.rule, ContentRule::SegmentValue(..));
-    rules.iter().any(is_value) && paths[0].0.len() == paths[1].0.len() && paths[0].0.eq_ignore_ascii_case(&paths[1].0)
-}
-
-fn rule_name(name: &[u8]) -> Option<Vec<u8>> {
-    (!name.is_empty() && name.len() <= MAX_NAME_LEN).then(|| name.to_vec())
 }
 
 fn push(rules: &mut Vec<ScopedRule>, rule: ContentRule) {
@@ -157,11 +149,8 @@ fn push(rules: &mut Vec<ScopedRule>, rule: ContentRule) {
     }
 }
 
-/// A path without path parameters, and these by their names in lower case.
-type PlainPath = (Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>);
-
 /// Returns the path without path parameters, and these by their names in lower case.
-fn without_path_parameters(path: &[u8]) -> PlainPath {
+fn without_path_parameters(path: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>) {
     let (mut rest, mut parameters) = (Vec::with_capacity(path.len()), BTreeMap::new());
     for (i, segment) in path.split(|byte| *byte == b'/').enumerate() {
         rest.extend_from_slice(if i > 0 { b"/" } else { b"" });
@@ -259,7 +248,7 @@ fn compare_queries(
     if differing.len() > MAX_PARAMETERS {
         return None;
     }
-    let names = differing.iter().filter(|name| !name.is_empty() && name.len() <= MAX_NAME_LEN);
+    let names = differing.iter().filter(|name| is_rule_name(name));
     names.for_each(|name| push(&mut found.rules, ContentRule::Parameter(name.to_vec(), None)));
     if detail == DifferenceDetail::All {
         let contexts = contexts(a.path());
@@ -322,9 +311,8 @@ fn contexts(path: &[u8]) -> Vec<PathContext> {
     let segments: Vec<&[u8]> = path.split(|byte| *byte == b'/').skip(1).collect();
     let extension = segments.last().and_then(|last| extension_of(last));
     // Numbers and identifiers name pages, but not parts of a site.
-    let is_name = |(at, name): &(usize, &&[u8])| {
-        !name.is_empty() && name.len() <= MAX_NAME_LEN && (*at == 0 || ValueShape::of(name) == ValueShape::Other)
-    };
+    let is_name =
+        |(at, name): &(usize, &&[u8])| is_rule_name(name) && (*at == 0 || ValueShape::of(name) == ValueShape::Other);
     let names = segments.iter().enumerate().take_while(is_name).count();
     let first = (1..=names.min(MAX_CONTEXT_SEGMENTS)).map(|len| PathContext::Prefix(segments[..len].join(&b'/')));
     first.chain(extension.map(|extension| PathContext::Extension(extension.to_vec()))).collect()
@@ -336,7 +324,7 @@ fn narrower_rules<'a>(
     contexts: &[PathContext],
     found: &mut Differences,
 ) {
-    if name.is_empty() || name.len() > MAX_NAME_LEN {
+    if !is_rule_name(name) {
         return;
     }
     let any = ContentRule::Parameter(name.to_vec(), None);

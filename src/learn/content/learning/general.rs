@@ -64,7 +64,7 @@ impl LearnedHost {
         limits: &ContentLimits,
     ) -> LearnedHost {
         let rules = learn_host(captures, documents, limits);
-        let sample = HostSample::of(captures, &rules);
+        let sample = HostSample::of(&host, captures, &rules);
         LearnedHost { host, rules, sample }
     }
 }
@@ -102,17 +102,7 @@ pub(crate) struct Votes {
 
 impl Votes {
     fn judged(self, rule: ScopedRule) -> JudgedRule {
-        JudgedRule {
-            rule,
-            support: self.support,
-            counter: self.counter,
-            merged: self.merged,
-            lower_bound: wilson_lower_bound(self.support as f64, (self.support + self.counter) as f64),
-            needs_canonical: false,
-            refusal: None,
-            examples: Vec::new(),
-            counter_examples: Vec::new(),
-        }
+        JudgedRule::new(rule, self.support, self.counter, self.merged)
     }
 }
 
@@ -129,10 +119,9 @@ impl GeneralRules {
         let Some(site) = hosts.first().map(|host| site_of(&host.host).to_vec()) else { return Vec::new() };
         let votes = count_votes(&hosts);
         self.add_votes(&votes);
-        let samples: Vec<(Vec<u8>, HostSample)> =
-            hosts.iter_mut().filter_map(|host| Some((host.host.clone(), host.sample.take()?))).collect();
+        let samples: Vec<HostSample> = hosts.iter_mut().filter_map(|host| host.sample.take()).collect();
         let aliases = find_aliases(&samples, limits).into_iter();
-        let aliases = aliases.map(|(at, judged)| ScopeRule::learned(samples[at].0.clone(), judged));
+        let aliases = aliases.map(|(host, judged)| ScopeRule::learned(host.to_vec(), judged));
         let is_shared = |votes: &Votes| votes.agree >= MIN_HOSTS && votes.disagree == 0;
         let of_site: BTreeMap<ScopedRule, Votes> = votes.into_iter().filter(|(_, votes)| is_shared(votes)).collect();
         let scope = [b"*.", &site[..]].concat();

@@ -100,8 +100,7 @@ mod tests {
     #[test]
     fn the_closest_refused_rules_are_kept() {
         let rule = |host: u64, support, counter| {
-            let mut rule =
-                ScopeRule::by_hand(format!("h{host}").as_bytes(), ContentRule::parse("ignore-query").unwrap().into());
+            let mut rule = ScopeRule::by_hand(format!("h{host}").as_bytes(), ContentRule::Query.into());
             (rule.judged.support, rule.judged.counter) = (support, counter);
             rule.judged.refusal = Some(RuleRefusal::CounterExamples);
             rule

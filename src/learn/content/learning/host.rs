@@ -1,9 +1,9 @@
 //! Learns the rules of one host from its captures: [`learn_host`].
 //!
 //! 1. URLs with equal contents differ in something: [`find_differences`] names the rules by which they would be equal.
-//! 2. All these rules are tried together, because many hide each other: where every URL has a session identifier, no two URLs are
-//!    equal but for the order of their parameters. The rule with the most counter-examples is refused, until no rule has
-//!    more of them than the noise of the host explains.
+//! 2. All these rules are tried together, because many hide each other: where every URL has a session identifier, no two
+//!    URLs are equal but for the order of their parameters. The rule with the most counter-examples is refused, until no
+//!    rule has more of them than the noise of the host explains.
 //! 3. If the remaining rules merge pages and no rule tells them apart, the rule with the most such pages is refused.
 //! 4. Narrower rules (values of a shape, some paths) are tried in the place of refused ones.
 //! 5. Rules with too little support are left out.

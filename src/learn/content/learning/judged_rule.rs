@@ -2,6 +2,7 @@
 
 use super::super::rule::ScopedRule;
 use super::super::rule_set::ContentRuleSet;
+use super::pairs::wilson_bounds;
 use std::collections::BTreeMap;
 
 /// What rules about content need.
@@ -72,6 +73,23 @@ pub(crate) struct JudgedRule {
     pub(crate) counter_examples: Vec<Vec<u8>>,
 }
 
+impl JudgedRule {
+    /// Returns a learned rule without examples, of which all counter-examples count.
+    pub(super) fn new(rule: ScopedRule, support: u64, counter: u64, merged: u64) -> JudgedRule {
+        JudgedRule {
+            rule,
+            support,
+            counter,
+            merged,
+            lower_bound: wilson_lower_bound(support as f64, (support + counter) as f64),
+            needs_canonical: false,
+            refusal: None,
+            examples: Vec::new(),
+            counter_examples: Vec::new(),
+        }
+    }
+}
+
 /// What was learned of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LearnedRules {
@@ -86,18 +104,11 @@ pub(crate) struct LearnedRules {
 
 /// Returns the lower bound of the share of successes (Wilson, 95 % one-sided).
 pub(crate) fn wilson_lower_bound(successes: f64, all: f64) -> f64 {
-    const Z: f64 = 1.645;
-    if all <= 0.0 {
-        return 0.0;
-    }
-    let share = successes / all;
-    let middle = share + Z * Z / (2.0 * all);
-    let spread = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
-    ((middle - spread) / (1.0 + Z * Z / all)).max(0.0)
+    if all <= 0.0 { 0.0 } else { wilson_bounds(successes / all, all, 1.645).0 }
 }
 
-/// Returns how many contents a part of a site must have without counter-examples, so that this is no chance (5 %) if the share of
-/// counter-examples on the whole site is `wrong_share`.
+/// Returns how many contents a part of a site must have without counter-examples, so that this is no chance (5 %) if the
+/// share of counter-examples on the whole site is `wrong_share`.
 pub(super) fn contents_beyond_chance(wrong_share: f64) -> u64 {
     const LN_20: f64 = 3.0;
     if wrong_share <= 0.0 { 0 } else { (LN_20 / wrong_share).ceil() as u64 }

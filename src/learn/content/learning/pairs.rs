@@ -54,10 +54,15 @@ impl PairShare {
 
 /// Returns bounds of a share in a sample of this size (Wilson, 95 %).
 pub(crate) fn wilson_interval(share: f64, size: f64) -> (f64, f64) {
-    const Z: f64 = 1.96;
-    let middle = share + Z * Z / (2.0 * size);
-    let spread = Z * (share * (1.0 - share) / size + Z * Z / (4.0 * size * size)).sqrt();
-    (((middle - spread) / (1.0 + Z * Z / size)).max(0.0), ((middle + spread) / (1.0 + Z * Z / size)).min(1.0))
+    wilson_bounds(share, size, 1.96)
+}
+
+/// Returns bounds of a share in a sample of this size: the score interval of Wilson, for a quantile `z` of the normal
+/// distribution.
+pub(super) fn wilson_bounds(share: f64, size: f64, z: f64) -> (f64, f64) {
+    let middle = share + z * z / (2.0 * size);
+    let spread = z * (share * (1.0 - share) / size + z * z / (4.0 * size * size)).sqrt();
+    (((middle - spread) / (1.0 + z * z / size)).max(0.0), ((middle + spread) / (1.0 + z * z / size)).min(1.0))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::super::url_parts::{UrlParts, name_and_value, parameters_of};
 use super::super::value_shape::ValueShape;
 use super::captures::Content;
-use super::differences::MAX_NAME_LEN;
+use super::differences::is_rule_name;
 use super::trial::Trial;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
@@ -21,8 +21,8 @@ struct WithoutParameter<'a> {
     content: Content,
 }
 
-/// Returns the query parameters that `rules` leave, without which URLs with different contents would be equal, and the number of
-/// such contents. `noise` is the share of pairs of captures of one URL that differ.
+/// Returns the query parameters that `rules` leave, without which URLs with different contents would be equal, and the
+/// number of such contents. `noise` is the share of pairs of captures of one URL that differ.
 pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise: f64) -> BTreeMap<Vec<u8>, u64> {
     if !trial.has_queries() {
         return BTreeMap::new();
@@ -35,11 +35,9 @@ pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise
         let parameters = || url.query().into_iter().flat_map(parameters_of);
         let all = parameters().fold(path, |sum, parameter| sum.wrapping_add(xxh3_64(parameter)));
         contents_of_rest.push((all, content));
-        let is_name =
-            |name: &[u8]| !name.is_empty() && name.len() <= MAX_NAME_LEN && ValueShape::of(name) == ValueShape::Other;
         for parameter in parameters() {
             let (name, value) = name_and_value(parameter);
-            if is_name(name) {
+            if is_rule_name(name) && ValueShape::of(name) == ValueShape::Other {
                 let rest = all.wrapping_sub(xxh3_64(parameter));
                 urls.push(WithoutParameter { name, rest, value: xxh3_64(value), content });
             }
@@ -63,8 +61,8 @@ pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise
     counts.into_iter().take(MAX_NAMES).map(|(name, count)| (name.to_vec(), count)).collect()
 }
 
-/// Returns how many contents the URLs of a group have beyond the first, less what noise explains. `without` is the content of the
-/// URL without the parameter.
+/// Returns how many contents the URLs of a group have beyond the first, less what noise explains. `without` is the content
+/// of the URL without the parameter.
 fn different_contents(group: &[WithoutParameter<'_>], without: Option<&Content>, noise: f64) -> f64 {
     let mut contents: Vec<(Content, u64)> = group.iter().map(|url| (url.content, url.value)).collect();
     contents.extend(without.map(|content| (*content, 0)));

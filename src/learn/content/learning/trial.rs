@@ -62,31 +62,30 @@ impl Forms {
     }
 }
 
-/// Of how many URLs a content is, and of how many groups.
+/// A content of several groups, and of how many URLs and groups it is.
 #[derive(Clone, Copy, Debug)]
 struct ContentPlaces {
+    content: Content,
     urls: usize,
     groups: usize,
 }
 
-/// The contents of several groups.
-struct ContentsInGroups(Vec<(Content, ContentPlaces)>);
-
-impl ContentsInGroups {
-    /// Returns the contents of too many groups.
-    fn sinks(&self) -> HashSet<Content> {
-        self.those(|places| places.groups > MAX_GROUPS_OF_CONTENT)
+impl ContentPlaces {
+    /// Returns whether the content is of too many groups.
+    fn is_sink(&self) -> bool {
+        self.groups > MAX_GROUPS_OF_CONTENT
     }
 
-    /// Returns the contents that are in so many groups that it is no wonder that two of their URLs are in one: the rules explain
-    /// less than half of the URLs beyond the first that have the content.
-    fn scattered(&self) -> HashSet<Content> {
-        self.those(|places| places.urls - places.groups < places.groups)
+    /// Returns whether the content is of so many groups that two of its URLs are in one by chance: the rules explain less than
+    /// half of the URLs beyond the first that have the content.
+    fn is_scattered(&self) -> bool {
+        self.urls - self.groups < self.groups
     }
+}
 
-    fn those(&self, is_wanted: impl Fn(&ContentPlaces) -> bool) -> HashSet<Content> {
-        self.0.iter().filter(|(_, places)| is_wanted(places)).map(|(content, _)| *content).collect()
-    }
+/// Returns the contents whose places are wanted.
+fn contents_at(places: &[ContentPlaces], is_wanted: fn(&ContentPlaces) -> bool) -> HashSet<Content> {
+    places.iter().filter(|places| is_wanted(places)).map(|places| places.content).collect()
 }
 
 impl<'a> Trial<'a> {
@@ -116,8 +115,11 @@ impl<'a> Trial<'a> {
 
     /// Returns the URLs, each with its first content.
     pub(super) fn urls_and_contents(&self) -> impl Iterator<Item = (&UrlParts<'a>, Content)> {
-        let contents = (0..self.urls.len()).map(|url| self.captures.contents(url).first().map(|(content, _)| *content));
-        self.urls.iter().zip(contents).filter_map(|(url, content)| Some((url.as_ref()?, content?)))
+        (0..).zip(&self.urls).filter_map(|(i, url)| Some((url.as_ref()?, self.first_content(i)?)))
+    }
+
+    fn first_content(&self, url: usize) -> Option<Content> {
+        self.captures.contents(url).first().map(|(content, _)| *content)
     }
 
     /// Returns the URLs in the form that `rules` give them.
@@ -144,14 +146,14 @@ impl<'a> Trial<'a> {
     pub(super) fn evaluate(&self, rules: &[ScopedRule]) -> (Vec<RuleEvidence>, Forms) {
         let forms = self.forms(&ContentRuleSet::new(rules));
         let mut evidence = vec![RuleEvidence::default(); rules.len()];
-        let contents = self.contents_in_groups(&forms);
-        let sinks = contents.sinks();
+        let places = self.content_places(&forms);
+        let sinks = contents_at(&places, ContentPlaces::is_sink);
         for group in forms.groups(&forms.order()) {
             if group.len() > 1 {
                 self.judge_group(group, &forms, &sinks, &mut evidence);
             }
         }
-        let scattered = if self.is_noisy { contents.scattered() } else { HashSet::new() };
+        let scattered = if self.is_noisy { contents_at(&places, ContentPlaces::is_scattered) } else { HashSet::new() };
         evidence.iter_mut().for_each(|evidence| evidence.count_contents(&scattered));
         (evidence, forms)
     }
@@ -164,8 +166,7 @@ impl<'a> Trial<'a> {
             let right = self.group(group, &HashSet::new()).sizes().iter().map(|size| pairs(*size)).sum();
             counts.merged.add_group(right, pairs(group.len()));
         }
-        let first = |url: usize| self.captures.contents(url).first().map(|(content, _)| *content);
-        let contents = (0..self.urls.len()).filter_map(|url| Some((first(url)?, forms.hashes[url])));
+        let contents = (0..self.urls.len()).filter_map(|url| Some((self.first_content(url)?, forms.hashes[url])));
         let mut contents: Vec<_> = contents.filter(|(content, _)| !sinks.contains(content)).collect();
         contents.sort_unstable();
         for urls in contents.chunk_by(|a, b| a.0 == b.0) {
@@ -183,19 +184,20 @@ impl<'a> Trial<'a> {
 
     /// Returns the contents of too many groups.
     pub(super) fn sinks(&self, forms: &Forms) -> HashSet<Content> {
-        self.contents_in_groups(forms).sinks()
+        contents_at(&self.content_places(forms), ContentPlaces::is_sink)
     }
 
-    fn contents_in_groups(&self, forms: &Forms) -> ContentsInGroups {
+    /// Returns where contents of several groups are.
+    fn content_places(&self, forms: &Forms) -> Vec<ContentPlaces> {
         let contents_of = |url: usize| self.captures.contents(url).iter().map(move |(content, _)| *content);
         let pairs = (0..self.urls.len()).flat_map(|url| contents_of(url).map(move |content| (content, url)));
         let mut pairs: Vec<(Content, u64)> = pairs.map(|(content, url)| (content, forms.hashes[url])).collect();
         pairs.sort_unstable();
         let places = pairs.chunk_by(|a, b| a.0 == b.0).map(|places| {
             let groups = places.chunk_by(|a, b| a.1 == b.1).count();
-            (places[0].0, ContentPlaces { urls: places.len(), groups })
+            ContentPlaces { content: places[0].0, urls: places.len(), groups }
         });
-        ContentsInGroups(places.filter(|(_, places)| places.groups > 1).collect())
+        places.filter(|places| places.groups > 1).collect()
     }
 
     /// Adds the evidence of the URLs of one form.

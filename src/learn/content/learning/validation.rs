@@ -41,8 +41,8 @@ pub(crate) struct RuleScores {
 }
 
 impl RuleScores {
-    /// Adds the captures of a host for which `rules` hold. `noise` is the [`HostCaptures::noise`] of other captures of the host;
-    /// `captures` may be too few to show it.
+    /// Adds the captures of a host for which `rules` hold. `noise` is the [`HostCaptures::noise`] of other captures of the
+    /// host; `captures` may be too few to show it.
     pub(crate) fn add(&mut self, captures: &HostCaptures, rules: &[ScopedRule], noise: f64) {
         let trial = Trial::new(captures);
         let (evidence, forms) = trial.evaluate(rules);
@@ -77,7 +77,6 @@ impl RuleScores {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learn::content::ContentRule;
 
     #[test]
     fn pairs_are_counted() {
@@ -90,7 +89,7 @@ mod tests {
             ("http://a/2?t=2", 2),
         ];
         pages.into_iter().for_each(|(uri, content)| captures.push(uri.as_bytes(), content));
-        let rules = [ContentRule::parse("ignore-parameter s").unwrap().into()];
+        let rules = [ScopedRule::parse("ignore-parameter s")];
         let mut scores = RuleScores::default();
         scores.add(&captures, &rules, 0.0);
         assert_eq!((scores.urls, scores.forms), (5, 3));
@@ -108,7 +107,7 @@ mod tests {
                 captures
                     .push(format!("http://a/{:02}?s={}", page / 2, page % 2).as_bytes(), 9 * page + capture % variants);
             }
-            scores.add(&captures, &[ContentRule::parse("ignore-parameter s").unwrap().into()], 0.0);
+            scores.add(&captures, &[ScopedRule::parse("ignore-parameter s")], 0.0);
             scores
         };
         let stable = scores(1);
