@@ -11,6 +11,7 @@ use super::spilled_table::{EntryValue, SpilledTable, for_each_table};
 use crate::spill::SpillError;
 use parking_lot::Mutex;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most kinds of keys that fit into a byte.
 pub(crate) const MAX_KINDS: usize = u8::BITS as usize;
@@ -75,6 +76,9 @@ impl<K: KindBits> EntryValue for K {
 /// hardly faster, but take more memory. The vectors of a partition rarely get longer than 2,048 keys, and then double.
 const INSERT_LEN: usize = 1_700;
 
+/// Each time, keys are inserted beginning with another partition, this many partitions further.
+const PARTITION_STEP: usize = 23;
+
 /// Distinct keys with their kinds, shared by workers.
 #[derive(Debug)]
 pub(crate) struct KeyCounter<K> {
@@ -82,6 +86,8 @@ pub(crate) struct KeyCounter<K> {
     max_buffered: usize,
     keys: KeySet<K>,
     spill: EntrySpill,
+    /// See [`PARTITION_STEP`].
+    next_partition: AtomicUsize,
 }
 
 /// The keys of one worker that are not in the tables yet.
@@ -162,6 +168,7 @@ impl<K: KindBits> KeyCounter<K> {
             max_buffered,
             keys: KeySet::new(limit - spill_len - max_buffered * per_key),
             spill: EntrySpill::new(layout, spill_len, directory),
+            next_partition: AtomicUsize::new(0),
         }
     }
 
@@ -170,10 +177,11 @@ impl<K: KindBits> KeyCounter<K> {
         self.keys.set_progress(done, total);
     }
 
-    /// Inserts the keys of those partitions of which the buffer has many, beginning with `first_partition`. Workers that
-    /// begin with different partitions do not wait for each other.
-    pub(crate) fn insert_full(&self, buffer: &mut KeyBuffer<K>, first_partition: usize) -> Result<(), SpillError> {
-        for partition in (0..PARTITIONS).map(|i| (first_partition + i) % PARTITIONS) {
+    /// Inserts the keys of those partitions of which the buffer has many. Workers begin with different partitions, so that they
+    /// do not wait for each other.
+    pub(crate) fn insert_full(&self, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
+        let first = self.next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed);
+        for partition in (0..PARTITIONS).map(|i| first.wrapping_add(i) % PARTITIONS) {
             if buffer.partitions[partition].keys.len() >= self.max_buffered {
                 self.insert(partition, buffer)?;
             }
@@ -263,7 +271,7 @@ mod tests {
                 let buffer = &mut buffers[first as usize / 5_000 % 2];
                 (first..first + 5_000).for_each(|i| buffer.push(hash(i * i % 150_001), OnlyKind));
                 counter.set_progress(first + 5_000, Some(200_000));
-                counter.insert_full(buffer, 7).unwrap();
+                counter.insert_full(buffer).unwrap();
             }
             counter.insert_rest(&mut buffers, 2).unwrap();
             assert_eq!(counter.spill.written_len() > 0, limit < usize::MAX);
@@ -289,7 +297,7 @@ mod tests {
             let mut buffers = [KeyBuffer::default(), KeyBuffer::default()];
             for (i, chunk) in keys.chunks(1_500).enumerate() {
                 chunk.iter().for_each(|(key, kinds)| buffers[i % 2].push(*key, K::from_bits(*kinds)));
-                counter.insert_full(&mut buffers[i % 2], i % PARTITIONS).unwrap();
+                counter.insert_full(&mut buffers[i % 2]).unwrap();
             }
             buffers.iter_mut().try_for_each(|buffer| counter.insert_all(buffer)).unwrap();
             assert_eq!(counter.spill.written_len() > 0, limit < usize::MAX);

@@ -174,8 +174,8 @@ impl<V: Copy + Default> KeyTable<V> {
         (self.groups * GROUP_SLOTS * MAX_LOAD / 100).saturating_sub(self.len)
     }
 
-    /// Number of blocks after growing: enough for the expected keys, but at most twice and at least five quarters as many as now.
-    /// So keys move rarely if the expectation is right, and little memory is wasted if it is wrong.
+    /// Number of blocks after growing: enough for the expected keys, but at most twice and at least five quarters as many as
+    /// now. So keys move rarely if the expectation is right, and little memory is wasted if it is wrong.
     fn grown(&self) -> usize {
         match self.groups / BLOCK_GROUPS {
             0 => 1,

@@ -4,13 +4,12 @@
 use super::dedup::DedupError;
 use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
-use crate::dedup::{KeyBuffer, KeyCounter, KindBits, OnlyKind, PARTITIONS, key_number};
+use crate::dedup::{KeyBuffer, KeyCounter, KindBits, OnlyKind, key_number};
 use crate::key::{KeyAlgorithm, KeyBytes};
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How distinct keys are counted.
 #[derive(Clone, Debug)]
@@ -34,9 +33,6 @@ pub struct DistinctCounts {
     /// Distinct records without a fault by each of the keys.
     pub distinct: Vec<u64>,
 }
-
-/// After each row group, a worker inserts its keys beginning with another partition, this many partitions further.
-const PARTITION_STEP: usize = 23;
 
 /// Counts the distinct records of the sources by each of these keys of the policy.
 ///
@@ -93,13 +89,12 @@ fn count_exactly<K: KindBits>(
     let threads = request.options.clamped().threads;
     let progress = request.progress;
     let counter = KeyCounter::new(memory, threads, directory);
-    let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer<K>>>::default(), AtomicUsize::new(0));
+    let buffers = Mutex::<Vec<KeyBuffer<K>>>::default();
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut buffer = buffers.lock().pop().unwrap_or_default();
         visit_keys(rows, keys, algorithm, |key, kinds| buffer.push(key, K::from_bits(kinds.into())));
         counter.set_progress(progress.read(), progress.total());
-        let first_partition = next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed) % PARTITIONS;
-        counter.insert_full(&mut buffer, first_partition)?;
+        counter.insert_full(&mut buffer)?;
         buffers.lock().push(buffer);
         Ok(Some(()))
     };

@@ -27,10 +27,10 @@ const BASE_SHARE: usize = 12;
 /// Least bytes for which a record counts. The memory that workers need was measured on lines of this length.
 const MIN_RECORD_LEN: usize = 16;
 
-/// Length of a sample. If workers take slices, which are short, or row groups may end anywhere, samples show whether a text may
-/// have more lines than its bytes count for: one at its end, and one at the beginning of each step. Counting all lines would cost
-/// a pass over the text, which maps the pages of a mapped file into memory. Other jobs count all lines, however they are
-/// distributed.
+/// Length of a sample. If workers take slices, which are short, or row groups may end anywhere, samples show whether a text
+/// may have more lines than its bytes count for: one at its end, and one at the beginning of each step. Counting all lines
+/// would cost a pass over the text, which maps the pages of a mapped file into memory. Other jobs count all lines, however
+/// they are distributed.
 const SAMPLE_LEN: usize = 1 << 10;
 
 /// Limits of the length of a step, which is a quarter of the text.

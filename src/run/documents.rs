@@ -1,5 +1,5 @@
-//! Reads sources as documents: a file is one document, an archive holds many ([`SourceDocuments`]). Of the captures of an archive,
-//! [`CapturedDocument`] says which are read, how, and why others are not.
+//! Reads sources as documents: a file is one document, an archive holds many ([`SourceDocuments`]). Of the captures of an
+//! archive, [`CapturedDocument`] says which are read, how, and why others are not.
 
 use super::archive::{ArchiveBytes, ArchiveReader};
 use super::row_reader::{ReadEnd, StreamBytes};

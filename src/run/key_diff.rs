@@ -10,12 +10,12 @@
 use super::dedup::DedupError;
 use super::{RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary, canon, memory};
 use crate::canon::{Policy, Rows};
-use crate::dedup::{KeyBuffer, KeyCounter, KeyPairs, LOCK_GROUPS, MergedKeys, PARTITIONS, PairBuffer, key_number};
+use crate::dedup::{KeyBuffer, KeyCounter, KeyPairs, LOCK_GROUPS, MergedKeys, PairBuffer, key_number};
 use crate::key::{KeyAlgorithm, RULES};
 use crate::spill::{SpillError, TextBlock, TextSpool};
 use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Which keys are compared and how.
 #[derive(Clone, Debug)]
@@ -68,9 +68,6 @@ pub struct RuleMerges {
     pub merges: u64,
 }
 
-/// After each row group, a worker inserts the keys of rules beginning with another partition, this many partitions further.
-const PARTITION_STEP: usize = 23;
-
 /// Compares two keys of the policy over the records of the sources. The result depends neither on threads nor on memory.
 ///
 /// # Errors
@@ -98,7 +95,6 @@ struct KeyDiffJob<'a> {
     pairs: KeyPairs,
     rules: Vec<RuleCount>,
     incomplete: AtomicU64,
-    next_partition: AtomicUsize,
     buffers: Mutex<Vec<RowGroupBuffers>>,
 }
 
@@ -111,6 +107,16 @@ struct RuleCount {
     /// The bits of the rules of the recipe, by their indices in [`RULES`].
     rules: u64,
     counter: KeyCounter<u64>,
+}
+
+/// How many distinct keys a recipe has without one of its rules.
+#[derive(Clone, Copy)]
+struct KeysWithoutRule {
+    recipe: usize,
+    side: usize,
+    /// The index of the rule in [`RULES`].
+    rule: usize,
+    distinct: u64,
 }
 
 /// Buffers of a worker, reused for their memory.
@@ -147,7 +153,6 @@ impl<'a> KeyDiffJob<'a> {
             pairs: KeyPairs::new(memory / 8 * 7, &diff.directory),
             rules: recipes.into_iter().map(count).collect(),
             incomplete: AtomicU64::new(0),
-            next_partition: AtomicUsize::new(0),
             buffers: Mutex::default(),
         }
     }
@@ -213,8 +218,7 @@ impl<'a> KeyDiffJob<'a> {
                 // Rules that did not change the row make no difference to its key.
                 own.push(pairs.key(row, count.side), unchanged);
             }
-            let step = self.next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed);
-            count.counter.insert_full(own, step % PARTITIONS)?;
+            count.counter.insert_full(own)?;
         }
         Ok(())
     }
@@ -227,18 +231,15 @@ impl<'a> KeyDiffJob<'a> {
         for buffers in buffers.into_inner() {
             own.iter_mut().zip(buffers.rules).for_each(|(own, buffer)| own.push(buffer));
         }
-        let rules = rules
-            .into_iter()
-            .zip(own)
-            .map(|(count, buffers)| Ok((count.side, count.finish(buffers, threads, rules_limit)?)))
-            .collect::<Result<Vec<_>, SpillError>>()?;
+        let counted = rules.into_iter().zip(own).map(|(count, buffers)| count.finish(buffers, threads, rules_limit));
+        let without_rules = counted.collect::<Result<Vec<_>, SpillError>>()?.concat();
         let merged = pairs.finish(threads, pairs_limit, diff.examples)?;
         memory::sample();
-        let distinct = [0, 1].map(|side: usize| merged[side].distinct);
-        let merges =
-            |side: usize, rule: RuleMerges| RuleMerges { merges: rule.merges.saturating_sub(distinct[side]), ..rule };
-        let rules =
-            rules.into_iter().flat_map(|(side, rules)| rules.into_iter().map(move |rule| merges(side, rule))).collect();
+        let merges = |KeysWithoutRule { recipe, side, rule, distinct }| {
+            let merges = distinct.saturating_sub(merged[side].distinct);
+            RuleMerges { recipe, rule: RULES[rule].name, merges }
+        };
+        let rules = without_rules.into_iter().map(merges).collect();
         let [first, second] = merged.map(|merged| with_texts(merged, texts));
         let (merges, summary) = ([first?, second?], Summary { memory: memory::peaks(), ..summary });
         Ok(KeyDifference { summary, incomplete: incomplete.into_inner(), merges, rules, spilled })
@@ -246,20 +247,19 @@ impl<'a> KeyDiffJob<'a> {
 }
 
 impl RuleCount {
-    /// Counts what is left in `buffers`, those of all workers, and frees the memory of the keys. Returns for each rule how many
-    /// distinct keys there are without it, instead of how many it merges.
+    /// Counts what is left in `buffers`, those of all workers, and frees the memory of the keys.
     fn finish(
         self,
         mut buffers: Vec<KeyBuffer<u64>>,
         threads: usize,
         limit: usize,
-    ) -> Result<Vec<RuleMerges>, SpillError> {
-        let RuleCount { recipe, rules, counter, .. } = self;
+    ) -> Result<Vec<KeysWithoutRule>, SpillError> {
+        let RuleCount { recipe, side, rules, counter } = self;
         counter.insert_rest(&mut buffers, threads)?;
         memory::sample();
         let counts = counter.finish(&buffers, threads, limit)?;
         memory::sample();
-        let without = |rule: usize| RuleMerges { recipe, rule: RULES[rule].name, merges: counts[rule] };
+        let without = |rule: usize| KeysWithoutRule { recipe, side, rule, distinct: counts[rule] };
         Ok((0..RULES.len()).filter(|rule| rules >> rule & 1 == 1).map(without).collect())
     }
 }

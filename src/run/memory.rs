@@ -1,6 +1,6 @@
-//! The memory of the process, on Linux from `/proc` (proc(5)): how much it uses ([`peaks`]) and how much it may use ([`limit`]).
-//! Resident memory includes the pages of mapped inputs, which the kernel may reclaim at any time; anonymous memory is what the
-//! process itself allocated.
+//! The memory of the process, on Linux from `/proc` (proc(5)): how much it uses ([`peaks`]) and how much it may use
+//! ([`limit`]). Resident memory includes the pages of mapped inputs, which the kernel may reclaim at any time; anonymous
+//! memory is what the process itself allocated.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Jobs over sources: canonicalize, deduplicate, sort, count, compare keys and learn. This module connects all lower modules and owns
-//! the threads and the memory budget of a job.
+//! Jobs over sources: canonicalize, deduplicate, sort, count, compare keys and learn. This module connects all lower modules
+//! and owns the threads and the memory budget of a job.
 //!
 //! ```text
 //!            one thread at a time      every worker                            one thread at a time, in order
@@ -9,10 +9,10 @@
 //! ```
 //!
 //! A **row group** is the unit of output order: the whole records that begin in one range of `row_group_len` bytes of the
-//! concatenated sources. So rows and parts depend on the sources, the format and `row_group_len` only, and not on the
-//! number of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
-//! appending, which bounds memory. Workers take the row groups of Parquet slice by slice; then at most two slices per thread and
-//! one row group are between cutting and appending.
+//! concatenated sources. So rows and parts depend on the sources, the format and `row_group_len` only, and not on the number
+//! of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
+//! appending, which bounds memory. Workers take the row groups of Parquet slice by slice; then at most two slices per thread
+//! and one row group are between cutting and appending.
 
 mod archive;
 mod body;

@@ -156,8 +156,8 @@ impl Summary {
         keep_first(&mut self.fault_examples);
     }
 
-    /// Adds the summary of another worker, or of the next sources of the same job. The keys that both have are not known, so that distinct keys are
-    /// not added.
+    /// Adds the summary of another worker, or of the next sources of the same job. The keys that both have are not known, so
+    /// that distinct keys are not added.
     pub(crate) fn add(&mut self, mut other: Summary) {
         let (first_source, first_row) = (self.source_records.len(), self.rows);
         let number = |example: FaultExample| FaultExample {

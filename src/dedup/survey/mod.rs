@@ -99,13 +99,13 @@ impl DuplicateSurvey {
 
     /// Decides about pending records: `is_kept` is called with their ordinals.
     pub(crate) fn settle(&mut self, is_kept: impl Fn(u64) -> bool) {
-        self.samples_mut().1.settle(is_kept);
+        self.samples.get_mut().1.settle(is_kept);
     }
 
     /// Removes sampled groups and marks sampled records whose keys earlier runs have seen. `is_seen` is called with
     /// ascending keys.
     pub(crate) fn remove_seen<E>(&mut self, mut is_seen: impl FnMut(u128) -> Result<bool, E>) -> Result<(), E> {
-        let (groups, records) = self.samples_mut();
+        let (groups, records) = self.samples.get_mut();
         let mut keys: Vec<u128> = groups.keys().chain(records.left_out_keys()).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -124,10 +124,6 @@ impl DuplicateSurvey {
     pub(crate) fn finish(self, totals: &SurveyTotals, rules: impl Fn(&[u8], &[u8]) -> Vec<String>) -> Findings {
         let (groups, records) = self.samples.into_inner();
         Findings::new(&groups, &records.into_samples(), totals, rules)
-    }
-
-    fn samples_mut(&mut self) -> &mut (GroupSet, RecordSet) {
-        self.samples.get_mut()
     }
 }
 

@@ -83,7 +83,8 @@ pub(super) struct DedupJob<'a> {
     spill: EntrySpill,
     /// All rows of the next row groups have to wait, to keep the order of the input.
     has_pending: AtomicBool,
-    second_pass: SecondPassChoice<'a>,
+    /// `None` if rows are never read a second time.
+    second_pass: Option<SecondPassChoice<'a>>,
     progress: &'a Progress,
     pub(super) counts: DedupCounts,
     pub(super) row_groups: Mutex<RowGroupBuilder>,
@@ -129,7 +130,7 @@ impl<'a> DedupJob<'a> {
             evidence: options.has_evidence.then(|| EvidenceColumns::new(options, encoder, policy, names)),
             seen,
             has_pending: AtomicBool::new(keys.is_none()),
-            second_pass: SecondPassChoice::never(),
+            second_pass: None,
             progress,
             keys,
             spill: EntrySpill::new(candidates.layout(), spill_limit, &options.directory),
@@ -145,7 +146,7 @@ impl<'a> DedupJob<'a> {
     /// The same with rows that are read a second time if possible, instead of waiting in a temporary file. The tables of
     /// duplicates need all rows.
     pub(super) fn with_second_pass(self, choice: SecondPassChoice<'a>) -> DedupJob<'a> {
-        if self.evidence.is_some() { self } else { DedupJob { second_pass: choice, ..self } }
+        DedupJob { second_pass: Some(choice).filter(|_| self.evidence.is_none()), ..self }
     }
 
     /// Takes the pending entries.
@@ -169,7 +170,7 @@ impl<'a> DedupJob<'a> {
         if let Some(survey) = &self.survey {
             survey.add(&self.candidates, ticket.first_row(), rows, &buffers.states);
         }
-        if buffers.must_wait && self.second_pass.is_chosen(rows) {
+        if buffers.must_wait && self.second_pass.as_ref().is_some_and(|choice| choice.is_chosen(rows)) {
             let group = WaitingGroup::new(ticket.first_row(), rows, runs, &buffers.states);
             self.buffers.lock().push(buffers);
             return Ok(Some(DedupStep::Waiting(group)));

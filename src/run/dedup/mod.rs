@@ -51,7 +51,7 @@ pub fn dedup(
     // With a limit, how much is read depends on the records that were read.
     let again = sources.again().filter(|_| run.record_limit.is_none());
     if again.is_some() {
-        job = job.with_second_pass(SecondPassChoice::possible(progress, run.threads));
+        job = job.with_second_pass(SecondPassChoice::new(progress, run.threads));
     }
     let mut pending = job.no_pending();
     let request = |sources, progress| RunRequest::new(sources, run, policy, progress).with_stages(STAGE_COUNT);

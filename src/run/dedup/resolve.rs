@@ -207,9 +207,7 @@ impl PendingWriter<'_> {
         let units = self.units(fill, !batches.is_empty());
         let batches = Mutex::new(batches);
         let work = |i: usize| {
-            let mut batches = batches.lock();
-            let first = if i == 0 { std::mem::take(&mut *batches) } else { Vec::new() };
-            drop(batches);
+            let first = if i == 0 { std::mem::take(&mut *batches.lock()) } else { Vec::new() };
             self.unit(&units[i], first)
         };
         let mut group = Vec::new();

@@ -20,36 +20,30 @@ const MAX_READ_RATIO: u64 = 4;
 /// Bytes of a row in a temporary file, besides its URI: key and ordinal.
 const ROW_LEN: u64 = 24;
 
-/// Whether rows are read a second time.
+/// Whether rows are read a second time, if the sources allow it.
 #[derive(Debug)]
 pub(super) struct SecondPassChoice<'a> {
-    /// Progress of the first pass; `None` if rows are never read a second time.
-    progress: Option<&'a Progress>,
+    /// Progress of the first pass.
+    progress: &'a Progress,
     /// Most row groups that are read but not decided.
     groups_ahead: u64,
     is_chosen: OnceLock<bool>,
 }
 
 impl<'a> SecondPassChoice<'a> {
-    /// Rows are never read a second time.
-    pub(super) fn never() -> SecondPassChoice<'a> {
-        SecondPassChoice { progress: None, groups_ahead: 0, is_chosen: OnceLock::new() }
-    }
-
     /// Rows are read a second time if that is less work, which is decided when the first rows have to wait.
-    pub(super) fn possible(progress: &'a Progress, threads: usize) -> SecondPassChoice<'a> {
-        SecondPassChoice { progress: Some(progress), groups_ahead: threads as u64 * 2, ..SecondPassChoice::never() }
+    pub(super) fn new(progress: &'a Progress, threads: usize) -> SecondPassChoice<'a> {
+        SecondPassChoice { progress, groups_ahead: threads as u64 * 2, is_chosen: OnceLock::new() }
     }
 
     /// Returns the choice. It is made at the first call, by the rows of a row group, and holds for all row groups. The output
     /// does not depend on it.
     pub(super) fn is_chosen(&self, rows: &Rows) -> bool {
-        let Some(progress) = self.progress else { return false };
         *self.is_chosen.get_or_init(|| {
             let count = rows.len() as u64;
             let row_len = rows.uri.values.len() as u64 / count.max(1) + ROW_LEN;
-            let all = progress.rows().max(count) + self.groups_ahead * count;
-            progress.read() <= all.saturating_mul(row_len).saturating_mul(MAX_READ_RATIO)
+            let all = self.progress.rows().max(count) + self.groups_ahead * count;
+            self.progress.read() <= all.saturating_mul(row_len).saturating_mul(MAX_READ_RATIO)
         })
     }
 }

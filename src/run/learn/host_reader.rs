@@ -25,6 +25,20 @@ pub(super) struct HostUnit {
 }
 
 impl HostUnit {
+    /// Returns the unit of a host, which is given as it is stored, without captures.
+    fn new(host: &[u8], hold_out: Option<HoldOut>) -> HostUnit {
+        let host = authority_of(host);
+        let is_site_held_out = hold_out.is_some_and(|hold_out| hold_out.contains_site(&host));
+        HostUnit {
+            host,
+            captures: HostCaptures::default(),
+            held_out: HostCaptures::default(),
+            documents: DocumentEvidence::default(),
+            near_contents: 0,
+            is_site_held_out,
+        }
+    }
+
     /// Makes contents equal whose texts differ in at most `bits` bits of their hashes.
     pub(super) fn unite_near(&mut self, bits: u32) {
         self.near_contents = self.documents.unite_near(bits, &mut self.captures);
@@ -121,7 +135,7 @@ impl<'a> HostReader<'a> {
                 }
                 self.host.clear();
                 self.host.extend_from_slice(url.host);
-                let unit = found.get_or_insert_with(|| new_unit(url.host, self.hold_out));
+                let unit = found.get_or_insert_with(|| HostUnit::new(url.host, self.hold_out));
                 url.write(&unit.host, &mut self.uri);
                 (self.stored_len, self.is_served) = (url.len, false);
             }
@@ -187,13 +201,6 @@ impl<'a> HostReader<'a> {
         };
         self.observer.status(&self.uri, code)
     }
-}
-
-fn new_unit(host: &[u8], hold_out: Option<HoldOut>) -> HostUnit {
-    let host = authority_of(host);
-    let (captures, held_out) = (HostCaptures::default(), HostCaptures::default());
-    let is_site_held_out = hold_out.is_some_and(|hold_out| hold_out.contains_site(&host));
-    HostUnit { host, captures, held_out, documents: DocumentEvidence::default(), near_contents: 0, is_site_held_out }
 }
 
 /// Makes sorters that each take about `sorter_memory` bytes.
