@@ -78,8 +78,8 @@ pub(crate) struct LearnArgs {
     /// from at once
     #[arg(long, conflicts_with_all = ["no_content", "rules", "export", "validate"], help_heading = "Learning")]
     pub(super) part: bool,
-    /// Take the rules about content from FILE, which was written with --part, or from the .parquet files of a directory, instead
-    /// of learning them from the inputs. May be repeated. Redirects are learned from the inputs, if there are any
+    /// Take the rules about content from FILE, which was written with --part, or from the .parquet files of a directory,
+    /// instead of learning them from the inputs. May be repeated. Redirects are learned from the inputs, if there are any
     #[arg(long, value_name = "FILE",
           conflicts_with_all = ["no_content", "part", "validate", "near_duplicates", "canonical_links"],
           help_heading = "Learning")]
@@ -94,8 +94,8 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "SHARE", default_value_t = ContentLimits::default().min_precision,
           value_parser = parse_share, help_heading = "Learning")]
     min_precision: f64,
-    /// Treat contents of WARC and ARC files as equal if the SimHashes (64 bits) of their texts differ in at most BITS bits, such
-    /// as 3 for long texts, or 12 for texts of some hundred words. The archives are read a second time
+    /// Treat contents of WARC and ARC files as equal if the SimHashes (64 bits) of their texts differ in at most BITS bits,
+    /// such as 3 for long texts, or 12 for texts of some hundred words. The archives are read a second time
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(0..=16), conflicts_with = "no_content",
           help_heading = "Learning")]
     pub(super) near_duplicates: Option<u32>,
@@ -188,8 +188,8 @@ impl LearnArgs {
         })
     }
 
-    /// Returns whether inputs of which nothing can be learned are accepted, because rules come from elsewhere or other parts may
-    /// have some.
+    /// Returns whether inputs of which nothing can be learned are accepted, because rules come from elsewhere or other parts
+    /// may have some.
     pub(super) fn may_learn_nothing(&self) -> bool {
         self.part || self.rules.is_some() || !self.merge.is_empty()
     }

@@ -30,8 +30,8 @@ const COLUMNS: [&str; 4] = ["host", "pattern", "how", "context"];
 type Columns = [Option<usize>; 4];
 
 impl HandRules {
-    /// Reads a CSV table with the columns `host`, `pattern`, `how` (`hand` or `strike`; other rows are ignored) and, if there is
-    /// one, `context`: the table that `--export csv=FILE` writes.
+    /// Reads a CSV table with the columns `host`, `pattern`, `how` (`hand` or `strike`; other rows are ignored) and, if
+    /// there is one, `context`: the table that `--export csv=FILE` writes.
     pub(super) fn read(path: &Path) -> Result<HandRules, CommandError> {
         let refused =
             |place: String, reason: &str| CommandError::Usage(format!("--rules {}{place}: {reason}", path.display()));

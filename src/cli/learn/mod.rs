@@ -125,8 +125,7 @@ fn write_table(
     }
     let mut exported = Vec::new();
     for batch in content.iter().flat_map(LearnedContent::batches) {
-        let batch = hand.without_struck(batch.map_err(OutputError::from)?);
-        let batch = batch.map_err(batch_error)?;
+        let batch = hand.without_struck(batch.map_err(OutputError::from)?).map_err(batch_error)?;
         if args.validate.is_some() {
             add_rules(&mut applied, &batch);
         }
@@ -201,7 +200,7 @@ fn write_redirects(
 ) -> Result<WrittenPatterns, CommandError> {
     let (mut rows, mut written) = (EquivalenceRows::default(), WrittenPatterns::default());
     while let Some(member) = redirects.next_member().map_err(ObserveError::Spill)? {
-        rows.add_member(&member, sources).map_err(BatchError::from).map_err(OutputError::from)?;
+        rows.add_member(&member, sources).map_err(batch_error)?;
         append_full(&mut rows, table)?;
     }
     append(&mut rows, table)?;
@@ -234,6 +233,6 @@ fn append_full(rows: &mut EquivalenceRows, table: &mut TableWriter) -> Result<()
 }
 
 fn append(rows: &mut EquivalenceRows, table: &mut TableWriter) -> Result<(), CommandError> {
-    let batch: Option<RecordBatch> = rows.take_batch().map_err(BatchError::from).map_err(OutputError::from)?;
+    let batch = rows.take_batch().map_err(batch_error)?;
     Ok(batch.map_or(Ok(()), |batch| table.append(&batch))?)
 }

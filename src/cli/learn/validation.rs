@@ -26,12 +26,12 @@ fn scores_to_text(name: &str, scores: &RuleScores) -> String {
     let RuleScores { hosts, urls, forms, pairs, repeated, .. } = scores;
     let mut text = format!("validation on {name}: {urls} URLs of {hosts} hosts\n");
     let mut add = |name: &str, value: String| text.push_str(&format!("  {name:10} {value}\n"));
-    add("precision", pairs_to_text(&pairs.merged, "no pairs of URLs that rules make equal"));
-    add("recall", pairs_to_text(&pairs.equal, "no pairs of URLs with equal contents"));
-    if let Some(agreement) = share_to_text(repeated) {
-        add("agreement", format!("{agreement} pairs of captures of one URL"));
+    add("precision", Share::of_pairs(&pairs.merged).to_text("no pairs of URLs that rules make equal"));
+    add("recall", Share::of_pairs(&pairs.equal).to_text("no pairs of URLs with equal contents"));
+    if repeated.all > 0 {
+        add("agreement", format!("{} pairs of captures of one URL", Share::of_pairs(repeated).to_text("no")));
     }
-    add("reduction", part_to_text(urls - forms, *urls));
+    add("reduction", Share::of(urls - forms, *urls).to_text("no URLs"));
     if scores.changing_hosts > 0 {
         let (urls, hosts) = (scores.changing_urls, scores.changing_hosts);
         add("left out", format!("{urls} URLs of {hosts} hosts whose contents change from capture to capture"));
@@ -40,33 +40,44 @@ fn scores_to_text(name: &str, scores: &RuleScores) -> String {
         add("left out", format!("{} URLs with contents of many unlike URLs, for recall", scores.sink_urls));
     }
     for (kind, score) in &scores.kinds {
-        let precision = match score.support + score.counter {
-            0 => "no contents that confirm or contradict these rules".to_string(),
-            all => part_to_text(score.support, all),
-        };
+        let precision = Share::of(score.support, score.support + score.counter);
+        let precision = precision.to_text("no contents that confirm or contradict these rules");
         text.push_str(&format!("  {kind:24} {precision}\n"));
     }
     text
 }
 
-fn pairs_to_text(pairs: &PairShare, none: &str) -> String {
-    share_to_text(pairs).unwrap_or_else(|| none.to_string())
+/// A share of things that were counted.
+struct Share {
+    part: u64,
+    all: u64,
+    /// The share and its bounds; `None` if there is nothing to count.
+    interval: Option<(f64, (f64, f64))>,
 }
 
-fn share_to_text(pairs: &PairShare) -> Option<String> {
-    let (share, bounds) = pairs.interval()?;
-    Some(format!("{}, {} of {}", percent_to_text(share, bounds), pairs.part, pairs.all))
-}
+impl Share {
+    fn of_pairs(pairs: &PairShare) -> Share {
+        Share { part: pairs.part, all: pairs.all, interval: pairs.interval() }
+    }
 
-/// The text for independent things; `all` is not 0.
-fn part_to_text(part: u64, all: u64) -> String {
-    let share = part as f64 / all as f64;
-    format!("{}, {part} of {all}", percent_to_text(share, wilson_interval(share, all as f64)))
-}
+    /// Returns the share of independent things.
+    fn of(part: u64, all: u64) -> Share {
+        let share = part as f64 / all as f64;
+        Share { part, all, interval: (all > 0).then(|| (share, wilson_interval(share, all as f64))) }
+    }
 
-fn percent_to_text(share: f64, (low, high): (f64, f64)) -> String {
-    let percent = |share: f64| format!("{:.1}", share * 100.0);
-    format!("{} % ({} to {})", percent(share), percent(low), percent(high))
+    /// Returns the text for the terminal, which is `none` if there is nothing to count.
+    fn to_text(&self, none: &str) -> String {
+        let Some((share, (low, high))) = self.interval else { return none.to_string() };
+        let [share, low, high] = [share, low, high].map(|share| format!("{:.1}", share * 100.0));
+        format!("{share} % ({low} to {high}), {} of {}", self.part, self.all)
+    }
+
+    fn to_json(&self) -> Value {
+        let (share, bounds) = self.interval.unzip();
+        let (low, high) = bounds.unzip();
+        json!({"part": self.part, "all": self.all, "share": share, "low": low, "high": high})
+    }
 }
 
 /// The member `validation` of the report.
@@ -80,7 +91,7 @@ fn scores_to_json(scores: &RuleScores) -> Value {
         .kinds
         .iter()
         .map(|(kind, score)| {
-            let precision = part_to_json(score.support, score.support + score.counter);
+            let precision = Share::of(score.support, score.support + score.counter).to_json();
             ((*kind).to_string(), json!({"precision": precision, "urls_made_equal": score.merged}))
         })
         .collect();
@@ -89,33 +100,15 @@ fn scores_to_json(scores: &RuleScores) -> Value {
         "captures": captures,
         "urls": urls,
         "different_after_rules": forms,
-        "precision": pairs_to_json(&pairs.merged),
-        "recall": pairs_to_json(&pairs.equal),
-        "agreement": pairs_to_json(repeated),
-        "reduction": part_to_json(urls - forms, *urls),
+        "precision": Share::of_pairs(&pairs.merged).to_json(),
+        "recall": Share::of_pairs(&pairs.equal).to_json(),
+        "agreement": Share::of_pairs(repeated).to_json(),
+        "reduction": Share::of(urls - forms, *urls).to_json(),
         "changing_hosts": scores.changing_hosts,
         "changing_urls": scores.changing_urls,
         "sink_urls": scores.sink_urls,
         "kinds": kinds,
     })
-}
-
-fn pairs_to_json(pairs: &PairShare) -> Value {
-    share_to_json((pairs.part, pairs.all), pairs.interval())
-}
-
-fn part_to_json(part: u64, all: u64) -> Value {
-    let share = part as f64 / all as f64;
-    share_to_json((part, all), (all > 0).then(|| (share, wilson_interval(share, all as f64))))
-}
-
-/// A share and its bounds, which are null if there is nothing to count.
-fn share_to_json((part, all): (u64, u64), interval: Option<(f64, (f64, f64))>) -> Value {
-    let (share, low, high) = match interval {
-        Some((share, (low, high))) => (json!(share), json!(low), json!(high)),
-        None => (Value::Null, Value::Null, Value::Null),
-    };
-    json!({"part": part, "all": all, "share": share, "low": low, "high": high})
 }
 
 #[cfg(test)]
