@@ -65,7 +65,7 @@ impl PairBuffer {
         self.keys.clear();
         self.keys.extend(keys);
         let keys = &self.keys;
-        self.partitioned.fill(paired.map(|row| (pair_number(keys[row as usize]), row)), 0);
+        self.partitioned.fill(paired.map(|row| (pair_number(keys[row as usize]), row)));
         self.new.clear();
         self.unknown.clear();
     }
@@ -125,13 +125,13 @@ impl KeyPairs {
         let entry =
             |key, row: u32| PendingEntry { key, ordinal: first_row + u64::from(row), ..PendingEntry::default() };
         for (side, spill) in self.sides.iter().enumerate() {
-            partitioned.fill(new.iter().map(|&row| (keys[row as usize][side], row)), 0);
+            partitioned.fill(new.iter().map(|&row| (keys[row as usize][side], row)));
             spill.extend(partitioned, |_| true, |key, row| (entry(key, row), EntryTexts::default()))?;
         }
         if unknown.is_empty() {
             return Ok(());
         }
-        partitioned.fill(unknown.iter().map(|&row| (pair_number(keys[row as usize]), row)), 0);
+        partitioned.fill(unknown.iter().map(|&row| (pair_number(keys[row as usize]), row)));
         let entry = |key, row: u32| PendingEntry { rank: keys[row as usize][0], ..entry(key, row) };
         self.unknown.extend(partitioned, |_| true, |key, row| (entry(key, row), EntryTexts::default()))
     }

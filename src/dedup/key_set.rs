@@ -49,11 +49,10 @@ pub(crate) struct PartitionedKeys {
 }
 
 impl PartitionedKeys {
-    /// Replaces the contents by `keys` with their rows. The keys have their first `prefix_bits` bits in common and are
-    /// partitioned by the bits after these.
-    pub(crate) fn fill(&mut self, keys: impl Iterator<Item = (u128, u32)> + Clone, prefix_bits: u32) {
+    /// Replaces the contents by `keys` with their rows.
+    pub(crate) fn fill(&mut self, keys: impl Iterator<Item = (u128, u32)> + Clone) {
         let mut ends = [0u32; PARTITIONS];
-        keys.clone().for_each(|(key, _)| ends[partition_of(key, prefix_bits)] += 1);
+        keys.clone().for_each(|(key, _)| ends[partition_of(key, 0)] += 1);
         self.starts.clear();
         self.starts.push(0);
         let mut at = 0;
@@ -67,7 +66,7 @@ impl PartitionedKeys {
         self.rows.resize(at as usize, 0);
         let (all_keys, all_rows) = (&mut self.keys[..], &mut self.rows[..]);
         for (key, row) in keys {
-            let end = &mut ends[partition_of(key, prefix_bits)];
+            let end = &mut ends[partition_of(key, 0)];
             all_keys[*end as usize] = key;
             all_rows[*end as usize] = row;
             *end += 1;
@@ -162,17 +161,15 @@ impl<V: Copy + Default> KeySet<V> {
         }
     }
 
-    /// Inserts keys of one partition and calls `each` with every key, what belongs to it, and the result. Returns the number
-    /// of keys that the set has of this partition.
+    /// Inserts keys of one partition and calls `each` with every key, what belongs to it, and the result.
     pub(crate) fn insert_partition<T: Copy>(
         &self,
         partition: usize,
         keys: (&[u128], &[T]),
         mut each: impl FnMut(u128, T, Inserted<'_, V>),
-    ) -> usize {
+    ) {
         let partition = &mut self.groups[partition / GROUP_PARTITIONS].lock()[partition % GROUP_PARTITIONS];
         self.insert_into(partition, keys, &mut each);
-        partition.table.len()
     }
 
     fn insert_into<T: Copy>(
@@ -240,7 +237,7 @@ mod tests {
     #[test]
     fn keys_are_grouped_by_their_first_bits() {
         let mut keys = PartitionedKeys::default();
-        keys.fill([(5, 0), (u128::MAX, 1), (6, 2)].into_iter(), 0);
+        keys.fill([(5, 0), (u128::MAX, 1), (6, 2)].into_iter());
         assert_eq!(keys.partition(0), (&[5, 6][..], &[0, 2][..]));
         assert_eq!(keys.partition(PARTITIONS - 1), (&[u128::MAX][..], &[1][..]));
     }
@@ -258,7 +255,7 @@ mod tests {
             let set: KeySet<()> = KeySet::new(limit);
             for first in (0..400_000).step_by(4_000) {
                 let mut partitioned = PartitionedKeys::default();
-                partitioned.fill((first..first + 4_000).map(key), 0);
+                partitioned.fill((first..first + 4_000).map(key));
                 (0..LOCK_GROUPS).for_each(|group| set.insert(group, &partitioned, |_, _, _| ()));
                 set.set_progress(first + 4_000, has_total.then_some(400_000));
             }
@@ -282,7 +279,7 @@ mod tests {
             let (mut first, mut unknown) = (HashMap::new(), 0);
             for chunk in keys.chunks(1000) {
                 let mut partitioned = PartitionedKeys::default();
-                partitioned.fill(chunk.iter().copied(), 0);
+                partitioned.fill(chunk.iter().copied());
                 (0..LOCK_GROUPS).for_each(|group| {
                     set.insert(group, &partitioned, |_, row, inserted| match inserted {
                         Inserted::New(value) => {

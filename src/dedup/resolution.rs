@@ -360,7 +360,7 @@ mod tests {
 
     fn partitioned(count: u64) -> PartitionedKeys {
         let mut keys = PartitionedKeys::default();
-        keys.fill((0..count).map(|i| (key(i), i as u32)), 0);
+        keys.fill((0..count).map(|i| (key(i), i as u32)));
         keys
     }
 

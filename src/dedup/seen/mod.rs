@@ -363,7 +363,7 @@ mod tests {
         assert_eq!((count_runs(directory.path()), all(&store).len()), (1, expected.len()));
         let set = SeenSet::read(store.cursor(0).unwrap()).unwrap();
         let mut keys = PartitionedKeys::default();
-        keys.fill((0..12_000).map(|i| (key(i), i as u32)), 0);
+        keys.fill((0..12_000).map(|i| (key(i), i as u32)));
         let mut seen = BTreeSet::new();
         set.find(&keys, |row| assert!(seen.insert(row)));
         assert!((0..12_000).all(|i| seen.contains(&(i as u32)) == expected.contains(&key(i))));

@@ -52,7 +52,7 @@ impl CandidateKeys {
     ) {
         let keys = self.key.of_rows(rows, self.algorithm);
         let keyed = selected.map(|row| (key_number(&keys[row]) & self.mask, row as u32));
-        out.fill(keyed, 0);
+        out.fill(keyed);
     }
 
     /// The key that a row competes for.

@@ -73,7 +73,7 @@ pub(super) struct SortedCaptures {
 /// The days and sites of captures that are evidence.
 #[derive(Debug, Default)]
 struct EvidenceDays {
-    days: Vec<i32>,
+    days: Vec<u16>,
     sites: SiteCount,
 }
 

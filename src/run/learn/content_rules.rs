@@ -11,7 +11,7 @@
 use super::super::RunError;
 use super::super::in_order::produced_in_order;
 use super::capture_sort::ObserveError;
-use super::held_out::{Validation, encode_held_out, validate};
+use super::held_out::{HeldOutSpool, Validation};
 use super::host_reader::{HostReader, HostUnit};
 use super::rule_collector::{BatchSpool, ContentCounts, RuleCollector};
 use crate::batch::{BatchError, PartRow, applied_rule, part_row, rule_batch, vote_batch};
@@ -49,7 +49,7 @@ pub(crate) struct LearnedContent {
     /// Hosts whose aliases are refused.
     looping: BTreeSet<Vec<u8>>,
     /// Captures that were held out.
-    held_out: BatchSpool,
+    held_out: HeldOutSpool,
 }
 
 impl LearnedContent {
@@ -96,7 +96,7 @@ impl LearnedContent {
     }
 
     /// Returns what was collected of sites, as what was learned.
-    pub(super) fn collected(collector: RuleCollector, held_out: BatchSpool) -> LearnedContent {
+    pub(super) fn collected(collector: RuleCollector, held_out: HeldOutSpool) -> LearnedContent {
         let RuleCollector { general, spool, counts, highlights, .. } = collector;
         let for_all_hosts = general.finish();
         let rules_for_all_hosts = for_all_hosts.len() as u64;
@@ -123,7 +123,7 @@ impl LearnedContent {
 
     /// Tries rules on the captures that were held out.
     pub(crate) fn validate(&self, rules: &Equivalences) -> Result<Validation, SpillError> {
-        validate(&self.held_out, rules)
+        self.held_out.validate(rules)
     }
 
     /// Refuses learned aliases of hosts that form a loop with other equivalences.
@@ -166,7 +166,7 @@ pub(super) fn learn_content(
     let mut sites = SiteCollector {
         hosts: Vec::new(),
         collector: RuleCollector::new(directory),
-        held_out: BatchSpool::new(directory),
+        held_out: HeldOutSpool::new(directory),
         limits,
     };
     let next = || hosts.next_unit();
@@ -174,7 +174,8 @@ pub(super) fn learn_content(
         if let Some(bits) = limits.near_bits {
             unit.iter_mut().for_each(|unit| unit.unite_near(bits));
         }
-        let held_out = encode_held_out(unit.iter().map(HostUnit::held_out))?;
+        let mut held_out = Vec::new();
+        unit.iter().for_each(|host| host.held_out().write(&mut held_out));
         let trained = unit.into_iter().filter(|unit| unit.captures.len() > 0);
         let learned = trained.map(|unit| LearnedUnit::learn(unit, limits));
         Ok((learned.collect::<Vec<_>>(), held_out))
@@ -207,7 +208,7 @@ impl LearnedUnit {
 struct SiteCollector<'a> {
     hosts: Vec<LearnedHost>,
     collector: RuleCollector,
-    held_out: BatchSpool,
+    held_out: HeldOutSpool,
     limits: &'a ContentLimits,
 }
 

@@ -1,28 +1,20 @@
-//! Captures on which rules about content are tried instead of being learned from them: [`HoldOut`], [`validate`].
+//! Captures on which rules about content are tried instead of being learned from them: [`HoldOut`] chooses them, and
+//! [`HeldOutSpool`] keeps them until the rules are known.
 //!
 //! A share of the sites is held out as a whole, unless there is only one site; only rules for all hosts apply to them. Of the
 //! other sites, the latest captures are held out; if all captures are of one day, a share of the URLs.
 
-use super::rule_collector::BatchSpool;
-use crate::learn::Equivalences;
-use crate::learn::content::{HostCaptures, RuleScores, ScopedRule, site_of};
-use crate::spill::SpillError;
-use arrow::array::{
-    ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Float64Array, RecordBatch, UInt32Array, UInt64Array,
-};
-use arrow::datatypes::{Float64Type, UInt32Type, UInt64Type};
-use arrow::error::ArrowError;
+use crate::learn::content::{HostCaptures, RuleScores, site_of};
+use crate::learn::{Equivalences, FieldReader, RecordFields};
+use crate::spill::{FileRange, ScratchFile, SpillError};
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::path::Path;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Days that captures are counted by, from 1970.
-const DAYS: usize = 1 << 16;
-
-/// Returns the day of a time since 1970 in milliseconds; 0 if it is unknown.
-pub(super) fn day_of(time: Option<i64>) -> i32 {
+/// Returns the day of a time, from 1970. The time is in milliseconds since 1970; the day is 0 if it is unknown.
+pub(super) fn day_of(time: Option<i64>) -> u16 {
     const MS: i64 = 24 * 60 * 60 * 1000;
-    time.map_or(0, |time| (time / MS).clamp(0, DAYS as i64 - 1) as i32)
+    time.map_or(0, |time| (time / MS).clamp(0, i64::from(u16::MAX)) as u16)
 }
 
 /// Of how many sites captures are.
@@ -56,15 +48,11 @@ impl SiteCount {
 pub(super) struct DayCounts(Mutex<(Vec<u64>, SiteCount)>);
 
 impl DayCounts {
-    pub(super) fn add(&self, days: &[i32], sites: SiteCount) {
+    pub(super) fn add(&self, days: &[u16], sites: SiteCount) {
         let (counts, known) = &mut *self.0.lock();
         known.add(sites);
-        counts.resize(DAYS, 0);
-        for day in days {
-            if let Some(count) = usize::try_from(*day).ok().and_then(|day| counts.get_mut(day)) {
-                *count += 1;
-            }
-        }
+        counts.resize(usize::from(u16::MAX) + 1, 0);
+        days.iter().for_each(|day| counts[usize::from(*day)] += 1);
     }
 
     fn has_several_sites(&self) -> bool {
@@ -72,7 +60,7 @@ impl DayCounts {
     }
 
     /// Returns the first day of the last days that have at most this share of all captures; `None` if there is no such day.
-    fn first_held_out(&self, share: f64) -> Option<i32> {
+    fn first_held_out(&self, share: f64) -> Option<u16> {
         let (counts, _) = &*self.0.lock();
         let limit = counts.iter().sum::<u64>() as f64 * share;
         let (mut sum, mut first) = (0, None);
@@ -81,7 +69,7 @@ impl DayCounts {
             if sum as f64 > limit {
                 break;
             }
-            first = Some(day as i32);
+            first = Some(day as u16);
         }
         first
     }
@@ -90,16 +78,17 @@ impl DayCounts {
 /// Which captures are held out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HoldOut {
+    /// The share of the captures, above 0.
     share: f64,
-    first_day: Option<i32>,
+    /// The first day that is held out; `None` if URLs are chosen instead.
+    first_day: Option<u16>,
     has_several_sites: bool,
 }
 
 impl HoldOut {
-    /// Holds out a share of the captures; nothing if it is 0.
+    /// Holds out a share of the captures, which is above 0.
     pub(super) fn new(share: f64, days: &DayCounts) -> HoldOut {
-        let first_day = if share > 0.0 { days.first_held_out(share) } else { None };
-        HoldOut { share, first_day, has_several_sites: days.has_several_sites() }
+        HoldOut { share, first_day: days.first_held_out(share), has_several_sites: days.has_several_sites() }
     }
 
     /// Returns whether all captures of the host's site are held out.
@@ -108,12 +97,8 @@ impl HoldOut {
     }
 
     /// Returns whether a capture is held out.
-    pub(super) fn contains(&self, uri: &[u8], day: i32) -> bool {
-        match self.first_day {
-            _ if self.share <= 0.0 => false,
-            Some(first) => day >= first,
-            None => self.is_chosen(xxh3_64(uri)),
-        }
+    pub(super) fn contains(&self, uri: &[u8], day: u16) -> bool {
+        self.first_day.map_or_else(|| self.is_chosen(xxh3_64(uri)), |first| day >= first)
     }
 
     fn is_chosen(&self, hash: u64) -> bool {
@@ -132,34 +117,63 @@ pub(super) struct HeldOutHost<'a> {
     pub(super) is_site: bool,
 }
 
-/// Encodes held out captures for [`BatchSpool::append`].
-pub(super) fn encode_held_out<'a>(hosts: impl Iterator<Item = HeldOutHost<'a>>) -> Result<Vec<u8>, SpillError> {
-    let (mut names, mut uris, mut is_site) = (BinaryBuilder::new(), BinaryBuilder::new(), BooleanBuilder::new());
-    let (mut contents, mut counts, mut noises) = (Vec::new(), Vec::new(), Vec::new());
-    for host in hosts {
-        for url in 0..host.captures.len() {
-            for ((content, _), count) in host.captures.contents(url).iter().zip(host.captures.counts(url)) {
-                names.append_value(host.host);
-                uris.append_value(host.captures.uri(url));
-                contents.push(*content);
-                counts.push(count);
-                noises.push(host.noise);
-                is_site.append_value(host.is_site);
+impl HeldOutHost<'_> {
+    /// Appends the captures as a record that [`HeldOutSpool`] reads; nothing if there are none.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let captures = self.captures;
+        if captures.len() == 0 {
+            return;
+        }
+        out.put_text(self.host);
+        out.put_u64(self.noise.to_bits());
+        out.push(u8::from(self.is_site));
+        out.put_u32((0..captures.len()).map(|url| captures.contents(url).len() as u32).sum());
+        for url in 0..captures.len() {
+            for ((content, _), count) in captures.contents(url).iter().zip(captures.counts(url)) {
+                out.put_text(captures.uri(url));
+                out.put_u64(*content);
+                out.put_u32(count);
             }
         }
     }
-    if contents.is_empty() {
-        return Ok(Vec::new());
+}
+
+/// Held out captures in a temporary file.
+#[derive(Debug)]
+pub(super) struct HeldOutSpool {
+    file: ScratchFile,
+    ranges: Vec<FileRange>,
+}
+
+impl HeldOutSpool {
+    pub(super) fn new(directory: &Path) -> HeldOutSpool {
+        HeldOutSpool { file: ScratchFile::new(directory), ranges: Vec::new() }
     }
-    let columns: [(&str, ArrayRef); 6] = [
-        ("host", Arc::new(names.finish())),
-        ("uri", Arc::new(uris.finish())),
-        ("content", Arc::new(UInt64Array::from(contents))),
-        ("count", Arc::new(UInt32Array::from(counts))),
-        ("noise", Arc::new(Float64Array::from(noises))),
-        ("is_site", Arc::new(is_site.finish())),
-    ];
-    BatchSpool::encode(&RecordBatch::try_from_iter(columns)?)
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Adds what [`HeldOutHost::write`] wrote.
+    pub(super) fn append(&mut self, hosts: &[u8]) -> Result<(), SpillError> {
+        if !hosts.is_empty() {
+            self.ranges.push(self.file.append_lz4(hosts)?);
+        }
+        Ok(())
+    }
+
+    /// Tries rules on all captures.
+    pub(super) fn validate(&self, rules: &Equivalences) -> Result<Validation, SpillError> {
+        let (mut validation, mut buffer) = (Validation::default(), Vec::new());
+        for range in &self.ranges {
+            let hosts = self.file.read_lz4(*range, &mut buffer)?;
+            let mut fields = FieldReader(&hosts);
+            while !fields.0.is_empty() {
+                validation.add_host(&mut fields, rules);
+            }
+        }
+        Ok(validation)
+    }
 }
 
 /// Scores of rules on held out captures.
@@ -171,35 +185,17 @@ pub(crate) struct Validation {
     pub(crate) other_sites: RuleScores,
 }
 
-/// Tries rules on all captures.
-pub(super) fn validate(held_out: &BatchSpool, rules: &Equivalences) -> Result<Validation, SpillError> {
-    let mut validation = Validation::default();
-    for batch in held_out.batches() {
-        add_scores(&batch?, rules, &mut validation)?;
-    }
-    Ok(validation)
-}
-
-fn add_scores(batch: &RecordBatch, rules: &Equivalences, validation: &mut Validation) -> Result<(), SpillError> {
-    let missing = || SpillError::Arrow(ArrowError::SchemaError("held out captures have other columns".to_string()));
-    let text = |at: usize| batch.column(at).as_binary_opt::<i32>().ok_or_else(missing);
-    let (hosts, uris) = (text(0)?, text(1)?);
-    let contents = batch.column(2).as_primitive_opt::<UInt64Type>().ok_or_else(missing)?;
-    let counts = batch.column(3).as_primitive_opt::<UInt32Type>().ok_or_else(missing)?;
-    let noises = batch.column(4).as_primitive_opt::<Float64Type>().ok_or_else(missing)?;
-    let is_site = batch.column(5).as_boolean_opt().ok_or_else(missing)?;
-    let mut row = 0;
-    while row < batch.num_rows() {
-        let (host, first, mut captures) = (hosts.value(row), row, HostCaptures::default());
-        while row < batch.num_rows() && hosts.value(row) == host {
-            captures.push_repeated(uris.value(row), contents.value(row), counts.value(row));
-            row += 1;
+impl Validation {
+    /// Reads the captures of a host, and tries rules on them.
+    fn add_host(&mut self, fields: &mut FieldReader<'_>, rules: &Equivalences) {
+        let (host, noise, is_site) = (fields.text(), f64::from_bits(fields.u64()), fields.u8() != 0);
+        let mut captures = HostCaptures::default();
+        for _ in 0..fields.u32() {
+            captures.push_repeated(fields.text(), fields.u64(), fields.u32());
         }
-        let rules: Vec<ScopedRule> = rules.rules_of(host);
-        let scores = if is_site.value(first) { &mut validation.other_sites } else { &mut validation.known_sites };
-        scores.add(&captures, &rules, noises.value(first));
+        let scores = if is_site { &mut self.other_sites } else { &mut self.known_sites };
+        scores.add(&captures, &rules.rules_of(host), noise);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -212,8 +208,7 @@ mod tests {
         days.add(&[10, 10, 10, 10, 10, 11, 11, 12, 13, 14], SiteCount::Several);
         let first = |share| HoldOut::new(share, &days).first_day;
         assert_eq!((first(0.3), first(0.39), first(0.5), first(0.05)), (Some(12), Some(12), Some(11), None));
-        let (none, some) = (HoldOut::new(0.0, &days), HoldOut::new(0.3, &days));
-        assert!(!none.contains(b"http://a/", 14) && !none.contains_site(b"a"));
+        let some = HoldOut::new(0.3, &days);
         assert!(some.contains(b"http://a/", 12) && !some.contains(b"http://a/", 11));
         let chosen = (0..1000).filter(|i| some.contains_site(format!("a{i}.example").as_bytes())).count();
         assert!((250..350).contains(&chosen), "{chosen}");

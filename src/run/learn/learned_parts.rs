@@ -10,8 +10,9 @@
 
 use super::super::equivalences::{EquivalencesError, catch_table_panic};
 use super::content_rules::LearnedContent;
+use super::held_out::HeldOutSpool;
 use super::parts_error::PartsError;
-use super::rule_collector::{BatchSpool, RuleCollector};
+use super::rule_collector::RuleCollector;
 use crate::batch::{EquivalencesTableError, PartRow, check_part, part_row};
 use crate::canon::Policy;
 use crate::learn::content::{ScopeRule, ScopedRule, Votes, site_of};
@@ -55,7 +56,7 @@ pub(super) fn merge_parts(paths: &[PathBuf], policy: &Policy, directory: &Path) 
         last = Some((site, i));
     }
     collector.finish()?;
-    Ok(LearnedContent::collected(collector, BatchSpool::new(directory)))
+    Ok(LearnedContent::collected(collector, HeldOutSpool::new(directory)))
 }
 
 /// The labels of a registered domain, reversed. They compare as the hosts of captures are sorted.

@@ -76,7 +76,7 @@ impl RuleCollector {
     pub(super) fn finish(&mut self) -> Result<(), SpillError> {
         match std::mem::take(&mut self.pending) {
             rules if rules.is_empty() => Ok(()),
-            rules => self.spool.append(&BatchSpool::encode(&rule_batch(&rules)?)?),
+            rules => self.spool.append(&rule_batch(&rules)?),
         }
     }
 }
@@ -89,25 +89,14 @@ pub(super) struct BatchSpool {
 }
 
 impl BatchSpool {
-    pub(super) fn new(directory: &Path) -> BatchSpool {
+    fn new(directory: &Path) -> BatchSpool {
         BatchSpool { file: ScratchFile::new(directory), ranges: Vec::new() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    pub(super) fn encode(batch: &RecordBatch) -> Result<Vec<u8>, SpillError> {
+    fn append(&mut self, batch: &RecordBatch) -> Result<(), SpillError> {
         let mut bytes = Vec::new();
         encode_batch(batch, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// Adds an encoded batch; nothing if there are no bytes.
-    pub(super) fn append(&mut self, encoded: &[u8]) -> Result<(), SpillError> {
-        if !encoded.is_empty() {
-            self.ranges.push(self.file.append(encoded)?);
-        }
+        self.ranges.push(self.file.append(&bytes)?);
         Ok(())
     }
 
