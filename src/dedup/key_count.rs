@@ -226,7 +226,7 @@ impl<K: KindBits> KeyCounter<K> {
     }
 
     /// The number of distinct keys of each kind, found by `threads` threads with about `limit` bytes of memory.
-    /// [`KeyCounter::insert_all`] must have been called for each of `buffers`.
+    /// [`KeyCounter::insert_rest`] must have been called with `buffers`.
     pub(crate) fn finish(self, buffers: &[KeyBuffer<K>], threads: usize, limit: usize) -> Result<Vec<u64>, SpillError> {
         let KeyCounter { keys, spill, .. } = self;
         // Frees memory for the spilled keys.

@@ -6,8 +6,8 @@
 //! after the input has been read.
 //!
 //! Keys are hashes, so their first bits distribute them evenly over partitions. The table of a partition is small enough
-//! to stay in the cache while the keys of one row group are inserted. Partitions are locked in groups of
-//! [`LOCK_GROUPS`], so that workers rarely wait for each other.
+//! to stay in the cache while the keys of one row group are inserted. Partitions are in [`LOCK_GROUPS`] groups, each with a
+//! lock, so that workers rarely wait for each other.
 
 use super::key_growth::KeyGrowth;
 use super::key_table::KeyTable;

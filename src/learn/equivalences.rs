@@ -87,20 +87,15 @@ impl Equivalences {
 
     /// Prepares the rules about content to be applied.
     pub(super) fn compile(&mut self) {
-        let mut by_host = std::mem::take(&mut self.by_host);
         for host in self.rules.keys().filter(|scope| !scope.starts_with(b"*")) {
-            by_host.own_rules_mut(host);
+            self.by_host.own_rules_mut(host);
         }
-        self.by_host = by_host;
-        let set_of = |(host, _): (&[u8], &HostRules)| {
-            (host.to_vec(), ContentRuleSet::new(self.rules_for(host).into_iter().map(|(_, rule)| rule)))
-        };
-        let of_hosts: Vec<(Vec<u8>, ContentRuleSet)> = self.by_host.hosts().map(set_of).collect();
+        let of_host = |(host, _): (&[u8], &HostRules)| (host.to_vec(), rule_set(self.rules_for(host)));
+        let of_hosts: Vec<(Vec<u8>, ContentRuleSet)> = self.by_host.hosts().map(of_host).collect();
         let domains = self.rules.keys().filter_map(|scope| scope.strip_prefix(b"*"));
         let domains = domains.map(|domain| domain.strip_prefix(b".").unwrap_or(domain));
-        let set_of =
-            |domain: &[u8]| (domain.to_vec(), ContentRuleSet::new(self.rules_of_domains(domain).map(|(_, rule)| rule)));
-        let of_domains: Vec<(Vec<u8>, ContentRuleSet)> = domains.map(set_of).collect();
+        let of_domain = |domain: &[u8]| (domain.to_vec(), rule_set(self.rules_of_domains(domain)));
+        let of_domains: Vec<(Vec<u8>, ContentRuleSet)> = domains.map(of_domain).collect();
         for (host, content) in of_hosts {
             self.by_host.own_rules_mut(&host).content = content;
         }
@@ -149,6 +144,11 @@ impl Equivalences {
         let hash = u128::from_be_bytes(KeyAlgorithm::Blake3.key(entry));
         self.digest = self.digest.wrapping_add(hash);
     }
+}
+
+/// Returns the set of rules with their scopes.
+fn rule_set<'r>(rules: impl IntoIterator<Item = (Vec<u8>, &'r ScopedRule)>) -> ContentRuleSet {
+    ContentRuleSet::new(rules.into_iter().map(|(_, rule)| rule))
 }
 
 pub(super) fn hex(key: &KeyBytes) -> String {

@@ -9,7 +9,7 @@
 //!     --end_host--> votes and answers of a host -----------------------------------> groups
 //! ```
 //!
-//! Memory: one byte per URL that redirects or is the target of a redirect, here, and four more in [`super::resolution`].
+//! Memory: one byte per URL that redirects or is the target of a redirect, and five more in [`super::resolution`].
 
 use super::learned::LearnCounts;
 use super::patterns::{HostVotes, OriginAnswers, count_against, write_answers, write_votes};
@@ -21,7 +21,8 @@ use crate::iri::Parts;
 use crate::key::KeyAlgorithm;
 use crate::key::psl::HostParts;
 
-/// Bytes of memory per numbered URL, including what [`RedirectObserver::finish`] needs.
+/// Bytes of memory per numbered URL: its flags, and in [`RedirectObserver::finish`] the next URL and a state while loops are
+/// searched.
 #[cfg(feature = "pipeline")]
 pub(crate) const NUMBERED_URL_LEN: usize = 6;
 

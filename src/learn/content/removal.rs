@@ -1,6 +1,6 @@
 //! What rules remove from URLs: [`RemovalLog`].
 
-/// What a rule removed from a URL, or `NOTHING`. It tells apart the URLs that the rule makes equal.
+/// A hash of what a rule removed from a URL; 0 if it removed nothing. URLs that the rule makes equal may differ in it.
 pub(crate) type Removed = u64;
 
 /// Takes note of the rules that change a URL.
@@ -9,7 +9,7 @@ pub(crate) trait RemovalLog {
     fn add(&mut self, rule: u16, removed: impl FnOnce() -> Removed);
 }
 
-/// Collects what each rule removed from a URL: number of the rule and hash of the text.
+/// Collects what rules removed from a URL, each with the number of the rule.
 pub(super) type RemovedByRule = Vec<(u16, Removed)>;
 
 impl RemovalLog for RemovedByRule {

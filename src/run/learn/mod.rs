@@ -41,9 +41,9 @@ pub(crate) struct ObserveOptions {
     pub(crate) memory: usize,
     pub(crate) directory: PathBuf,
     pub(crate) redirects: LearnLimits,
-    /// What rules about content need; `None` if none are learned.
+    /// What rules about content need; `None` if none are learned from these captures.
     pub(crate) content: Option<ContentLimits>,
-    /// Files with what was learned of parts of other captures; rules about content are then those of all parts.
+    /// Files with what was learned of parts of other captures, if `content` is `None`: rules about content are those of all parts.
     pub(crate) parts: Vec<PathBuf>,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn observe(
     let hold_out = sort.days.as_ref().zip(options.content).map(|(days, limits)| HoldOut::new(limits.held_out, days));
     let hosts = HostReader::new(captures, hold_out, &mut observer, found.redirects > 0, limit);
     let mut hosts = hosts.map_err(failed)?;
-    let content = match options.content.filter(|_| options.parts.is_empty()) {
+    let content = match options.content {
         Some(limits) => Some(learn_content(hosts, threads, &options.directory, &limits)?),
         None => {
             while hosts.next_unit().map_err(RunError::Output)?.is_some() {}

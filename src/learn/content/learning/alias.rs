@@ -146,7 +146,8 @@ pub(super) fn find_aliases<'h>(hosts: &'h [HostSample], limits: &ContentLimits) 
     found.into_iter().flat_map(named).collect()
 }
 
-/// Returns the learned rules by which parts of a host are those of another, of which it as a `whole` is no alias.
+/// Returns the learned rules by which parts of a host are aliases of parts of another one. `whole` is the rule for all parts,
+/// which was refused.
 fn judge_sections(
     whole: &JudgedRule,
     alias: &HostSample,

@@ -86,7 +86,7 @@ impl ScopeRule {
 
     /// Returns a rule that a user added.
     pub(crate) fn by_hand(scope: &[u8], rule: ScopedRule) -> ScopeRule {
-        ScopeRule { is_by_hand: true, ..ScopeRule::learned(scope.to_vec(), Votes::default().judged(rule)) }
+        ScopeRule { is_by_hand: true, ..ScopeRule::learned(scope.to_vec(), JudgedRule::new(rule, 0, 0, 0)) }
     }
 }
 
@@ -132,8 +132,8 @@ impl GeneralRules {
                 judged.into_iter().filter(|judged| judged.refusal.is_some() || !of_site.contains_key(&judged.rule));
             rules.extend(own.map(|judged| ScopeRule::learned(host.clone(), judged)));
             let kept = parameters.into_iter().map(|(name, counter)| {
-                let votes = Votes { counter, ..Votes::default() };
-                ScopeRule::learned(host.clone(), votes.judged(ContentRule::KeepParameter(name).into()))
+                let rule = ContentRule::KeepParameter(name).into();
+                ScopeRule::learned(host.clone(), JudgedRule::new(rule, 0, counter, 0))
             });
             rules.extend(kept);
         }

@@ -107,8 +107,8 @@ pub(crate) fn wilson_lower_bound(successes: f64, all: f64) -> f64 {
     if all <= 0.0 { 0.0 } else { wilson_bounds(successes / all, all, 1.645).0 }
 }
 
-/// Returns how many contents a part of a site must have without counter-examples, so that this is no chance (5 %) if the
-/// share of counter-examples on the whole site is `wrong_share`.
+/// Returns how many contents without counter-examples a part of a site needs, so that chance explains this in at most 5 % of all
+/// cases. `wrong_share` is the share of counter-examples on the whole site.
 pub(super) fn contents_beyond_chance(wrong_share: f64) -> u64 {
     const LN_20: f64 = 3.0;
     if wrong_share <= 0.0 { 0 } else { (LN_20 / wrong_share).ceil() as u64 }

@@ -27,7 +27,7 @@ pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise
     if !trial.has_queries() {
         return BTreeMap::new();
     }
-    let forms = Forms::of(trial, rules);
+    let forms = FormTexts::of(trial, rules);
     let (mut urls, mut contents_of_rest) = (Vec::new(), Vec::new());
     for (form, content) in forms.iter() {
         let Some(url) = UrlParts::of(form) else { continue };
@@ -75,16 +75,16 @@ fn different_contents(group: &[WithoutParameter<'_>], without: Option<&Content>,
     (different as f64 - 1.2 * noise * (contents.len() - 1) as f64).max(0.0)
 }
 
-/// The forms of the URLs of a host, with the first content of each.
-struct Forms {
+/// The URLs of a host in the form that rules give them, each with its first content.
+struct FormTexts {
     texts: Vec<u8>,
     ends: Vec<(usize, Content)>,
 }
 
-impl Forms {
-    fn of(trial: &Trial<'_>, rules: &ContentRuleSet) -> Forms {
+impl FormTexts {
+    fn of(trial: &Trial<'_>, rules: &ContentRuleSet) -> FormTexts {
         let (mut buffers, mut removed, mut form) = (RuleBuffers::default(), Vec::new(), Vec::new());
-        let mut forms = Forms { texts: Vec::new(), ends: Vec::new() };
+        let mut forms = FormTexts { texts: Vec::new(), ends: Vec::new() };
         for (url, content) in trial.urls_and_contents() {
             removed.clear();
             rules.write(url, &mut buffers, &mut removed, &mut form);
