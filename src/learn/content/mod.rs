@@ -1,5 +1,5 @@
 //! Rules about content: which parts of URLs make no difference to the content of a page. This module applies them;
-//! [`learning`] learns them from captures.
+//! `learning` learns them from captures.
 //!
 //! ```text
 //! captures --learning--> rules of hosts, domains and all hosts --ContentRuleSet--> the form that all URLs of a page share
