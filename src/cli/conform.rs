@@ -113,7 +113,8 @@ impl ConformCase {
         Ok(ConformCase { id, op, profile: text("profile").unwrap_or_else(|| "rfc3987".to_string()), is_marked, line })
     }
 
-    /// Compares the answer to `line`, which the case was parsed from, with the expected one. Cases that are marked as open are not evaluated.
+    /// Compares the answer to `line`, which the case was parsed from, with the expected one. Cases that are marked as open are
+    /// not evaluated.
     fn evaluate(&self, line: &[u8]) -> Result<(Outcome, Value), String> {
         if self.is_marked {
             return Ok((Outcome::Skipped, Value::Null));

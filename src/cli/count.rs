@@ -11,7 +11,6 @@ use super::progress::watch;
 use super::report::{PrintedResult, Table, counts, with_run_figures};
 use super::terminal::{format_counts, thousands};
 use crate::batch::ColumnId;
-use crate::canon::Rung;
 use crate::dedup::MAX_KINDS;
 use crate::run::{self, CountMethod, DistinctCounts, RunRequest, Summary, WorkerNeed};
 
@@ -62,8 +61,7 @@ pub(crate) struct CountArgs {
 impl CountArgs {
     fn keys(&self) -> Vec<ColumnId> {
         if self.key.is_empty() {
-            let rungs = Rung::ALL.into_iter().filter(|rung| *rung <= self.policy.rung);
-            return rungs.map(ColumnId::KeyOf).collect();
+            return self.policy.rung.up_to().map(ColumnId::KeyOf).collect();
         }
         let is_first = |place: usize| !self.key[..place].contains(&self.key[place]);
         (0..self.key.len()).filter(|place| is_first(*place)).map(|place| self.key[place]).collect()

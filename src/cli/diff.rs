@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::args::{InputArgs, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key, parse_key};
 use super::error::CommandError;
 use super::progress::watch;
-use super::report::{PrintedResult, Table};
+use super::report::{PrintedResult, Table, with_run_figures};
 use super::terminal::thousands;
 use crate::batch::ColumnId;
 use crate::run::{self, KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, RunRequest, WorkerNeed};
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
     let mut report = json.clone();
     report["irikey"] = json!(env!("CARGO_PKG_VERSION"));
     report["temporary_bytes"] = json!(shown.difference.spilled);
+    let report = with_run_figures(report, &shown.difference.summary);
     let result = PrintedResult {
         command: "diff",
         summary: &shown.difference.summary,

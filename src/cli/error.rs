@@ -63,7 +63,7 @@ impl CommandError {
             let name = url.name();
             Err(CommandError::Usage(format!("{name}: this command reads local files only; copy them to a disk")))
         };
-        path.to_str().and_then(RemoteUrl::parse).map_or(Ok(()), refuse)
+        RemoteUrl::of_path(path).map_or(Ok(()), refuse)
     }
 
     /// Prints the error of `irikey COMMAND` and returns its exit code. A closed pipe is a success: its reader has read

@@ -137,7 +137,7 @@ impl ExplainArgs {
         let is_rung = |key: &ColumnId| matches!(key, ColumnId::KeyOf(_));
         let keys: Vec<_> = self.key.iter().copied().filter(|key| !is_rung(key)).chain(protocol).collect();
         let (policy, _) = self.keys.complete(self.policy.policy_of_arguments()?, &keys)?;
-        let more_keys = Rung::ALL.into_iter().filter(|rung| *rung <= policy.rung).collect();
+        let more_keys = policy.rung.up_to().collect();
         Ok(Policy { more_keys, ..policy })
     }
 }

@@ -10,7 +10,7 @@ use super::args::PolicyArgs;
 use super::error::CommandError;
 use super::terminal::print;
 use crate::canon::{Canonicalizer, Policy, Rows, Rung};
-use crate::iri::{CLASSIFIER, Fault, FaultKind, Spaces};
+use crate::iri::{Fault, FaultKind, Spaces};
 use crate::kernel::Bitmaps;
 use crate::key::KeyBytes;
 use crate::process::exit;
@@ -27,11 +27,10 @@ pub(crate) fn rows_of(policy: &Policy, iris: &[&[u8]]) -> (Vec<Vec<u8>>, Rows) {
     let mut rows = Rows::new(policy.more_keys.len());
     iris.iter().for_each(|iri| buffer.push_url(iri));
     let mut splitter = Splitter::default();
-    let mut records = buffer.records();
+    let mut records = buffer.classified_records(&mut bitmaps);
     if policy.preprocess.spaces == Spaces::Split {
         (records, _) = splitter.split(&records, &policy.preprocess);
     }
-    bitmaps.classify(records.text, &CLASSIFIER);
     Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
     (records.urls.iter().map(|url| url.of(records.text).to_vec()).collect(), rows)
 }
@@ -79,7 +78,7 @@ pub(crate) fn run_compare(args: &CompareArgs) -> Result<u8, CommandError> {
 /// The lowest rung on which both have the same key. Relative references have keys only with a base; without one, equal
 /// texts are equivalent on rung `simple`.
 fn lowest_rung(args: &CompareArgs) -> Result<Option<Rung>, CommandError> {
-    let more_keys: Vec<Rung> = Rung::ALL.into_iter().filter(|rung| *rung <= args.policy.rung).collect();
+    let more_keys = args.policy.rung.up_to().collect();
     let policy = Policy { more_keys, ..args.policy.policy_of_arguments()? };
     let (iris, rows) = rows_of(&policy, &[args.a.as_encoded_bytes(), args.b.as_encoded_bytes()]);
     if iris.len() != 2 {

@@ -3,6 +3,7 @@
 use super::error::{Defect, ListError};
 use super::table::TableFile;
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
+use crate::kernel::strip_prefix_ignoring_case;
 use crate::process::visible;
 use crate::record::UnsupportedFormat;
 use crate::remote::{RemoteObject, RemoteReader};
@@ -85,9 +86,8 @@ impl Source {
     /// The address of a file on an HTTP server, to which references in the file are relative (RFC 3986 section 5.1.3).
     pub(crate) fn address(&self) -> Option<&str> {
         let is_remote = matches!(self.origin, Origin::Remote(_));
-        let has_scheme =
-            |scheme: &str| self.name.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-        (is_remote && (has_scheme("http:") || has_scheme("https:"))).then_some(&*self.name)
+        let has_scheme = |scheme: &[u8]| strip_prefix_ignoring_case(self.name.as_bytes(), scheme).is_some();
+        (is_remote && (has_scheme(b"http:") || has_scheme(b"https:"))).then_some(&*self.name)
     }
 
     pub(crate) fn remote(object: RemoteObject) -> Source {

@@ -46,6 +46,12 @@ impl Rung {
             Rung::Scheme => "scheme",
         }
     }
+
+    /// The rungs up to this one, lowest first.
+    #[cfg(feature = "cli")]
+    pub(crate) fn up_to(self) -> impl Iterator<Item = Rung> {
+        Rung::ALL.into_iter().filter(move |rung| *rung <= self)
+    }
 }
 
 /// Returns the text of `rung` for an absolute IRI, and flags, by the named steps of the ladder. The text of

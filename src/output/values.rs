@@ -143,16 +143,19 @@ pub(super) fn write_time_as(format: &str, ms: i64, out: &mut Vec<u8>) -> bool {
     time.is_some_and(|time| write!(out, "{}", time.format(format)).is_ok())
 }
 
-/// Appends a time in the format of RFC 3339, with a fraction only if it is not zero.
+/// The format of RFC 3339, with a fraction only if it is not zero.
+const RFC_3339: &str = "%Y-%m-%dT%H:%M:%S%.fZ";
+
+/// Appends a time in the format of RFC 3339.
 pub(super) fn write_time(ms: i64, out: &mut Vec<u8>) {
-    write_time_as("%Y-%m-%dT%H:%M:%S%.fZ", ms, out);
+    write_time_as(RFC_3339, ms, out);
 }
 
 /// [`write_time`] as JSON; null for a time without a text.
 pub(super) fn write_json_time(ms: i64, out: &mut Vec<u8>) {
     let start = out.len();
     out.push(b'"');
-    if write_time_as("%Y-%m-%dT%H:%M:%S%.fZ", ms, out) {
+    if write_time_as(RFC_3339, ms, out) {
         return out.push(b'"');
     }
     out.truncate(start);

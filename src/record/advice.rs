@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::csv::URL_COLUMN_NAMES;
 use super::decoder::SourceHead;
 use super::format::{SourceFormat, TextFormat};
-use crate::iri::find_scheme;
+use crate::kernel::strip_prefix_ignoring_case;
 
 /// What the beginning of a source suggests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,10 +77,8 @@ fn of_header(line: &[u8]) -> Option<FormatAdvice> {
 /// The advice on a source whose first lines have a URL in a field that is not the first one.
 fn of_rows(head: &[u8]) -> Option<FormatAdvice> {
     let flags = [(b'\t', "tsv"), (b',', "csv"), (b';', "csv --delimiter ';'"), (b'|', "csv --delimiter '|'")];
-    let is_url = |field: &[u8]| {
-        let scheme = find_scheme(field).map(|len| field[..len].to_ascii_lowercase());
-        matches!(scheme.as_deref(), Some(b"http" | b"https")) && field.contains(&b'/')
-    };
+    let has_scheme = |field: &[u8], scheme: &[u8]| strip_prefix_ignoring_case(field, scheme).is_some();
+    let is_url = |field: &[u8]| (has_scheme(field, b"http:") || has_scheme(field, b"https:")) && field.contains(&b'/');
     // The first line may be a header.
     let lines = head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).take(2);
     let columns = lines.flat_map(|line| flags.iter().map(move |(delimiter, flag)| (line, *delimiter, flag)));

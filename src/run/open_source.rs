@@ -94,16 +94,13 @@ impl OpenError {
     /// The error of a source that begins with `head`. If it was read as a table only because columns were chosen, its columns
     /// mean nothing.
     fn of_content(self, chosen: &InputFormat, head: &[u8]) -> OpenError {
-        let format = || TextFormat::detect(&SourceHead::new(head)).map(|format| format.name());
-        match self {
-            OpenError::Columns(CsvColumnsError::Missing { chosen: column, columns }) => {
-                let format = format().filter(|_| matches!(chosen, InputFormat::Auto(_)));
-                OpenError::Columns(match format {
-                    Some(format) => CsvColumnsError::OtherFormat { chosen: column, format },
-                    None => CsvColumnsError::Missing { chosen: column, columns },
-                })
+        let OpenError::Columns(CsvColumnsError::Missing { chosen: column, .. }) = &self else { return self };
+        let is_auto = matches!(chosen, InputFormat::Auto(_));
+        match TextFormat::detect(&SourceHead::new(head)).filter(|_| is_auto) {
+            Some(format) => {
+                OpenError::Columns(CsvColumnsError::OtherFormat { chosen: column.clone(), format: format.name() })
             }
-            error => error,
+            None => self,
         }
     }
 }

@@ -21,13 +21,9 @@ pub(super) struct Worker<'a> {
     progress: &'a Progress,
     chunk_len: usize,
     count_distinct: bool,
-    decoder: Decoder,
+    stages: RowStages,
     /// The chunk of a mapped file that is decoded, so that a change of the file does not matter.
     mapped_copy: Vec<u8>,
-    /// Set if fields are split into several references.
-    splitter: Option<(Splitter, PreprocessOptions)>,
-    bitmaps: Bitmaps,
-    canonicalizer: Canonicalizer,
     pub(super) rows: Rows,
     /// The sources of the rows, whose records are numbered later.
     pub(super) runs: Vec<SourceRun>,
@@ -38,8 +34,30 @@ pub(super) struct Worker<'a> {
     has_long_record: bool,
     /// Records until the limit of the run.
     remaining: u64,
+}
+
+/// What makes rows of a chunk, with the memory that it keeps between chunks.
+struct RowStages {
+    decoder: Decoder,
+    /// Set if fields are split into several references.
+    splitter: Option<(Splitter, PreprocessOptions)>,
+    bitmaps: Bitmaps,
+    canonicalizer: Canonicalizer,
     /// Fields of the records before the limit.
     kept_fields: FieldBuffers,
+}
+
+impl RowStages {
+    fn new(policy: &Policy) -> RowStages {
+        let is_split = policy.preprocess.spaces == Spaces::Split;
+        RowStages {
+            decoder: Decoder::new(policy.carry),
+            splitter: is_split.then(|| (Splitter::default(), policy.preprocess)),
+            bitmaps: Bitmaps::default(),
+            canonicalizer: Canonicalizer::new(policy),
+            kept_fields: FieldBuffers::default(),
+        }
+    }
 }
 
 impl<'a> Worker<'a> {
@@ -55,18 +73,14 @@ impl<'a> Worker<'a> {
             progress,
             chunk_len: options.chunk_len,
             count_distinct: options.count_distinct,
-            decoder: Decoder::new(policy.carry),
+            stages: RowStages::new(policy),
             mapped_copy: Vec::new(),
-            splitter: splitter(policy),
-            bitmaps: Bitmaps::default(),
-            canonicalizer: Canonicalizer::new(policy),
             rows: Rows::new(policy.more_keys.len()),
             runs: Vec::new(),
             counts: Summary::default(),
             distinct,
             has_long_record: false,
             remaining: u64::MAX,
-            kept_fields: FieldBuffers::default(),
         }
     }
 
@@ -109,7 +123,7 @@ impl<'a> Worker<'a> {
 
     /// Appends the rows of a text, chunk by chunk. Returns its number of records, or `None` if the run was stopped.
     fn decode_text<E>(&mut self, text: TextPiece, is_stopped: impl Fn() -> bool) -> Result<Option<u32>, RunError<E>> {
-        self.decoder.set_format(&text.format);
+        self.stages.decoder.set_format(&text.format);
         let boundary = Boundary::new(text.format.quoting(), usize::MAX);
         let (mut at, mut offset, mut record_count) = (0, text.offset, 0);
         let mut copy = std::mem::take(&mut self.mapped_copy);
@@ -136,18 +150,19 @@ impl<'a> Worker<'a> {
     /// Appends the rows of one chunk, which begins at byte `offset` of its source. Returns its number of records.
     fn decode_chunk<E>(&mut self, chunk: &[u8], offset: u64, is_utf16: bool) -> Result<u32, RunError<E>> {
         let first_row = self.rows.len();
+        let RowStages { decoder, splitter, bitmaps, canonicalizer, kept_fields } = &mut self.stages;
         // Offsets of UTF-16 are counted in the chunk first, and then converted.
-        let mut records = self.decoder.decode(chunk, if is_utf16 { 0 } else { offset }, &mut self.bitmaps);
+        let mut records = decoder.decode(chunk, if is_utf16 { 0 } else { offset }, bitmaps);
         if is_utf16 {
             records.charset = Some(Charset::UTF_8);
         }
-        take_remaining(&mut records, &mut self.remaining, &mut self.kept_fields);
-        if let Some((splitter, preprocess)) = &mut self.splitter {
+        take_remaining(&mut records, &mut self.remaining, kept_fields);
+        if let Some((splitter, preprocess)) = splitter {
             records = splitter.split(&records, preprocess).0;
         }
         let record_count = records.urls.len();
         self.counts.headers += records.headers.len() as u64;
-        self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
+        canonicalizer.append(&records, bitmaps, &mut self.rows);
         if is_utf16 {
             to_utf16_offsets(chunk, offset, &mut self.rows.offset[first_row..]);
         }
@@ -158,13 +173,14 @@ impl<'a> Worker<'a> {
     /// Appends rows of a table or an archive. Returns their number of records.
     fn append_rows<E>(&mut self, rows: &RecordBuffer) -> Result<u32, RunError<E>> {
         let first_row = self.rows.len();
-        let mut records = rows.classified_records(&mut self.bitmaps);
-        take_remaining(&mut records, &mut self.remaining, &mut self.kept_fields);
-        if let Some((splitter, preprocess)) = &mut self.splitter {
+        let RowStages { splitter, bitmaps, canonicalizer, kept_fields, .. } = &mut self.stages;
+        let mut records = rows.classified_records(bitmaps);
+        take_remaining(&mut records, &mut self.remaining, kept_fields);
+        if let Some((splitter, preprocess)) = splitter {
             records = splitter.split(&records, preprocess).0;
         }
         let record_count = records.urls.len();
-        self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
+        canonicalizer.append(&records, bitmaps, &mut self.rows);
         self.count_appended(record_count, first_row)
     }
 
@@ -182,22 +198,13 @@ impl<'a> Worker<'a> {
         self.runs.clear();
         self.rows.clear();
         if self.has_long_record {
-            self.decoder = Decoder::new(self.policy.carry);
-            self.splitter = splitter(self.policy);
-            self.bitmaps = Bitmaps::default();
-            self.canonicalizer = Canonicalizer::new(self.policy);
-            self.kept_fields = FieldBuffers::default();
+            self.stages = RowStages::new(self.policy);
         }
         if self.has_long_record || self.rows.uri.offsets.is_empty() || self.rows.input.offsets.is_empty() {
             // If `encode` took the vectors, offsets have to begin with 0.
             self.rows = Rows::new(self.policy.more_keys.len());
         }
     }
-}
-
-/// The splitter of a policy that splits fields into several references.
-fn splitter(policy: &Policy) -> Option<(Splitter, PreprocessOptions)> {
-    (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess))
 }
 
 /// Drops the records and headers after the last record of the run, and counts the records.

@@ -50,7 +50,7 @@ pub(crate) struct PrintedResult<'a> {
     pub(crate) text: String,
     /// What `--json` prints.
     pub(crate) json: Value,
-    /// The result in the report, before the figures of the run.
+    /// The report, see [`with_run_figures`].
     pub(crate) report: Value,
     /// The result in the report as a page.
     pub(crate) tables: Vec<Table>,
@@ -72,7 +72,7 @@ impl PrintedResult<'_> {
                 document(&title, &format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{tables}</section>\n"))
             }
             ReportFormat::Text => self.text,
-            ReportFormat::Json => format!("{:#}\n", with_run_figures(self.report, summary)),
+            ReportFormat::Json => format!("{:#}\n", self.report),
         })
     }
 }
