@@ -143,9 +143,10 @@ impl Manifest {
             return Err(CommandError::Usage(message));
         }
         let mut states = InputStates { pending: Vec::new(), finished: Vec::new(), errors: Vec::new() };
+        let mut next_number = self.next_number();
         for (place, (source, stamp)) in sources.0.into_iter().zip(stamps).enumerate() {
             let is_new = !self.inputs.contains_key(&source.name);
-            let number = self.number(&source.name);
+            let number = self.number(&source.name, &mut next_number);
             let part = directory.join(format!("part-{number:05}.{suffix}"));
             if is_new && part.exists() {
                 return Err(foreign_part(&part));
@@ -200,12 +201,18 @@ impl Manifest {
         self.inputs.get(name).and_then(|entry| entry["format"].as_str()).map(|format| Cow::Owned(format.to_string()))
     }
 
-    /// Number of the part of an input, which is the same in every run.
-    fn number(&mut self, name: &str) -> u64 {
+    /// Number of the part of the next new input.
+    fn next_number(&self) -> u64 {
         // An entry may have been removed, because its input has changed.
-        let next = self.inputs.values().filter_map(|entry| entry["part"].as_u64()).max().map_or(0, |last| last + 1);
-        let entry = self.inputs.entry(name).or_insert_with(|| json!({"part": next}));
-        entry["part"].as_u64().unwrap_or(next)
+        self.inputs.values().filter_map(|entry| entry["part"].as_u64()).max().map_or(0, |last| last + 1)
+    }
+
+    /// Number of the part of an input, which is the same in every run. A new input gets the number `next`, which is then raised.
+    fn number(&mut self, name: &str, next: &mut u64) -> u64 {
+        let entry = self.inputs.entry(name).or_insert_with(|| json!({"part": *next}));
+        let number = entry["part"].as_u64().unwrap_or(*next);
+        *next = (*next).max(number + 1);
+        number
     }
 
     /// Records that an input is finished. `hash` is [`hash_file`] of it.
@@ -217,7 +224,7 @@ impl Manifest {
         summary: &Summary,
     ) -> Result<(), CommandError> {
         let entry = json!({
-            "part": self.number(&input.source.name),
+            "part": input.number,
             "size": input.stamp.size,
             "modified": input.stamp.modified,
             "hash": hash,
