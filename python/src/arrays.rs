@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::answer::{Capsules, capsules};
+use crate::column::Column;
 use crate::configuration::Configuration;
 use crate::engine::{Engine, Signals};
 use crate::import::{checked, export};
@@ -72,13 +73,18 @@ pub fn is_list(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
 }
 
-/// Imports an array or a list.
-fn import_array(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+/// Imports an array or a list of references, the argument `name`.
+fn import_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     if is_list(value) {
         return import_list(value);
     }
-    let no_array = || format!("{} is no array: it has no __arrow_c_array__", value.get_type());
-    export(value)?.map_or_else(|| Err(PyTypeError::new_err(no_array())), |exported| checked(exported.import()?))
+    let Some(exported) = export(value)? else {
+        let kind = value.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("{name}: {kind} is no array: it has no __arrow_c_array__")));
+    };
+    let array = checked(exported.import()?)?;
+    Column::check_type(array.data_type(), name)?;
+    Ok(array)
 }
 
 /// Imports a list of str, bytes and None.
@@ -117,11 +123,11 @@ impl Operands {
         base: Option<&Bound<'_, PyAny>>,
         charset: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Operands> {
-        let urls = import_array(urls)?;
+        let urls = import_array("values", urls)?;
         let mut others = Vec::new();
         for (name, values) in [("base", base), ("charset", charset)] {
             let Some(values) = values else { continue };
-            let array = import_array(values)?;
+            let array = import_array(name, values)?;
             if array.len() != urls.len() {
                 let message = format!("{name} has {} values; expected {}, one per URL", array.len(), urls.len());
                 return Err(PyValueError::new_err(message));

@@ -202,7 +202,7 @@ impl Canonicalizer {
         format: &str,
         name: Option<String>,
         record_types: Option<Vec<String>>,
-        threads: usize,
+        threads: i64,
     ) -> PyResult<(Bound<'py, Table>, Bound<'py, PyDict>)> {
         let columns = columns.or_else(|| self.0.configuration.columns.clone());
         let configuration = Configuration { columns, ..self.0.configuration.clone() };

@@ -10,6 +10,10 @@ use pyo3::prelude::*;
 
 use crate::schema::arrow_error;
 
+fn wrong_type(what: &str, kind: &DataType) -> PyErr {
+    PyTypeError::new_err(format!("{what} has the type {kind}; expected text or bytes"))
+}
+
 /// A column of bytes, converted from any type of text or bytes.
 pub enum Column {
     Binary(BinaryArray),
@@ -36,12 +40,21 @@ impl Column {
                 let bytes = bytes.map_err(arrow_error)?;
                 return Column::of(&bytes, name);
             }
-            other => {
-                return Err(PyTypeError::new_err(format!(
-                    "column {name:?} has the type {other}; expected text or bytes"
-                )));
-            }
+            other => return Err(wrong_type(&format!("column {name:?}"), other)),
         })
+    }
+
+    /// Checks the type of an array, which messages call `what`.
+    ///
+    /// # Errors
+    /// The array holds neither text nor bytes.
+    pub fn check_type(kind: &DataType, what: &str) -> PyResult<()> {
+        match kind {
+            DataType::Dictionary(_, values) => Column::check_type(values, what),
+            DataType::Null | DataType::Utf8View | DataType::BinaryView => Ok(()),
+            kind if kind.is_string() || matches!(kind, DataType::Binary | DataType::LargeBinary) => Ok(()),
+            other => Err(wrong_type(what, other)),
+        }
     }
 
     /// Returns the number of rows.

@@ -385,7 +385,7 @@ impl Configuration {
         let policy = Policy {
             profile,
             intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
-            rung: if self.is_protocol() { Rung::Scheme } else { rung(&self.rung)? },
+            rung: if self.is_protocol() { Rung::Scheme } else { rung(&self.rung, &[PROTOCOL])? },
             more_keys: columns.key_rungs(),
             recipes: self.recipes(columns)?,
             algorithm: algorithm(&self.key_hash)?,
@@ -417,11 +417,11 @@ fn charset(parameter: &str, operand: &Operand) -> PyResult<Option<Charset>> {
     Charset::named(label).map(Some).ok_or_else(unknown)
 }
 
-/// Returns the rung with this name.
-pub fn rung(name: &str) -> PyResult<Rung> {
-    let names = || Rung::ALL.map(Rung::name).join(", ");
+/// Returns the rung with this name. `others` are names that the caller accepts as well.
+pub fn rung(name: &str, others: &[&str]) -> PyResult<Rung> {
+    let names = || [&Rung::ALL.map(Rung::name), others].concat().join(", ");
     let found = Rung::ALL.into_iter().find(|rung| rung.name() == name);
-    found.ok_or_else(|| invalid(format!("unknown rung {name:?}; expected one of {}, protocol", names())))
+    found.ok_or_else(|| invalid(format!("unknown rung {name:?}; expected one of {}", names())))
 }
 
 /// Returns the recipe with this name and changes.

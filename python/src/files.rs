@@ -29,7 +29,7 @@ pub struct ReadOptions {
     /// Types of archive records that become rows; those of captures if empty.
     pub record_types: Vec<String>,
     /// 0 means one per core.
-    pub threads: usize,
+    pub threads: i64,
 }
 
 /// The rows of the sources, and the counts of the run.
@@ -72,9 +72,8 @@ pub fn read(
     let outputs = configuration.outputs(true)?;
     let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
     check_operands(configuration)?;
-    if options.threads > MAX_THREADS {
-        return Err(PyValueError::new_err(format!("threads must be at most {MAX_THREADS}")));
-    }
+    let wrong = || PyValueError::new_err(format!("threads is from 1 to {MAX_THREADS}, or 0 for one per core"));
+    let threads = usize::try_from(options.threads).ok().filter(|threads| *threads <= MAX_THREADS).ok_or_else(wrong)?;
     let unknown = || PyValueError::new_err(format!("unknown format {:?}; see irikey canon --help", options.format));
     let format = InputFormat::named(&options.format, &FormatOptions::default()).ok_or_else(unknown)?;
     let (sources, _file) = open(source, options.name)?;
@@ -83,7 +82,7 @@ pub fn read(
     let builder = BatchBuilder::new(outputs.columns.clone(), &metadata, &policy, &sources.names());
     let run_options = RunOptions {
         format,
-        threads: options.threads,
+        threads,
         record_types: record_types(&options.record_types)?,
         // A mapped file that is cut short while it is read would end the process.
         mmap: false,

@@ -126,7 +126,10 @@ fn only_place(fields: &[Arc<Field>], name: &str) -> PyResult<usize> {
 
 fn unknown_column(name: &str, fields: &[Arc<Field>]) -> PyErr {
     let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
-    PyKeyError::new_err(format!("unknown column {name:?}; expected one of {}", names.join(", ")))
+    PyKeyError::new_err(match names.is_empty() {
+        true => format!("unknown column {name:?}; the data has no columns"),
+        false => format!("unknown column {name:?}; expected one of {}", names.join(", ")),
+    })
 }
 
 /// Reusable buffers of records.

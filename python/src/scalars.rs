@@ -100,8 +100,7 @@ pub fn single<'py, T>(
 fn engine(rung: &str, strict: bool, key_hash: &str) -> PyResult<&'static Engine> {
     static ENGINES: [[OnceLock<Engine>; 4]; Rung::ALL.len()] =
         [const { [const { OnceLock::new() }; 4] }; Rung::ALL.len()];
-    // Checked here, because the message of an engine also offers "protocol".
-    let rung = crate::configuration::rung(rung)?;
+    let rung = crate::configuration::rung(rung, &[])?;
     let is_blake3 = algorithm(key_hash)? == KeyAlgorithm::Blake3;
     let place = &ENGINES[rung as usize][usize::from(strict) + 2 * usize::from(is_blake3)];
     if let Some(engine) = place.get() {

@@ -132,6 +132,49 @@ def test_wrong_values_name_parameter_row_and_type():
         irikey.canonicalize(nested)
 
 
+def test_what_is_no_array_is_refused_by_the_name_of_its_parameter():
+    numpy, pandas, polars = pytest.importorskip("numpy"), pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pandas.DataFrame({"url": ["HTTP://h"]})
+    tables = [frame, polars.DataFrame(frame), polars.LazyFrame(frame), pa.table({"url": ["x"]}), pa.record_batch({"url": ["x"]})]
+    for values in tables:
+        with pytest.raises(TypeError, match=f"^values: {type(values).__name__} is not supported; .*; canonicalize takes tables$"):
+            irikey.uris(values)
+    others = [numpy.array("x"), numpy.array([["x"]]), pandas.MultiIndex.from_tuples([("a", "b")]), frame["url"].array, polars.col("url")]
+    for values in [*others, iter(["x"]), None]:
+        with pytest.raises(TypeError, match=f"^values: {type(values).__name__} is not supported"):
+            irikey.uris(values)
+    for name in ("base", "charset"):
+        with pytest.raises(TypeError, match=f"^{name}: int is not supported"):
+            irikey.uris(["x"], **{name: 5})
+    with pytest.raises(TypeError, match="^values has the type Int64; expected text or bytes"):
+        irikey.uris(pa.array([1]))
+    with pytest.raises(TypeError, match="^base has the type Int64; expected text or bytes"):
+        irikey.uris(["x"], base=pa.array([1]))
+    with pytest.raises(ValueError, match="^base has 1 values; expected 2, one per URL"):
+        irikey.uris(polars.Series(["x", "y"]), base=["http://h/"])
+
+
+def test_an_array_without_chunks_has_the_type_of_the_results():
+    for kind in (pa.string(), pa.dictionary(pa.int8(), pa.string())):
+        none = pa.chunked_array([], kind)
+        assert (irikey.uris(none).type, irikey.keys(none).type) == (pa.string(), pa.binary(16))
+
+
+def test_tables_may_have_columns_that_arrow_has_no_type_for():
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"url": ["HTTP://h", "x"], "other": [object(), 1]})
+    assert pa.table(irikey.canonicalize(frame))["uri"].to_pylist() == ["http://h/", None]
+    assert pa.table(irikey.canonicalize(frame, base=irikey.lit("http://b/")))["uri"].to_pylist() == ["http://h/", "http://b/x"]
+    for use in (irikey.canonicalize, irikey.batch_function()):
+        with pytest.raises(KeyError, match='unknown column "url"; expected one of link, other'):
+            use(frame.rename(columns={"url": "link"}))
+        with pytest.raises(ValueError, match='2 columns have the name "url"; expected one'):
+            use(frame.rename(columns={"other": "url"}))
+    with pytest.raises(KeyError, match='unknown column "url"; the data has no columns'):
+        irikey.canonicalize(pa.table({}))
+    assert pa.record_batch(irikey.canonicalize(numpy.array(["HTTP://h"])))["uri"].to_pylist() == ["http://h/"]
+
+
 def test_arrays_that_contradict_themselves_are_refused():
     outside = pa.DictionaryArray.from_arrays(pa.array([0, 9]), ["HTTP://h", "x"], safe=False)
     offsets = b"".join(end.to_bytes(8, "little") for end in (0, 2, 1))

@@ -85,6 +85,8 @@ def test_expressions_of_polars_broadcast_literals_and_keep_chunks():
     assert polars.Series("u", [b"http://h/\xff", None]).irikey.uri().to_list() == ["http://h/%FF", None]
     grouped = frame.group_by(polars.lit(1).alias("one")).agg(url.key(page))
     assert grouped["url"].to_list() == [EXPECTED["key_from"]]
+    with pytest.raises(ValueError, match='dialect is "wayback" or "ia"'):
+        url.surt("nope")
     for wrong in (3, b"http://l/"):
         with pytest.raises(TypeError, match="expected the name of a column"):
             url.uri(wrong)
@@ -115,14 +117,18 @@ def test_batch_functions_keep_the_kind_of_the_data():
     function = irikey.batch_function(columns=["uri", "key"], base=irikey.lit("http://l/"))
     expected = irikey.uris(URLS, base="http://l/")
     table = pa.table({"url": URLS})
-    for data in (table, pa.table({"url": URLS}).to_batches()[0], table.slice(0, 0)):
+    batch = table.to_batches()[0]
+    for data in (table, batch, table.slice(0, 0), batch.slice(0, 0)):
         found = function(data)
-        assert type(found) is type(data) or len(data) == 0
+        assert type(found) is type(data)
         assert found.column("uri").to_pylist() == expected[: len(data)] and found.schema.names == ["url", "uri", "key"]
     frame = pandas.DataFrame({"url": URLS}, index=range(5, 10))
     assert [value or None for value in function(frame)["uri"]] == expected and list(function(frame).index) == list(frame.index)
     assert function(polars.DataFrame({"url": URLS}))["uri"].to_list() == expected
     assert function({"url": URLS})["uri"].to_pylist() == expected
+    for data in (URLS, None, frame["url"], polars.LazyFrame({"url": URLS}), pa.RecordBatchReader.from_batches(table.schema, [])):
+        with pytest.raises(TypeError, match=f"^data: {type(data).__name__} is not supported; expected a Table"):
+            function(data)
     # Other columns may have values that Arrow has no type for.
     frame["mixed"] = [object(), 1, "a", *[None] * (len(URLS) - 3)]
     assert [value or None for value in function(frame)["uri"]] == expected and list(function(frame).columns) == ["url", "mixed", "uri", "key"]

@@ -1,5 +1,6 @@
 """Every policy of the command is a parameter; deprecated names; the command inside the package; types and help."""
 
+import importlib
 import inspect
 import os
 import re
@@ -68,6 +69,18 @@ def test_each_policy_has_an_effect(name):
     others = {key: value for key, value in options.items() if key != name}
     if name != "literal_base":
         assert irikey.uris([url], **others) != [expected]
+
+
+def test_a_label_for_an_array_needs_no_lit():
+    url, expected = "http://h/?\u044f", "http://h/?%FF"
+    assert irikey.uris([url], query_charset="windows-1251") == [expected]
+    polars = pytest.importorskip("polars")
+    importlib.import_module("irikey.polars")
+    assert polars.Series([url]).irikey.uri(query_charset="windows-1251").to_list() == [expected]
+    assert polars.Series([b"http://h/\xff"]).irikey.uri(charset="windows-1251").to_list() == ["http://h/%D1%8F"]
+    con = pytest.importorskip("duckdb").connect()
+    importlib.import_module("irikey.duckdb").register(con, query_charset="windows-1251")
+    assert con.execute("SELECT irikey_uri(?)", [url]).fetchall() == [(expected,)]
 
 
 def test_suffix_lists_and_hashes(tmp_path):
@@ -178,8 +191,9 @@ def test_arguments_without_an_effect_on_files_are_refused(tmp_path):
             irikey.read(b"x\n", **options)
     assert pa.table(irikey.read(b"x\n", base=irikey.lit("http://b/")).table)["uri"].to_pylist() == ["http://b/x"]
     assert pa.table(irikey.read(b"x\n", base=("page", irikey.lit("http://b/"))).table)["uri"].to_pylist() == ["http://b/x"]
-    with pytest.raises(ValueError, match="threads must be at most 512"):
-        irikey.read(b"http://a/\n", threads=513)
+    for threads in (-1, 513):
+        with pytest.raises(ValueError, match="threads is from 1 to 512, or 0 for one per core"):
+            irikey.read(b"http://a/\n", threads=threads)
     with pytest.raises(ValueError, match="record_types: unknown type \"responses\"; expected one of all, warcinfo, response"):
         irikey.read(b"x\n", record_types=["responses"])
     assert irikey.read(b"x\n", record_types=["Response", "all"], columns=[]).table.num_rows == 1
@@ -290,6 +304,13 @@ def test_wrong_arguments_raise_the_class_of_the_mistake():
         assert type(found.value) is error
     with pytest.raises(TypeError, match="record_types is a list"):
         irikey.read(b"", record_types="all")
+    for call in (lambda: irikey.read(b"", url="link"), lambda: irikey.uris(["x"], columns=["uri"]), lambda: irikey.uris(["x"], nope=1)):
+        with pytest.raises(TypeError, match="unexpected keyword argument '(url|columns|nope)'"):
+            call()
+    with pytest.raises(ValueError, match="expected one of simple, syntax, scheme$"):
+        irikey.uri("http://h", rung="protocol")
+    with pytest.raises(ValueError, match="expected one of simple, syntax, scheme, protocol$"):
+        irikey.uris(["http://h"], rung="nope")
 
 
 def test_times_for_spark_have_microseconds():

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, lit
-from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, input_columns, loaded, output
+from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, input_columns, loaded, one_value, output
 
 if TYPE_CHECKING:
     import os
@@ -34,10 +34,37 @@ def _combined(values: Any) -> Any:
     return values.combine_chunks() if hasattr(values, "iterchunks") else values
 
 
+def _is_array(values: Any) -> bool:
+    """Returns whether this is an array with one dimension, and not a table."""
+    if isinstance(values, (list, tuple)):
+        return True
+    if hasattr(type(values), "columns"):
+        return False
+    kind = _module(values)
+    if kind == "numpy":
+        return bool(values.ndim == 1)
+    if kind == "pandas":
+        import pandas as pd
+
+        return isinstance(values, (pd.Series, pd.Index)) and not isinstance(values, pd.MultiIndex)
+    if kind == "polars":
+        return type(values).__name__ == "Series"
+    return hasattr(values, "__arrow_c_array__") or hasattr(values, "iterchunks")
+
+
+def _check_array(name: str, values: Any) -> None:
+    """Raises ``TypeError`` if the argument ``name`` is not an array."""
+    if _is_array(values):
+        return
+    hint = "; canonicalize takes tables" if hasattr(type(values), "columns") else ""
+    raise TypeError(
+        f"{name}: {type(values).__name__} is not supported; expected a list of str or bytes, an array of numpy with one dimension, a"
+        f" Series, or an array with the Arrow PyCapsule interface{hint}"
+    )
+
+
 def _pieces(values: Any) -> Any:
-    """Returns something that the core takes: a list or an object with ``__arrow_c_array__``."""
-    if isinstance(values, (list, tuple)) or hasattr(values, "__arrow_c_array__"):
-        return values
+    """Returns an array as the core takes it: a list or an object with ``__arrow_c_array__``."""
     kind = _module(values)
     if kind == "polars":
         return values.to_arrow()
@@ -45,33 +72,45 @@ def _pieces(values: Any) -> Any:
         import pyarrow as pa
 
         return _combined(pa.Array.from_pandas(values))
-    if kind == "numpy":
-        return values.tolist()
-    raise TypeError(
-        f"values: {type(values).__name__} is not supported; expected a list of str or bytes, an array of numpy, or an array with"
-        " the Arrow PyCapsule interface"
-    )
+    return values.tolist() if kind == "numpy" else _combined(values)
 
 
-def _importable(data: Any) -> Any:
-    """Returns a data frame without columns of the type Null, which Polars exports in a way that the core refuses."""
-    if _module(data) == "polars" and type(data).__name__ == "DataFrame":
+def _importable(data: Any, canonical: Canonicalizer) -> Any:
+    """Returns data without the columns that its library cannot export, or exports in a way that the core refuses."""
+    kind = _module(data)
+    if type(data).__name__ != "DataFrame" or kind not in ("pandas", "polars"):
+        return data
+    if kind == "polars":
         import polars as pl
 
         return data.cast({name: pl.String for name, kind in data.schema.items() if kind == pl.Null})
-    return data
+    import pyarrow as pa
+
+    # Columns that are not read may have values that Arrow has no type for.
+    present, names = [str(name) for name in data.columns], input_columns(canonical)
+    for name in sorted(names):
+        if name not in present:
+            raise KeyError(f'unknown column "{name}"; expected one of {", ".join(present)}')
+        if present.count(name) > 1:
+            raise ValueError(f'data: {present.count(name)} columns have the name "{name}"; expected one: rename or drop the others')
+    return pa.Table.from_pandas(data.loc[:, [name in names for name in present]], preserve_index=False)
 
 
 def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
     """Returns a column of the results, of the kind of ``values``."""
+    for name, array in {"values": values, **others}.items():
+        _check_array(name, array)
     kind = _module(values)
     if kind == "polars":
         import polars as pl
 
-        columns = {"url": values, **others}
-        frame = pl.DataFrame({name: pl.Series(name, array) for name, array in columns.items()})
-        return pl.Series(values.name, pl.DataFrame(canonical.canonicalize(_importable(frame)))[column])
-    others = {name: _pieces(_combined(array)) for name, array in others.items()}
+        columns = {name: pl.Series(name, array) for name, array in {"url": values, **others}.items()}
+        for name, series in columns.items():
+            if len(series) != len(values):
+                raise ValueError(f"{name} has {len(series)} values; expected {len(values)}, one per URL")
+        frame = _importable(pl.DataFrame(columns), canonical)
+        return pl.Series(values.name, pl.DataFrame(canonical.canonicalize(frame))[column])
+    others = {name: _pieces(array) for name, array in others.items()}
     if hasattr(values, "iterchunks"):
         import pyarrow as pa
 
@@ -81,7 +120,7 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
         if len({part.type for part in parts}) > 1:
             # A chunk with fewer rows than its dictionary has values becomes plain.
             parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
-        return pa.chunked_array(parts, parts[0].type if parts else pa.array(canonical.array([], column)).type)
+        return pa.chunked_array(parts, parts[0].type if parts else pa.schema(canonical.schema).field(column).type)
     result = canonical.array(_pieces(values), column, **others)
     if kind == "pandas":
         import pandas as pd
@@ -106,7 +145,7 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
 
 def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any]) -> Any:
     column = output(name, options.get("recipe"))
-    arrays = {}
+    options, arrays = one_value(options, "query_charset"), {}
     for operand, value in (("base", base), ("charset", charset)):
         options[operand], array = _operand(operand, value)
         if array is not None:
@@ -168,9 +207,9 @@ def canonicalize(
     options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
     names = column_names(columns)
     canonical = Canonicalizer(url=url, recipe=recipe, columns=names, **loaded(options))
-    if hasattr(data, "iterchunks") or (_module(data) in ("polars", "pandas") and type(data).__name__ == "Series"):
-        return canonical.canonicalize(_pieces(_combined(data)))
-    return canonical.canonicalize(_importable(data))
+    if hasattr(data, "iterchunks") or (_module(data) in ("numpy", "pandas", "polars") and _is_array(data)):
+        return canonical.canonicalize(_pieces(data))
+    return canonical.canonicalize(_importable(data, canonical))
 
 
 class Read(NamedTuple):
@@ -241,24 +280,27 @@ def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
 
         # A batch of Ray, if no format is named.
         data = pa.table(data)
-    kind = _module(data)
-    present = set(data.columns if kind in ("polars", "pandas") else data.schema.names)
+    kind, name = _module(data), type(data).__name__
+    if (kind, name) not in (("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("pandas", "DataFrame"), ("polars", "DataFrame")):
+        raise TypeError(f"data: {name} is not supported; expected a Table or RecordBatch of pyarrow, or a DataFrame of pandas or polars")
+    present = set(data.schema.names if kind == "pyarrow" else data.columns)
     clashing = [name for name in canonical.schema.names if name in present]
     if clashing:
         raise ValueError(f"the data already has columns {', '.join(clashing)}; rename them, or choose others with columns=")
+    answer = canonical.canonicalize(_importable(data, canonical))
     if kind == "polars":
         import polars as pl
 
-        return data.with_columns(pl.DataFrame(canonical.canonicalize(_importable(data))))
+        return data.with_columns(pl.DataFrame(answer))
     import pyarrow as pa
 
+    found = pa.table(answer)
     if kind == "pandas":
-        # Other columns may have values that Arrow has no type for.
-        inputs = data.loc[:, [name in input_columns(canonical) for name in data.columns]]
-        found = pa.table(canonical.canonicalize(pa.Table.from_pandas(inputs, preserve_index=False))).to_pandas()
-        return data.assign(**{name: found[name].to_numpy() for name in found.columns})
-    found = pa.table(canonical.canonicalize(pa.table(data)))
+        made = found.to_pandas()
+        return data.assign(**{name: made[name].to_numpy() for name in made.columns})
     table = pa.table(data)
     for field in found.schema:
         table = table.append_column(field, found[field.name])
-    return table.combine_chunks().to_batches()[0] if isinstance(data, pa.RecordBatch) and len(data) else table
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=table.schema)
+    return table

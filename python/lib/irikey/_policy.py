@@ -20,8 +20,9 @@ Operand: TypeAlias = "Union[str, lit, tuple[str, lit]]"
 class Policy(TypedDict, total=False):
     """Options of every function for columns; the flags of the command of the same names.
 
-    ``query_charset`` is a column, ``lit(label)`` or ``(column, lit(label))``. ``psl`` is a Public Suffix List (path or
-    contents), ``equivalences`` what ``irikey learn`` wrote (path, or contents by :func:`irikey.equivalences`).
+    ``query_charset`` is a column, ``lit(label)`` or ``(column, lit(label))``; in functions of arrays and expressions, which have
+    no columns, a label. ``psl`` is a Public Suffix List (path or contents), ``equivalences`` what ``irikey learn`` wrote (path,
+    or contents by :func:`irikey.equivalences`).
     """
 
     query_charset: Optional[Operand]
@@ -89,10 +90,36 @@ def _equivalences_table(path: Any) -> Any:
         return parquet.read(columns=columns)
 
 
+_DEPRECATED = {"key", "base_uri"}
+#: Options of a canonicalizer that functions of the package do not choose themselves.
+_KNOWN = {*Options.__annotations__, *Policy.__annotations__, "base", "charset", "types", *_DEPRECATED}
+
+
+def one_value(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Returns the options of a function without columns: a text is one value for all rows there, not the name of a column."""
+    return {**options, **{name: lit(options[name]) for name in names if isinstance(options.get(name), str)}}
+
+
+def surt_recipe(dialect: str) -> str:
+    """Returns the recipe of SURT keys in a dialect.
+
+    Raises ``ValueError`` if the dialect does not exist.
+    """
+    if dialect not in ("wayback", "ia"):
+        raise ValueError(f'dialect is "wayback" or "ia", not {dialect!r}')
+    return f"surt-{dialect}"
+
+
 def loaded(options: dict[str, Any], stacklevel: int = 3) -> dict[str, Any]:
-    """Returns options with the contents of the files that they name, and new names instead of deprecated ones."""
+    """Returns options with the contents of the files that they name, and new names instead of deprecated ones.
+
+    Raises ``TypeError`` for an option that does not exist, as Python does for a parameter.
+    """
     options = dict(options)
-    if options.pop("_key", None) is not None or "key" in options:
+    for name in options:
+        if name not in _KNOWN:
+            raise TypeError(f"unexpected keyword argument {name!r}; expected one of {', '.join(sorted(_KNOWN - _DEPRECATED))}")
+    if "key" in options:
         warnings.warn("key= is deprecated; use rung=", DeprecationWarning, stacklevel=stacklevel)
         options["rung"] = options.pop("key")
     if "base_uri" in options:

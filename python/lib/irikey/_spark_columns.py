@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from . import Canonicalizer, lit
-from ._policy import Options, loaded, output
+from ._policy import Options, loaded, one_value, output, surt_recipe
 
 if typing.TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
@@ -60,7 +60,7 @@ def _arrow_column(name: str, kind: str, policy: dict[str, Any]) -> Any:
     """Returns a function of arrays of URLs, and of bases if the policy has a column for them, that Spark calls by batch."""
     recipe = policy.get("recipe")
     column = output(name, recipe)
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(policy, stacklevel=5))
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "query_charset"), stacklevel=5))
     other = "base" if policy.get("base") == "base" else "charset"
 
     def answer(url: pa.Array, *others: pa.Array) -> pa.Array:
@@ -97,13 +97,7 @@ def key(url: ColumnOrName, base: Operands = None, charset: Operands = None, **op
 
 def surt(url: ColumnOrName, dialect: Literal["wayback", "ia"] = "wayback") -> Column:
     """Returns a column of SURT keys: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt."""
-    return _column("uri", "string", url, None, None, {"recipe": _surt_recipe(dialect)})
-
-
-def _surt_recipe(dialect: str) -> str:
-    if dialect not in ("wayback", "ia"):
-        raise ValueError(f'dialect is "wayback" or "ia", not {dialect!r}')
-    return f"surt-{dialect}"
+    return _column("uri", "string", url, None, None, {"recipe": surt_recipe(dialect)})
 
 
 def register(spark: SparkSession, prefix: str = "irikey_", **options: Unpack[Options]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ._irikey import Canonicalizer
-from ._policy import Options, loaded, output
+from ._policy import Options, loaded, one_value, output
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def _function(name: str, arity: int, policy: dict[str, Any]) -> Any:
     column = output(name, policy.get("recipe"))
     base = {"base": "base"} if arity == 2 else {}
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded({**policy, **base}, stacklevel=4))
+    options = {**one_value(policy, "base", "charset", "query_charset"), **base}
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(options, stacklevel=4))
 
     def of_url(url: pa.ChunkedArray) -> pa.Array:
         return pa.array(canonicalizer.array(url.combine_chunks(), column))

@@ -17,7 +17,7 @@ from polars.plugins import register_plugin_function
 
 from . import _irikey
 from ._irikey import Canonicalizer, lit
-from ._policy import Options, loaded, output
+from ._policy import Options, loaded, one_value, output, surt_recipe
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,7 +31,7 @@ def _expression(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any
         arguments.append(base)
     elif base is not None:
         policy["base"] = lit(base) if isinstance(base, str) else base
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(policy, stacklevel=4))
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "charset", "query_charset"), stacklevel=4))
     return register_plugin_function(
         plugin_path=pathlib.Path(_irikey.__file__),
         function_name="irikey",
@@ -59,7 +59,7 @@ class IrikeyExpr:
 
     def surt(self, dialect: Literal["wayback", "ia"] = "wayback") -> pl.Expr:
         """Returns the SURT keys: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt."""
-        return _expression(self._expression, "uri", None, {"recipe": f"surt-{dialect}"})
+        return _expression(self._expression, "uri", None, {"recipe": surt_recipe(dialect)})
 
 
 @pl.api.register_series_namespace("irikey")
