@@ -82,6 +82,36 @@ fn summaries_and_reports_name_the_format_of_each_input() {
     }
 }
 
+#[test]
+fn every_kind_of_report_names_damaged_inputs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
+    let (input, out) = (path("short.cdxj.gz"), path("out.parquet"));
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, &fs::read(sample("redirects.cdxj")).unwrap()).unwrap();
+    let packed = packed.finish().unwrap();
+    fs::write(&input, &packed[..packed.len() - 9]).unwrap();
+    let commands: [&[&str]; 5] = [
+        &["canon", "-o", &out],
+        &["dedup", "-o", &out],
+        &["count"],
+        &["diff", "--key", "simple,scheme"],
+        &["learn", "-o", &out],
+    ];
+    for command in commands {
+        for suffix in ["txt", "html", "json"] {
+            let report = path(&format!("report.{suffix}"));
+            let ran = irikey(&[command, &["-q", &input, "--report", &report]].concat(), b"", Stdio::null());
+            assert_eq!(ran.status.code(), Some(4), "{command:?}: {}", String::from_utf8_lossy(&ran.stderr));
+            let report = fs::read_to_string(report).unwrap();
+            assert!(
+                report.contains("short.cdxj.gz") && report.contains("the gzip data ends early"),
+                "{command:?} {suffix}"
+            );
+        }
+    }
+}
+
 /// Columns are chosen in tables; of other formats, the message names the format instead of columns that do not exist.
 #[test]
 fn columns_that_are_chosen_of_other_formats_are_refused() {

@@ -13,7 +13,7 @@ use crate::cli::args::ReportFormat;
 use crate::cli::error::CommandError;
 use crate::cli::report::{
     Bar, SourceError, Table, advice_to_text, bar_chart, chart_and_table, conclude, counts, document, escape,
-    formats_to_text, pairs_to_json, replaced_to_text, section, settings, share,
+    formats_to_text, input_errors, pairs_to_json, replaced_to_text, section, settings, share,
 };
 use crate::cli::terminal::{format_counts, thousands};
 use crate::learn::content::{HostReduction, KindTotals, ScopeRule};
@@ -39,7 +39,7 @@ impl LearnReport<'_> {
         let summary = &self.observed.summary;
         let (errors, text) = (SourceError::of_run(summary), self.to_text());
         conclude(&self.args.reporting, &errors, summary, &text, |format| match format {
-            ReportFormat::Page => self.to_html(&text),
+            ReportFormat::Page => self.to_html(&text, &errors),
             ReportFormat::Text => text.clone(),
             ReportFormat::Json => format!("{:#}\n", self.to_json(&errors)),
         })
@@ -56,7 +56,7 @@ impl LearnReport<'_> {
             + &advice_to_text(summary)
     }
 
-    fn to_html(&self, text: &str) -> String {
+    fn to_html(&self, text: &str, errors: &[SourceError]) -> String {
         let mut html = String::from("<header>\n<h1>irikey learn report</h1>\n</header>\n");
         let lines: String = text.lines().map(|line| escape(line) + "\n").collect();
         section(&mut html, "Summary", "", &format!("<pre><code>{lines}</code></pre>\n"));
@@ -66,6 +66,7 @@ impl LearnReport<'_> {
             doubtful(&mut html, content);
         }
         patterns(&mut html, &self.patterns);
+        input_errors(&mut html, errors);
         let pairs = [self.limits.describe(), self.policy.describe()].concat();
         settings(&mut html, "Settings", "Limits of learning, and settings that keys depend on", pairs);
         document("irikey learn report", &html)

@@ -16,11 +16,11 @@ use serde_json::Value;
 pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts, pairs_to_json};
 pub(crate) use self::html::{Table, chart_and_table, escape, section, settings, share};
-pub(crate) use self::page::document;
+pub(crate) use self::page::{document, input_errors};
 pub(crate) use self::text::{advice_to_text, formats_to_text, replaced_to_text};
 use super::args::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
-use super::terminal::{print_error, print_json, print_lines, print_to_stderr};
+use super::terminal::{print_error, print_json, print_lines, print_to_stderr, visible};
 use crate::output::{OutputError, write_file};
 use crate::process::{exit, plain_error};
 use crate::run::Summary;
@@ -65,11 +65,14 @@ impl PrintedResult<'_> {
         }
         let summary = self.summary;
         let messages = formats_to_text(summary) + &replaced_to_text(self.replaced) + &advice_to_text(summary);
-        conclude(reporting, &SourceError::of_run(summary), summary, &messages, |format| match format {
+        let errors = SourceError::of_run(summary);
+        conclude(reporting, &errors, summary, &messages, |format| match format {
             ReportFormat::Page => {
                 let title = format!("irikey {} report", self.command);
                 let tables: String = self.tables.iter().map(Table::to_html).collect();
-                document(&title, &format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{tables}</section>\n"))
+                let mut html = format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{tables}</section>\n");
+                input_errors(&mut html, &errors);
+                document(&title, &html)
             }
             ReportFormat::Text => self.text,
             ReportFormat::Json => format!("{:#}\n", self.report),
@@ -87,7 +90,8 @@ pub(crate) fn with_run_figures(mut json: Value, summary: &Summary) -> Value {
     json
 }
 
-/// Prints errors and summary, writes the report if one is requested, and returns the exit code.
+/// Prints errors and summary, writes the report if one is requested, and returns the exit code. A report as text has the errors
+/// after what `render` gives.
 pub(crate) fn conclude(
     reporting: &ReportingArgs,
     errors: &[SourceError],
@@ -95,9 +99,8 @@ pub(crate) fn conclude(
     text: &str,
     render: impl FnOnce(ReportFormat) -> String,
 ) -> Result<u8, CommandError> {
-    for SourceError { source, message } in errors {
-        print_error(&format!("{source}: {message}"));
-    }
+    let messages = errors.iter().map(|SourceError { source, message }| format!("{source}: {message}"));
+    messages.clone().for_each(|message| print_error(&message));
     if !reporting.quiet {
         if let Some(advice) = text::fault_advice(summary) {
             print_error(&advice);
@@ -105,7 +108,12 @@ pub(crate) fn conclude(
         print_to_stderr(text);
     }
     if let Some(path) = &reporting.report {
-        write_file(&reporting.replace.file(path), render(ReportFormat::of_path(path)).as_bytes())
+        let format = ReportFormat::of_path(path);
+        let mut report = render(format);
+        if format == ReportFormat::Text {
+            messages.for_each(|message| report += &format!("error: {}\n", visible(&message)));
+        }
+        write_file(&reporting.replace.file(path), report.as_bytes())
             .map_err(|error| CommandError::SideFile(report_error(&error)))?;
     }
     match errors {

@@ -48,6 +48,7 @@ pub(super) fn page(report: &Report) -> String {
     rules_of_recipes(&mut html, report);
     steps(&mut html, report);
     faults(&mut html, report);
+    input_errors(&mut html, &report.errors);
     course(&mut html, report);
     files(&mut html, report);
     settings(&mut html, "Policy", "Settings that the keys and URIs depend on", report.policy.describe());
@@ -213,8 +214,12 @@ fn faults(html: &mut String, report: &Report) {
         body.push_str(&Table::new("The first records with each fault", &["=fault", "place", "record"], rows).to_html());
         section(html, "Faults", "Records without a canonical URI, by the reason.", &body);
     }
-    if !report.errors.is_empty() {
-        let rows = report.errors.iter().map(|SourceError { source, message }| vec![source.clone(), message.clone()]);
+}
+
+/// The inputs that could not be read completely, if there are any.
+pub(crate) fn input_errors(html: &mut String, errors: &[SourceError]) {
+    if !errors.is_empty() {
+        let rows = errors.iter().map(|SourceError { source, message }| vec![source.clone(), message.clone()]);
         let table = Table::new("What was read before the error is in the output", &["input", "error"], rows);
         section(html, "Inputs that could not be read completely", "", &table.to_html());
     }
