@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::args::{ColumnArgs, InputArgs, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, WorkArgs, parse_key};
+use super::args::{ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, WorkArgs};
 use super::error::CommandError;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
@@ -60,7 +60,7 @@ pub(crate) struct CanonArgs {
     /// Key columns to add, separated by commas: of the rungs simple, syntax, scheme, and protocol (with --equivalences);
     /// of the recipes surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, and rules
     /// (with --rules). Not with text
-    #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Canonical form")]
+    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',', help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
     columns: ColumnArgs,
@@ -107,7 +107,7 @@ impl CanonArgs {
         let memory = self.input.reserve_memory(&self.work, &mut options, need.with_columns(&columns))?;
         let sort = layout.is_sorted().then(|| layout.sort_options(memory, directory));
         let (input, reporting) = (&self.input, &self.reporting);
-        let files = reporting.files(&input.inputs).input("--partition", layout.split_points_file.as_deref());
+        let files = reporting.files(&input.files.inputs).input("--partition", layout.split_points_file.as_deref());
         let files = match &destination {
             Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => files.directory(path),
             _ => files.destination(&destination, output.format),

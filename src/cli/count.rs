@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::args::{InputArgs, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key, parse_key};
+use super::args::{InputArgs, KEYS, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key};
 use super::error::CommandError;
 use super::progress::watch;
 use super::report::{PrintedResult, Table, counts, with_run_figures};
@@ -44,7 +44,7 @@ pub(crate) struct CountArgs {
     /// Keys to count, separated by commas: of the rungs simple, syntax, scheme, and protocol (with --equivalences); of the
     /// recipes surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, and rules (with
     /// --rules). At most 8 [default: all rungs up to --rung]
-    #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Count")]
+    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',', help_heading = "Count")]
     key: Vec<ColumnId>,
     /// Estimate instead of counting, nearly always within 2 %; takes very little memory
     #[arg(long, conflicts_with_all = ["memory", "tmp"], help_heading = "Count")]
@@ -102,7 +102,7 @@ fn perform(args: &CountArgs, keys: &[ColumnId]) -> Result<(DistinctCounts, Vec<P
         CountMethod::Exact { memory, directory: args.work.directory()? }
     };
     let sources = args.input.sources()?;
-    let replaced = args.keys.add_to(args.reporting.files(&args.input.inputs)).check(&sources)?;
+    let replaced = args.keys.add_to(args.reporting.files(&args.input.files.inputs)).check(&sources)?;
     let (counts, _) = watch(&args.reporting, sources.total_len(), |progress| {
         run::count(RunRequest::new(sources, &options, &policy, progress), &keys, &method)
     });

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use bstr::ByteSlice;
 use serde_json::{Value, json};
 
-use super::args::{InputArgs, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key, parse_key};
+use super::args::{InputArgs, KEYS, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key};
 use super::error::CommandError;
 use super::progress::watch;
 use super::report::{PrintedResult, Table, with_run_figures};
@@ -36,7 +36,7 @@ pub(crate) struct DiffArgs {
     policy: PolicyArgs,
     /// The two keys to compare, separated by a comma. A rung (simple, syntax, scheme; protocol, with --equivalences) or a
     /// recipe (surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix; rules, with --rules)
-    #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', required = true,
+    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',', required = true,
           help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
@@ -94,7 +94,7 @@ fn perform(
     let memory = args.input.reserve_memory(&args.work, &mut options, WorkerNeed::keys(4 * ROW_GROUP_LEN))?;
     let directory = args.work.directory()?;
     let sources = args.input.sources()?;
-    let replaced = args.keys.add_to(args.reporting.files(&args.input.inputs)).check(&sources)?;
+    let replaced = args.keys.add_to(args.reporting.files(&args.input.files.inputs)).check(&sources)?;
     let diff = KeyDiffOptions { keys: [keys[0], keys[1]], examples: args.examples, memory, directory };
     let (difference, _) = watch(&args.reporting, sources.total_len(), |progress| {
         run::compare_keys(RunRequest::new(sources, &options, &policy, progress), &diff)

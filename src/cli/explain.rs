@@ -4,7 +4,7 @@
 use bstr::ByteSlice;
 use serde_json::{Value, json};
 
-use super::args::{KeyArgs, PolicyArgs, parse_key};
+use super::args::{KEYS, KeyArgs, PolicyArgs};
 use super::error::CommandError;
 use super::eval::fault_value;
 use super::explain_equivalences::{AppliedEquivalences, KnownEquivalences};
@@ -51,7 +51,7 @@ pub(crate) struct ExplainArgs {
     iris: Vec<std::ffi::OsString>,
     #[command(flatten)]
     policy: PolicyArgs,
-    #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Canonical form",
+    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',', help_heading = "Canonical form",
           help = KEY_HELP)]
     key: Vec<ColumnId>,
     #[command(flatten)]

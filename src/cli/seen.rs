@@ -30,22 +30,22 @@ enum SeenAction {
     /// Show the policy of the keys and the runs in which they are stored
     Info(InfoArgs),
     /// Merge all runs into one, so that later jobs read fewer files
-    Merge(StoreArgs),
+    Merge(DirectoryArgs),
     /// Check all keys: order, checksums, no key twice
-    Verify(StoreArgs),
+    Verify(DirectoryArgs),
 }
 
 #[derive(Debug, Args)]
 struct InfoArgs {
     #[command(flatten)]
-    store: StoreArgs,
+    store: DirectoryArgs,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-struct StoreArgs {
+struct DirectoryArgs {
     /// Directory of the store, on a local disk
     #[arg(value_name = "DIR")]
     directory: PathBuf,

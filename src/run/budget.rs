@@ -187,8 +187,8 @@ impl fmt::Display for BudgetError {
         let (process, workers, data) = (mib(base), mib(bytes), mib(MIN_DATA));
         write!(
             f,
-            "--memory {} is too small: the process needs {process}M, the rows of one thread {workers}M, and keys or \
-             sorted rows {data}M; set --memory to {}M or more",
+            "--memory {} is too small: the process and what threads share need {process}M, the rows of one thread \
+             {workers}M, and keys or sorted rows {data}M; set --memory to {}M or more",
             size_text(limit),
             mib(least)
         )?;

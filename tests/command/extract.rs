@@ -1,6 +1,6 @@
 //! `extract`: sitemaps, feeds, robots.txt and lists as files; columns and formats of the rows.
 
-use super::{irikey, printed};
+use super::{irikey, printed, sample};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs;
@@ -274,6 +274,16 @@ fn a_capture_with_a_long_head_is_reported() {
 }
 
 /// Read as HTML, these would give no rows, and the command would succeed.
+#[test]
+fn documents_may_be_named_by_a_list_of_common_crawl() {
+    let list = format!("@{}", sample("common-crawl/crawl-data/CC-MAIN-2026-46/warc.paths.gz"));
+    let extract = ["extract", "-q", "--columns", "page"];
+    let printed = printed(&[&extract[..], &[&list, "--prefix", &sample("common-crawl/")]].concat(), b"");
+    assert!(printed.lines().any(|page| page == "https://example.org/"), "{printed}");
+    let refused = irikey(&["extract", &sample("crawl.warc.gz"), "--prefix", "x"], b"", Stdio::piped());
+    assert_eq!(refused.status.code(), Some(2));
+}
+
 #[test]
 fn what_is_no_document_is_refused() {
     let folder = tempfile::tempdir().unwrap();

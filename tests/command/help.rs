@@ -136,3 +136,32 @@ fn every_command_has_help_of_100_columns() {
         }
     }
 }
+
+/// Flags that take one of a few names offer them in completions, also if the help lists them in its text only.
+#[test]
+fn completions_offer_the_names_that_flags_take() {
+    let completions = printed(&["completions", "fish"], b"");
+    // The names are the last argument, one per line.
+    let offers = |command: &str, flag: &str, name: &str| {
+        let begin = format!("-c irikey -n \"__fish_irikey_using_subcommand {command}\" -l {flag} ");
+        let (_, rest) = completions.split_once(&begin).unwrap();
+        let (_, names) = rest.split("\ncomplete ").next().unwrap().split_once(" -a \"").unwrap_or_default();
+        names.lines().any(|line| line.split('\\').next() == Some(name))
+    };
+    let flags = [
+        ("canon", "profile", "masinter-07"),
+        ("canon", "key", "surt-wayback"),
+        ("canon", "columns", "url_host_name"),
+        ("canon", "record-types", "continuation"),
+        ("dedup", "key", "protocol"),
+        ("dedup", "compression", "snappy"),
+        ("count", "key", "simple"),
+        ("diff", "key", "nutch"),
+        ("explain", "key", "surt-ia"),
+        ("bench", "compression", "lz4"),
+    ];
+    for (command, flag, name) in flags {
+        assert!(offers(command, flag, name), "{command} --{flag} {name}");
+    }
+    assert!(!printed(&["canon", "--help"], b"").contains("[possible values: zstd"));
+}

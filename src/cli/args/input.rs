@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Value, json};
 
-use super::values::parse_size_up_to;
+use super::values::{Named, parse_size_up_to};
 use super::work::WorkArgs;
 use crate::cli::error::CommandError;
 use crate::input::{Sources, list_name, list_prefixed};
@@ -19,9 +19,9 @@ use crate::record::{AUTO, FormatOptions, InputFormat};
 use crate::remote::{MAX_READ_AHEAD, RemoteUrl, StoreOption, set_options, set_read_ahead};
 use crate::run::{Budget, MAX_RECORD_LEN, RunOptions, WorkerNeed};
 
-/// Flags of every command that reads records.
+/// The inputs of every command that reads files.
 #[derive(Debug, Args)]
-pub(crate) struct InputArgs {
+pub(crate) struct SourceArgs {
     /// Files to read, in this order. A directory stands for all files below it, except names that begin with . or _; a ZIP
     /// or WACZ archive for its members ('x.wacz!pages/*' chooses some); @FILE for the inputs that FILE lists, one per line.
     /// s3://BUCKET/KEY, gs://, az:// and https:// name objects in stores and files on servers. - is standard input, which
@@ -32,6 +32,13 @@ pub(crate) struct InputArgs {
     /// Put PREFIX before each name in a list (@FILE), such as the directory or the address to which the names are relative
     #[arg(long, value_name = "PREFIX", help_heading = "Input")]
     prefix: Option<OsString>,
+}
+
+/// Flags of every command that reads records.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    #[command(flatten)]
+    pub(crate) files: SourceArgs,
     /// Format of the inputs. Parquet and Arrow files are recognized by content and need no format
     #[arg(short, long, value_name = "FORMAT", value_parser = format_names(), default_value = AUTO, help_heading = "Input")]
     format: String,
@@ -69,7 +76,8 @@ pub(crate) struct InputArgs {
     /// Types of the WARC records that become rows, separated by commas, such as response,request; or all. The others are
     /// only counted [default: response,revisit,resource,conversion; for cdxj and zipnum response,revisit,resource,metadata,
     /// except records of the media type application/warc-fields]. ARC files have the types warcinfo and response
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_record_type, help_heading = "Input")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = RECORD_TYPES, hide_possible_values = true,
+          help_heading = "Input")]
     pub(crate) record_types: Vec<String>,
     /// Longest record in bytes. A longer one has a fault, and only its beginning is kept; in Parquet and Arrow files it ends
     /// its input with an error. At most 512M
@@ -107,6 +115,34 @@ impl StoreArgs {
     }
 }
 
+impl SourceArgs {
+    /// Refuses to wait for a terminal that was not named.
+    pub(crate) fn check_terminal(&self) -> Result<(), CommandError> {
+        match self.inputs.is_empty() && std::io::stdin().is_terminal() {
+            true => Err(CommandError::usage(
+                "no input: name a file, or pipe records into standard input (- reads from the terminal)",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// An input is in a store, or a list, which may name objects in stores.
+    fn may_be_remote(&self) -> bool {
+        let is_remote = |input: &PathBuf| RemoteUrl::of_path(input).is_some();
+        self.inputs.iter().any(|input| list_name(input.as_os_str()).is_some() || is_remote(input))
+    }
+
+    /// The sources that the inputs stand for; without inputs, standard input.
+    pub(crate) fn sources(&self) -> Result<Sources, CommandError> {
+        if self.prefix.is_some() && self.inputs.iter().all(|input| list_name(input.as_os_str()).is_none()) {
+            return Err(CommandError::usage(
+                "--prefix is for lists of inputs; name one with @FILE, or remove --prefix",
+            ));
+        }
+        Ok(list_prefixed(&self.inputs, self.prefix.as_deref().unwrap_or_default())?)
+    }
+}
+
 impl InputArgs {
     /// The options of a run over these inputs.
     ///
@@ -116,11 +152,7 @@ impl InputArgs {
         self.store.apply()?;
         let format = self.format()?;
         self.check_table_flags(&format)?;
-        if self.inputs.is_empty() && std::io::stdin().is_terminal() {
-            return Err(CommandError::usage(
-                "no input: name a file, or pipe records into standard input (- reads from the terminal)",
-            ));
-        }
+        self.files.check_terminal()?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(RunOptions {
             threads: work.threads.map_or_else(cores, usize::from),
@@ -151,29 +183,16 @@ impl InputArgs {
         need: WorkerNeed,
     ) -> Result<usize, CommandError> {
         let mut budget = Budget::new(work.memory);
-        if self.may_be_remote() {
+        if self.files.may_be_remote() {
             set_read_ahead(budget.reserve_eighth(MAX_READ_AHEAD));
         }
         options.threads = budget.reserve_workers(options.threads, need)?;
         Ok(budget.remaining())
     }
 
-    /// An input is in a store, or a list, which may name objects in stores.
-    fn may_be_remote(&self) -> bool {
-        let is_remote = |input: &PathBuf| RemoteUrl::of_path(input).is_some();
-        self.inputs.iter().any(|input| list_name(input.as_os_str()).is_some() || is_remote(input))
-    }
-
     /// The sources that the inputs stand for.
     pub(crate) fn sources(&self) -> Result<Sources, CommandError> {
-        let stdin = [PathBuf::from("-")];
-        let inputs = if self.inputs.is_empty() { &stdin[..] } else { &self.inputs };
-        if self.prefix.is_some() && inputs.iter().all(|input| list_name(input.as_os_str()).is_none()) {
-            return Err(CommandError::usage(
-                "--prefix is for lists of inputs; name one with @FILE, or remove --prefix",
-            ));
-        }
-        Ok(list_prefixed(inputs, self.prefix.as_deref().unwrap_or_default())?)
+        self.files.sources()
     }
 
     fn format(&self) -> Result<InputFormat, CommandError> {
@@ -284,13 +303,14 @@ fn parse_quote(text: &str) -> Result<CsvQuote, String> {
     }
 }
 
-/// Checks the name of a type of WARC 1.1, section 6, or `all`.
-fn parse_record_type(text: &str) -> Result<String, String> {
-    match RecordTypes::is_name(text) {
+/// Names of types of WARC 1.1, section 6, or `all`.
+const RECORD_TYPES: Named<String> = Named {
+    parse: |text| match RecordTypes::is_name(text) {
         true => Ok(text.to_string()),
         false => Err(format!("expected one of {}", RecordTypes::NAMES.join(", "))),
-    }
-}
+    },
+    names: || RecordTypes::NAMES.to_vec(),
+};
 
 /// Checks the format; [`InputArgs::format`] parses it again, because manifests hold its text.
 fn parse_log_format(text: &str) -> Result<String, String> {

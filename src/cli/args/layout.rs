@@ -157,7 +157,7 @@ impl SortArgs {
     fn order(&self, format: OutputFormat) -> Result<SortBy, CommandError> {
         let names = || self.sort.iter().map(|name| name.trim());
         let by = SortBy::parse(names());
-        let unknown = |error| CommandError::Usage(format!("--sort needs columns, such as uri,-fetch_time: {error}"));
+        let unknown = |error| CommandError::Usage(format!("--sort: {error}"));
         ColumnSet::named(by.names()).map_err(unknown)?;
         if format.is_index() {
             if !by.is_empty() && names().ne(INDEX_ORDER) {

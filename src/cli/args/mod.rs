@@ -2,6 +2,7 @@
 //! library types that it stands for. Contradictions are reported before any file is opened.
 //!
 //! ```text
+//! SourceArgs -------------------------> Sources
 //! InputArgs, WorkArgs ----------------> RunOptions, Sources, memory
 //! PolicyArgs, KeyArgs, ColumnArgs ----> Policy
 //! OutputArgs, SortArgs ---------------> Destination, OutputOptions, FileLayout
@@ -17,10 +18,10 @@ mod reporting;
 mod values;
 mod work;
 
-pub(crate) use self::input::{InputArgs, StoreArgs};
+pub(crate) use self::input::{InputArgs, SourceArgs, StoreArgs};
 pub(crate) use self::layout::{FileLayout, SortArgs};
-pub(crate) use self::output::{OutputArgs, ReplaceArgs, is_device_or_pipe};
-pub(crate) use self::policy::{ColumnArgs, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset, parse_key};
+pub(crate) use self::output::{COMPRESSIONS, OutputArgs, ReplaceArgs, is_device_or_pipe};
+pub(crate) use self::policy::{ColumnArgs, KEYS, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset};
 pub(crate) use self::reporting::{ReportFormat, ReportingArgs, ShowProgress};
 pub(crate) use self::values::{Choices, parse_size};
 pub(crate) use self::work::WorkArgs;

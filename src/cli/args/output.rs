@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::layout::{FileLayout, SortArgs};
-use super::values::{Choices, parse_size_up_to};
-use crate::batch::{ColumnId, ColumnSet};
+use super::values::{Choices, Named, parse_size_up_to};
+use crate::batch::{COLUMNS, ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
-use crate::output::{Compression, Destination, OutputFormat, OutputOptions, index_columns};
+use crate::output::{Compression, CompressionError, Destination, OutputFormat, OutputOptions, index_columns};
 use crate::run::MAX_ROW_GROUP_LEN;
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
@@ -33,6 +33,15 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
     ),
 ]);
 
+pub(crate) const COMPRESSIONS: Named<Compression> = Named {
+    parse: |text| text.parse().map_err(|error: CompressionError| error.to_string()),
+    names: || vec!["zstd", "lz4", "snappy", "none"],
+};
+
+/// The names of columns; [`OutputArgs::options`] checks them, because a list may add to the default columns.
+const COLUMN_NAMES: Named<String> =
+    Named { parse: |name| Ok(name.to_string()), names: || COLUMNS.iter().map(|column| column.name).collect() };
+
 /// Flags of every command that writes rows.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
@@ -47,13 +56,14 @@ pub(crate) struct OutputArgs {
     /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
     /// +iri,+spoofing_flags. `irikey schema` lists all columns. NAME= is a column with the values of directories NAME=VALUE
     /// in the paths of inputs, such as +crawl=. Not with text
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = COLUMN_NAMES, hide_possible_values = true,
+          help_heading = "Output")]
     columns: Vec<String>,
     /// Add the column host_skeleton: hosts that look alike have the same skeleton. Not with text
     #[arg(long, help_heading = "Output")]
     skeleton: bool,
     /// Compression of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet
-    #[arg(long, value_name = "CODEC", help_heading = "Output")]
+    #[arg(long, value_name = "CODEC", value_parser = COMPRESSIONS, hide_possible_values = true, help_heading = "Output")]
     compression: Option<Compression>,
     /// Bytes of input whose rows make one row group or record batch. At most 128M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "8M",

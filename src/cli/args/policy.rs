@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::input::InputArgs;
-use super::values::{Choices, parse_size_up_to, read_text};
+use super::values::{Choices, Named, parse_size_up_to, read_text};
 use crate::batch::{COLUMNS, ColumnId, ColumnSet, OWN_RULES};
 use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
@@ -59,7 +59,8 @@ pub(crate) struct PolicyArgs {
     base: Option<String>,
     /// Specification whose syntax and repairs apply: rfc3987, duerst-00, duerst-01, masinter-07, weber-00 or whatwg. The
     /// rungs are those of RFC 3987, except for whatwg: there the text of syntax and scheme is the href of a browser
-    #[arg(long, value_name = "NAME", value_parser = parse_profile, default_value = "rfc3987", help_heading = "Canonical form")]
+    #[arg(long, value_name = "NAME", value_parser = PROFILES, hide_possible_values = true, default_value = "rfc3987",
+          help_heading = "Canonical form")]
     profile: &'static Profile,
     /// Charset of the inputs, a label of the Encoding Standard. Records are converted to UTF-8, and to NFC unless the
     /// charset is a Unicode one (RFC 3987 section 3.1); a record that is not valid in it is a fault. UTF-16 is also
@@ -301,18 +302,18 @@ pub(crate) fn name_of_key(id: ColumnId) -> Option<&'static str> {
 }
 
 /// Parses the name of a rung or of a recipe.
-pub(crate) fn parse_key(name: &str) -> Result<ColumnId, String> {
-    let found = COLUMNS.iter().map(|column| column.id).find(|id| name_of_key(*id) == Some(name));
-    found.ok_or_else(|| {
-        let names = COLUMNS.iter().filter_map(|column| name_of_key(column.id));
-        format!("expected one of {}", names.collect::<Vec<_>>().join(", "))
-    })
-}
+pub(crate) const KEYS: Named<ColumnId> = Named {
+    parse: |name| {
+        let found = COLUMNS.iter().map(|column| column.id).find(|id| name_of_key(*id) == Some(name));
+        found.ok_or_else(|| format!("expected one of {}", (KEYS.names)().join(", ")))
+    },
+    names: || COLUMNS.iter().filter_map(|column| name_of_key(column.id)).collect(),
+};
 
-fn parse_profile(name: &str) -> Result<&'static Profile, String> {
-    Profile::from_name(name)
-        .ok_or_else(|| format!("expected one of {}", Profile::ALL.map(|profile| profile.name).join(", ")))
-}
+const PROFILES: Named<&'static Profile> = Named {
+    parse: |name| Profile::from_name(name).ok_or_else(|| format!("expected one of {}", (PROFILES.names)().join(", "))),
+    names: || Profile::ALL.map(|profile| profile.name).to_vec(),
+};
 
 pub(crate) fn parse_charset(label: &str) -> Result<Charset, String> {
     Charset::named(label).ok_or_else(|| {

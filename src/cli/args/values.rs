@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 
 use crate::cli::error::CommandError;
@@ -32,6 +32,27 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Choices<T> {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(self.possible()))
+    }
+}
+
+/// Parses a value with `parse`. Completions offer the names; flags hide them in the help (`hide_possible_values`), whose text
+/// explains them.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<T: 'static> {
+    pub(crate) parse: fn(&str) -> Result<T, String>,
+    pub(crate) names: fn() -> Vec<&'static str>,
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Named<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        let parse = self.parse;
+        StringValueParser::new().try_map(move |text| parse(&text)).parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.names)().into_iter().map(PossibleValue::new)))
     }
 }
 

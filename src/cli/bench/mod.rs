@@ -6,6 +6,7 @@ mod stages;
 
 use std::path::{Path, PathBuf};
 
+use crate::cli::args::COMPRESSIONS;
 use crate::cli::error::CommandError;
 use crate::cli::terminal::print;
 use crate::input::detect::{ContentType, TableFormat, content_type};
@@ -33,7 +34,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     /// Compression of the Parquet output: zstd[:LEVEL], lz4, snappy or none
-    #[arg(long, value_name = "CODEC", default_value_t = Compression::default())]
+    #[arg(long, value_name = "CODEC", value_parser = COMPRESSIONS, hide_possible_values = true,
+          default_value_t = Compression::default())]
     compression: Compression,
     /// Print JSON, for --compare
     #[arg(long)]

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, Rung};
-use crate::cli::args::{Choices, ColumnArgs, InputArgs, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs, parse_key};
+use crate::cli::args::{Choices, ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::{FileRoles, absolute};
 use crate::cli::job::Job;
@@ -73,7 +73,7 @@ pub(crate) struct DedupArgs {
     /// Key by which records are compared: the rung simple, that of --rung, or protocol (with --equivalences); or the
     /// recipe surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, or rules (with
     /// --rules). A URL without a key of the recipe is compared by its URI [default: the rung]
-    #[arg(long, value_name = "NAME", value_parser = parse_key, help_heading = "Dedup")]
+    #[arg(long, value_name = "NAME", value_parser = KEYS, hide_possible_values = true, help_heading = "Dedup")]
     key: Option<ColumnId>,
     /// Which record of each key to keep. The kept records stay in the order of the input. Times and statuses are those of the
     /// input format; records without them come last. All rules except first need space in --tmp for all rows
@@ -161,7 +161,7 @@ impl DedupArgs {
     /// The files of the job, without the destination of the rows.
     fn files(&self) -> FileRoles {
         let is_local = |path: &&Path| RemoteUrl::of_path(path).is_none();
-        let files = self.reporting.files(&self.input.inputs).store(self.seen.as_deref().filter(is_local));
+        let files = self.reporting.files(&self.input.files.inputs).store(self.seen.as_deref().filter(is_local));
         let files = self.columns.add_to(files).output("--duplicates", self.duplicates.as_deref());
         files.output("--groups", self.groups.as_deref())
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::args::{Choices, ReplaceArgs, StoreArgs, is_device_or_pipe, parse_charset, parse_size};
+use crate::cli::args::{Choices, ReplaceArgs, SourceArgs, StoreArgs, is_device_or_pipe, parse_charset, parse_size};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::files::abandoned;
@@ -18,7 +18,7 @@ use crate::cli::report::replaced_to_text;
 use crate::cli::terminal::{count_of, print_error, print_to_stderr, thousands};
 use crate::encoding::Charset;
 use crate::extract::{DefectKind, DocumentContext, HeaderField, LinkScope, Markup, extract_each, for_each_header_link};
-use crate::input::{self, BodyDefect, Source, Sources};
+use crate::input::{BodyDefect, Source, Sources};
 use crate::iri::Base;
 use crate::output::{Destination, OutputError, OutputFormat};
 use crate::process::exit;
@@ -74,12 +74,8 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = long_help())]
 pub(crate) struct ExtractArgs {
-    /// Documents to read. A directory stands for all files below it, except names that begin with . or _; a ZIP or WACZ
-    /// archive for its members; @FILE for the inputs that FILE lists, one per line. s3://BUCKET/KEY, gs://, az:// and
-    /// https:// name objects in stores and files on servers. - is standard input, which is also read if there is no INPUT.
-    /// Gzip, zstd, LZ4, bzip2 and xz are recognized by content
-    #[arg(value_name = "INPUT")]
-    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    files: SourceArgs,
     /// Markup of the documents
     #[arg(short, long, value_name = "MARKUP", value_parser = MARKUPS, default_value = "auto", help_heading = "Input")]
     format: MarkupChoice,
@@ -141,10 +137,11 @@ struct Extraction<'a> {
 
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     args.store.apply()?;
+    args.files.check_terminal()?;
     let columns = parse_columns(&args.columns)?;
     let (destination, format) = args.destination()?;
-    let sources = input::list(&args.inputs)?;
-    let files = FileRoles::new(&args.inputs, args.replace.no_clobber, None).destination(&destination, format);
+    let sources = args.files.sources()?;
+    let files = FileRoles::new(&args.files.inputs, args.replace.no_clobber, None).destination(&destination, format);
     let replaced = files.check(&sources)?;
     let rows = LinkRows::create(&destination, format, &columns)?;
     let mut extraction = Extraction::new(args, rows);

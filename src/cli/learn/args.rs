@@ -163,7 +163,7 @@ impl LearnArgs {
 
     /// The files that the job reads and writes, among them the parts that are merged.
     pub(super) fn files(&self, parts: &[PathBuf]) -> FileRoles {
-        let files = self.reporting.files(&self.input.inputs).input("--rules", self.rules.as_deref());
+        let files = self.reporting.files(&self.input.files.inputs).input("--rules", self.rules.as_deref());
         let files = parts.iter().fold(files, |files, part| files.input("--merge", Some(part)));
         let files = files.output("-o", Some(&self.output));
         self.export.iter().fold(files, |files, export| files.output("--export", Some(&export.path)))
@@ -208,7 +208,7 @@ impl LearnArgs {
 
     /// The captures; standard input is read only if there are no parts.
     pub(super) fn sources(&self) -> Result<Sources, CommandError> {
-        match self.input.inputs.as_slice() {
+        match self.input.files.inputs.as_slice() {
             [] if !self.merge.is_empty() => Ok(Sources(Vec::new())),
             _ => self.input.sources(),
         }
