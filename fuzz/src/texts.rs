@@ -150,7 +150,8 @@ pub fn charsets(input: &[u8]) -> Corpus {
 /// since its edition of 2022.
 fn is_read_as_another(c: char) -> bool {
     let is_japanese = matches!(c, '\u{A5}' | '\u{203E}' | '\u{2212}' | '\u{FF61}'..='\u{FF9F}');
-    let is_chinese = matches!(c as u32, 0xE81E | 0xE826 | 0xE82B | 0xE82C | 0xE832 | 0xE843 | 0xE854 | 0xE864);
+    let is_chinese =
+        matches!(c as u32, 0xE78D..=0xE796 | 0xE81E | 0xE826 | 0xE82B | 0xE82C | 0xE832 | 0xE843 | 0xE854 | 0xE864);
     is_japanese || is_chinese
 }
 
