@@ -245,6 +245,27 @@ fn recipes_are_linear() {
     check_recipes(URLS, 16 << 10);
 }
 
+/// Queries of one long field and many short ones, which rules of recipes sort.
+#[test]
+fn recipes_that_sort_fields_are_linear() {
+    let mut failures = Vec::new();
+    for name in Recipe::names() {
+        let recipe = Recipe::parse(name).expect("a recipe");
+        let (mut draft, mut key) = (Draft::default(), Vec::new());
+        for (first, field, last) in [("x", "&", ""), ("", "&", "\u{2039}")] {
+            let url = |len: usize| {
+                let (first, last) = (first.repeat(len / 2), last.repeat(len / 6));
+                format!("http://h/?{first}{}{last}", field.repeat(len / 2)).into_bytes()
+            };
+            failures.extend(check(&format!("{name}, {field}{last}"), 128 << 10, url, |url| {
+                key.clear();
+                let _ = recipe.write_key(url, &mut draft, &mut key);
+            }));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
 /// URLs with parts that rules of recipes remove one by one. Moving the rest of the text for each part takes less time than
 /// the other work up to about 100 KB, so these URLs are longer.
 const REMOVED_PARTS: &[Shape<'_>] = &[

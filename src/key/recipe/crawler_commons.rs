@@ -8,7 +8,7 @@
 //! `java.net.URI` rejects, and spaces in hosts.
 
 use super::definition::RecipeDefinition;
-use super::draft::{self, Draft, is_account_scheme, replace_text, split_at_colon, trim_to, write_joined};
+use super::draft::{self, Draft, QueryField, is_account_scheme, replace_text, split_at_colon, trim_to, write_joined};
 use super::escapes::write_escape;
 use crate::iri::class::UNRESERVED;
 use crate::iri::{Component, Fault, FaultKind, find_scheme, octets};
@@ -224,17 +224,12 @@ pub(super) fn sort_query_names(draft: &mut Draft) -> bool {
         let len =
             if value_at.is_some_and(|value_at| value_at + 1 == field.len()) { field.len() - 1 } else { field.len() };
         if len > 0 && value_at != Some(0) {
-            fields.push((at as u32, (at + len) as u32));
+            fields.push(QueryField::of(query, at..at + len));
         }
         at += field.len() + 1;
     }
-    let field = |&(at, end): &(u32, u32)| &query[at as usize..end as usize];
-    let name = |span: &(u32, u32)| {
-        let field = field(span);
-        &field[..memchr::memchr(b'=', field).unwrap_or(field.len())]
-    };
-    fields.sort_by(|a, b| name(a).cmp(name(b)));
+    fields.sort_by(|a, b| a.name(query).cmp(b.name(query)));
     spare.clear();
-    write_joined(fields.iter().map(field), b'&', spare);
+    write_joined(fields.iter().map(|field| field.text(query)), b'&', spare);
     replace_text(query, spare)
 }

@@ -1,5 +1,7 @@
 //! A URL as components in buffers of their own, which rules change. The buffers are reused from URL to URL.
 
+use std::ops::Range;
+
 use crate::iri::{Component, Fault, FaultKind, Parts};
 use crate::kernel::parse_bytes;
 
@@ -55,8 +57,38 @@ pub struct Draft {
     pub(super) literal_key: OptionalText,
     /// Buffer for the new text of a component.
     pub(super) spare: Vec<u8>,
-    /// Start and end offsets of the fields of a query while it is sorted.
-    pub(super) fields: Vec<(u32, u32)>,
+    /// The fields of a query while it is sorted.
+    pub(super) fields: Vec<QueryField>,
+}
+
+/// Where a field of a query is: offsets of its start, of the end of its name, and of its end. Searching for the end of a name
+/// in every comparison would take quadratic time for one long field among many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueryField {
+    start: u32,
+    name_end: u32,
+    end: u32,
+}
+
+impl QueryField {
+    /// The field `range` of `query`.
+    pub(super) fn of(query: &[u8], range: Range<usize>) -> QueryField {
+        let name_len = memchr::memchr(b'=', &query[range.clone()]).unwrap_or(range.len());
+        QueryField { start: range.start as u32, name_end: (range.start + name_len) as u32, end: range.end as u32 }
+    }
+
+    pub(super) fn text(self, query: &[u8]) -> &[u8] {
+        &query[self.start as usize..self.end as usize]
+    }
+
+    pub(super) fn name(self, query: &[u8]) -> &[u8] {
+        &query[self.start as usize..self.name_end as usize]
+    }
+
+    /// The value with its `=`; empty if there is none.
+    pub(super) fn value(self, query: &[u8]) -> &[u8] {
+        &query[self.name_end as usize..self.end as usize]
+    }
 }
 
 impl Draft {

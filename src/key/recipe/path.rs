@@ -1,6 +1,6 @@
 //! Rules for path, query and fragment that several recipes share.
 
-use super::draft::{Draft, replace_text, write_joined};
+use super::draft::{Draft, QueryField, replace_text, write_joined};
 use crate::kernel::any_pair;
 
 /// Removes `.`, `..` with the segment before it, and empty segments except a last one. A `..` without a segment before it
@@ -77,20 +77,15 @@ pub(super) fn sort_query(draft: &mut Draft) -> bool {
     fields.clear();
     let mut at = 0;
     for field in query.split(|&byte| byte == b'&') {
-        fields.push((at as u32, (at + field.len()) as u32));
+        fields.push(QueryField::of(query, at..at + field.len()));
         at += field.len() + 1;
     }
-    let field = |&(at, end): &(u32, u32)| &query[at as usize..end as usize];
-    let key = |span: &(u32, u32)| {
-        let field = field(span);
-        let name_len = memchr::memchr(b'=', field);
-        (&field[..name_len.unwrap_or(field.len())], name_len.map(|len| &field[len + 1..]))
-    };
+    let key = |field: &QueryField| (field.name(query), field.value(query));
     if fields.is_sorted_by_key(key) {
         return false;
     }
     fields.sort_by(|a, b| key(a).cmp(&key(b)));
     spare.clear();
-    write_joined(fields.iter().map(field), b'&', spare);
+    write_joined(fields.iter().map(|field| field.text(query)), b'&', spare);
     replace_text(query, spare)
 }
