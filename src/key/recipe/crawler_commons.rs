@@ -218,16 +218,8 @@ pub(super) fn sort_query_names(draft: &mut Draft) -> bool {
     let (spare, fields) = (&mut draft.spare, &mut draft.fields);
     let Some(query) = draft.query.get_mut() else { return false };
     fields.clear();
-    let mut at = 0;
-    for field in query.split(|&byte| byte == b'&') {
-        let value_at = memchr::memchr(b'=', field);
-        let len =
-            if value_at.is_some_and(|value_at| value_at + 1 == field.len()) { field.len() - 1 } else { field.len() };
-        if len > 0 && value_at != Some(0) {
-            fields.push(QueryField::of(query, at..at + len));
-        }
-        at += field.len() + 1;
-    }
+    fields.extend(QueryField::split(query).map(QueryField::without_empty_value));
+    fields.retain(|field| !field.name(query).is_empty());
     fields.sort_by(|a, b| a.name(query).cmp(b.name(query)));
     spare.clear();
     write_joined(fields.iter().map(|field| field.text(query)), b'&', spare);

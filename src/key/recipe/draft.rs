@@ -1,7 +1,5 @@
 //! A URL as components in buffers of their own, which rules change. The buffers are reused from URL to URL.
 
-use std::ops::Range;
-
 use crate::iri::{Component, Fault, FaultKind, Parts};
 use crate::kernel::parse_bytes;
 
@@ -71,10 +69,20 @@ pub(super) struct QueryField {
 }
 
 impl QueryField {
-    /// The field `range` of `query`.
-    pub(super) fn of(query: &[u8], range: Range<usize>) -> QueryField {
-        let name_len = memchr::memchr(b'=', &query[range.clone()]).unwrap_or(range.len());
-        QueryField { start: range.start as u32, name_end: (range.start + name_len) as u32, end: range.end as u32 }
+    /// The fields of `query`, in its order.
+    pub(super) fn split(query: &[u8]) -> impl Iterator<Item = QueryField> {
+        let mut next = 0;
+        query.split(|&byte| byte == b'&').map(move |field| {
+            let start = next;
+            next += field.len() + 1;
+            let name_len = memchr::memchr(b'=', field).unwrap_or(field.len());
+            QueryField { start: start as u32, name_end: (start + name_len) as u32, end: (start + field.len()) as u32 }
+        })
+    }
+
+    /// The field without the `=` of an empty value.
+    pub(super) fn without_empty_value(self) -> QueryField {
+        QueryField { end: if self.end == self.name_end + 1 { self.name_end } else { self.end }, ..self }
     }
 
     pub(super) fn text(self, query: &[u8]) -> &[u8] {

@@ -75,11 +75,7 @@ pub(super) fn sort_query(draft: &mut Draft) -> bool {
         return false;
     }
     fields.clear();
-    let mut at = 0;
-    for field in query.split(|&byte| byte == b'&') {
-        fields.push(QueryField::of(query, at..at + field.len()));
-        at += field.len() + 1;
-    }
+    fields.extend(QueryField::split(query));
     let key = |field: &QueryField| (field.name(query), field.value(query));
     if fields.is_sorted_by_key(key) {
         return false;
