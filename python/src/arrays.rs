@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, AsArray, LargeBinaryBuilder, LargeStringArray, RecordBatch};
+use arrow::array::{Array as _, ArrayRef, AsArray, LargeBinaryBuilder, LargeStringArray, RecordBatch, new_empty_array};
 use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, Field};
 use arrow::ffi::FFI_ArrowSchema;
@@ -83,7 +83,7 @@ fn import_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         return Err(PyTypeError::new_err(format!("{name}: {kind} is no array: it has no __arrow_c_array__")));
     };
     let array = checked(exported.import()?)?;
-    Column::check_type(array.data_type(), name)?;
+    Column::of(&new_empty_array(array.data_type()), &name)?;
     Ok(array)
 }
 

@@ -1,5 +1,7 @@
 //! A column of URLs, bases or charsets as bytes.
 
+use std::fmt::Display;
+
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, OffsetSizeTrait};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
@@ -10,10 +12,6 @@ use pyo3::prelude::*;
 
 use crate::schema::arrow_error;
 
-fn wrong_type(what: &str, kind: &DataType) -> PyErr {
-    PyTypeError::new_err(format!("{what} has the type {kind}; expected text or bytes"))
-}
-
 /// A column of bytes, converted from any type of text or bytes.
 pub enum Column {
     Binary(BinaryArray),
@@ -21,11 +19,11 @@ pub enum Column {
 }
 
 impl Column {
-    /// Returns the bytes of the column `name`.
+    /// Returns the bytes of an array, which messages call `what`.
     ///
     /// # Errors
-    /// The column holds neither text nor bytes.
-    pub fn of(array: &ArrayRef, name: &str) -> PyResult<Column> {
+    /// The array holds neither text nor bytes.
+    pub fn of(array: &ArrayRef, what: &dyn Display) -> PyResult<Column> {
         Ok(match array.data_type() {
             DataType::Binary => Column::Binary(array.as_binary::<i32>().clone()),
             DataType::Utf8 => Column::Binary(array.as_string::<i32>().clone().into()),
@@ -38,23 +36,12 @@ impl Column {
                     _ => cast(array, &DataType::LargeBinary),
                 };
                 let bytes = bytes.map_err(arrow_error)?;
-                return Column::of(&bytes, name);
+                return Column::of(&bytes, what);
             }
-            other => return Err(wrong_type(&format!("column {name:?}"), other)),
+            other => {
+                return Err(PyTypeError::new_err(format!("{what} has the type {other}; expected text or bytes")));
+            }
         })
-    }
-
-    /// Checks the type of an array, which messages call `what`.
-    ///
-    /// # Errors
-    /// The array holds neither text nor bytes.
-    pub fn check_type(kind: &DataType, what: &str) -> PyResult<()> {
-        match kind {
-            DataType::Dictionary(_, values) => Column::check_type(values, what),
-            DataType::Null | DataType::Utf8View | DataType::BinaryView => Ok(()),
-            kind if kind.is_string() || matches!(kind, DataType::Binary | DataType::LargeBinary) => Ok(()),
-            other => Err(wrong_type(what, other)),
-        }
     }
 
     /// Returns the number of rows.

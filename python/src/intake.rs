@@ -46,7 +46,7 @@ impl Inputs {
     /// # Errors
     /// A column does not exist, or has another type.
     pub fn of(configuration: &Configuration, find: impl Fn(&str) -> PyResult<ArrayRef>) -> PyResult<Inputs> {
-        let column = |name: &String| Column::of(&find(name)?, name);
+        let column = |name: &String| Column::of(&find(name)?, &format_args!("column {name:?}"));
         let named = |operand: &Operand| operand.column.as_ref().map(column).transpose();
         Ok(Inputs {
             url: column(&configuration.url)?,

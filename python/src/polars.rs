@@ -185,7 +185,8 @@ fn compute(series: &[Series], pickled: &[u8]) -> PyResult<SeriesExport> {
 fn field(arguments: &[FFI_ArrowSchema], pickled: &[u8]) -> PyResult<FFI_ArrowSchema> {
     for argument in arguments {
         let kind = DataType::try_from(argument).map_err(arrow_error)?;
-        Column::of(&new_empty_array(&kind), argument.name().unwrap_or_default())?;
+        let name = argument.name().unwrap_or_default();
+        Column::of(&new_empty_array(&kind), &format_args!("column {name:?}"))?;
     }
     let name = arguments.first().and_then(FFI_ArrowSchema::name).unwrap_or_default();
     let kind = engine(pickled)?.schema.field(0).data_type().clone();
