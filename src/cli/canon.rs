@@ -60,7 +60,8 @@ pub(crate) struct CanonArgs {
     /// Key columns to add, separated by commas: of the rungs simple, syntax, scheme, and protocol (with --equivalences);
     /// of the recipes surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, and rules
     /// (with --rules). Not with text
-    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',', help_heading = "Canonical form")]
+    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',',
+          help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
     columns: ColumnArgs,

@@ -44,7 +44,8 @@ pub(crate) struct CountArgs {
     /// Keys to count, separated by commas: of the rungs simple, syntax, scheme, and protocol (with --equivalences); of the
     /// recipes surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, and rules (with
     /// --rules). At most 8 [default: all rungs up to --rung]
-    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',', help_heading = "Count")]
+    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',',
+          help_heading = "Count")]
     key: Vec<ColumnId>,
     /// Estimate instead of counting, nearly always within 2 %; takes very little memory
     #[arg(long, conflicts_with_all = ["memory", "tmp"], help_heading = "Count")]

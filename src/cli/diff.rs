@@ -36,8 +36,8 @@ pub(crate) struct DiffArgs {
     policy: PolicyArgs,
     /// The two keys to compare, separated by a comma. A rung (simple, syntax, scheme; protocol, with --equivalences) or a
     /// recipe (surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix; rules, with --rules)
-    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',', required = true,
-          help_heading = "Canonical form")]
+    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',',
+          required = true, help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
     keys: KeyArgs,

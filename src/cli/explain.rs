@@ -51,8 +51,8 @@ pub(crate) struct ExplainArgs {
     iris: Vec<std::ffi::OsString>,
     #[command(flatten)]
     policy: PolicyArgs,
-    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',', help_heading = "Canonical form",
-          help = KEY_HELP)]
+    #[arg(long, value_name = "LIST", value_parser = KEYS, hide_possible_values = true, value_delimiter = ',',
+          help_heading = "Canonical form", help = KEY_HELP)]
     key: Vec<ColumnId>,
     #[command(flatten)]
     keys: KeyArgs,

@@ -273,7 +273,6 @@ fn a_capture_with_a_long_head_is_reported() {
     assert!(message.contains("the head of its record is longer than 1048576 bytes"), "{message}");
 }
 
-/// Read as HTML, these would give no rows, and the command would succeed.
 #[test]
 fn documents_may_be_named_by_a_list_of_common_crawl() {
     let list = format!("@{}", sample("common-crawl/crawl-data/CC-MAIN-2026-46/warc.paths.gz"));
@@ -284,6 +283,7 @@ fn documents_may_be_named_by_a_list_of_common_crawl() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// Read as HTML, these would give no rows, and the command would succeed.
 #[test]
 fn what_is_no_document_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -301,7 +301,7 @@ pub(crate) fn name_of_key(id: ColumnId) -> Option<&'static str> {
     }
 }
 
-/// Parses the name of a rung or of a recipe.
+/// The names of rungs and recipes.
 pub(crate) const KEYS: Named<ColumnId> = Named {
     parse: |name| {
         let found = COLUMNS.iter().map(|column| column.id).find(|id| name_of_key(*id) == Some(name));
