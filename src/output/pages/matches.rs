@@ -1,0 +1,454 @@
+//! Finds repeated strings in pages of URLs, as literals and sequences for zstd ([RFC 8878], section 3.1.1.3).
+//!
+//! A string that repeats in URLs nearly always begins with a word: after a delimiter, or after a part that differs. So
+//! only the words of a page are looked up in a hash table, where zstd looks up nearly every byte, and a match is extended
+//! over a few bytes before its word. Lookup, comparison and choice of the words of a group are loops without branches that
+//! a processor could predict wrongly.
+//!
+//! ```text
+//! page --mark_words--> bitmap of words --Group--> words, earlier words, chosen ones --SequenceWriter--> Sequences
+//! ```
+//!
+//! [RFC 8878]: https://www.rfc-editor.org/rfc/rfc8878
+
+use std::hint::select_unpredictable;
+
+use zstd::zstd_safe::zstd_sys::ZSTD_Sequence;
+
+use crate::kernel::{SimdTask, append_range, mask_of, run_with_simd};
+
+/// The longest page whose matches zstd accepts: at level 1, the window has this length.
+const MAX_LEN: usize = 1 << 19;
+/// The greatest length of a block ([RFC 8878], section 3.1.1.2.4).
+///
+/// [RFC 8878]: https://www.rfc-editor.org/rfc/rfc8878
+const MAX_BLOCK_LEN: usize = 1 << 17;
+/// Shorter pages are not worth the table.
+const MIN_LEN: usize = 1 << 12;
+/// Words are looked up by so many bytes, and no match is shorter.
+const MIN_MATCH: usize = 6;
+/// Bytes per word above which a page does not consist of words, like one of digests, so that this search finds too little.
+const MAX_WORD_LEN: usize = 24;
+/// Matches cover nearly all of some pages, like one of names of archives. After so many bytes of such a page, the search
+/// ends: zstd does not look up every byte of a long match, and is faster.
+const TRIAL_LEN: usize = 1 << 14;
+/// Bytes per literal above which the search ends after [`TRIAL_LEN`] bytes.
+const MAX_LITERAL_DISTANCE: usize = 10;
+/// Slots of the hash table, as a binary logarithm. A larger table finds more, but leaves less room in the first-level cache.
+const TABLE_LOG: u32 = 14;
+
+/// The matches of a page.
+#[derive(Default)]
+pub(super) struct Sequences {
+    /// The bytes outside of matches.
+    pub(super) literals: Vec<u8>,
+    /// For each match, how many literals precede it, its length, and its distance from the earlier string. A sequence
+    /// without match ends each block. The lengths of all sequences add up to the length of the page.
+    pub(super) sequences: Vec<ZSTD_Sequence>,
+}
+
+/// Finds the matches of one page after the other.
+pub(super) struct MatchFinder {
+    /// For each hash, the position of the last word that has it; 0 if there is none.
+    table: Box<[u32; 1 << TABLE_LOG]>,
+    /// One bit per byte of the page: whether a word is looked up there.
+    words: Vec<u64>,
+}
+
+impl MatchFinder {
+    pub(super) fn new() -> MatchFinder {
+        MatchFinder { table: Box::new([0; 1 << TABLE_LOG]), words: Vec::new() }
+    }
+
+    /// Replaces the content of `found` by the matches of `page`. Returns `false`, with any content, if zstd's own search
+    /// suits the page better.
+    pub(super) fn find(&mut self, page: &[u8], found: &mut Sequences) -> bool {
+        let mut is_suited = (MIN_LEN..=MAX_LEN).contains(&page.len());
+        if is_suited {
+            run_with_simd(Search { page, finder: self, found, is_suited: &mut is_suited });
+        }
+        is_suited
+    }
+}
+
+/// The search in one page.
+struct Search<'a> {
+    page: &'a [u8],
+    finder: &'a mut MatchFinder,
+    found: &'a mut Sequences,
+    /// The result of [`MatchFinder::find`].
+    is_suited: &'a mut bool,
+}
+
+impl SimdTask for Search<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let Search { page, finder: MatchFinder { table, words }, found, is_suited } = self;
+        let count = mark_words(page, words);
+        *is_suited = count * MAX_WORD_LEN >= page.len();
+        if !*is_suited {
+            return;
+        }
+        table.fill(0);
+        let (mut writer, mut group) = (SequenceWriter::new(page, found), Group::default());
+        let (mut next, mut is_trial) = (0, true);
+        while next < words.len() {
+            next = group.fill(words, next, page.len());
+            group.look_up(page, table);
+            group.choose(writer.written);
+            for i in 0..group.chosen_count {
+                let i = usize::from(group.chosen[i]);
+                writer.write(group.at[i] as usize, group.earlier[i] as usize, usize::from(group.equal[i]));
+            }
+            if is_trial && writer.written >= TRIAL_LEN {
+                is_trial = false;
+                *is_suited = writer.found.literals.len() * MAX_LITERAL_DISTANCE >= writer.written;
+                if !*is_suited {
+                    return;
+                }
+            }
+        }
+        writer.finish();
+    }
+}
+
+/// Sets the bits of `words` where a word begins, and where no word begins within 64 bytes. A word is a run of letters and
+/// digits, or a character outside of ASCII. Returns the number of words.
+#[inline(always)]
+fn mark_words(page: &[u8], words: &mut Vec<u64>) -> usize {
+    words.clear();
+    let (mut count, mut before) = (0, 0);
+    for block in page.chunks(64) {
+        let inside = mask_of(block, is_word_byte);
+        let starts = inside & !(inside << 1 | before);
+        before = inside >> 63;
+        count += starts.count_ones() as usize;
+        words.push(if starts == 0 { 1 } else { starts });
+    }
+    count
+}
+
+#[inline(always)]
+fn is_word_byte(byte: u8) -> bool {
+    ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte >= 0xC0)
+}
+
+/// Words after which a group is full. The last 64 bytes of text may add up to 64 words.
+const GROUP_LEN: usize = 192;
+const MAX_GROUP_LEN: usize = GROUP_LEN + 64;
+/// Bytes of two strings that are compared at once.
+const COMPARED: usize = 32;
+
+/// Consecutive words, and for each an earlier one.
+struct Group {
+    len: usize,
+    /// The positions of the words.
+    at: [u32; MAX_GROUP_LEN],
+    /// The position of the last earlier word with the same hash, or 0.
+    earlier: [u32; MAX_GROUP_LEN],
+    /// How many of the first [`COMPARED`] bytes of the two are equal.
+    equal: [u8; MAX_GROUP_LEN],
+    /// The position of the word if this is a match, otherwise 0.
+    match_at: [u32; MAX_GROUP_LEN],
+    /// Indices of matches that do not overlap.
+    chosen: [u8; MAX_GROUP_LEN],
+    chosen_count: usize,
+}
+
+impl Default for Group {
+    fn default() -> Group {
+        let (positions, bytes) = ([0; _], [0; _]);
+        let (at, earlier, match_at) = (positions, positions, positions);
+        Group { len: 0, at, earlier, equal: bytes, match_at, chosen: bytes, chosen_count: 0 }
+    }
+}
+
+impl Group {
+    /// Takes words from the bitmap, from item `next` on. Leaves out those less than [`COMPARED`] bytes before the end of the
+    /// page. Returns the item after the last.
+    #[inline(always)]
+    fn fill(&mut self, words: &[u64], mut next: usize, page_len: usize) -> usize {
+        /// Positions that are written at once; those of missing words are overwritten.
+        const STEP: usize = 8;
+        self.len = 0;
+        while next < words.len() && self.len < GROUP_LEN {
+            let (mut rest, mut end) = (words[next], self.len);
+            self.len += rest.count_ones() as usize;
+            while end < self.len {
+                for at in &mut self.at[end..end + STEP] {
+                    *at = (next * 64) as u32 + rest.trailing_zeros();
+                    rest &= rest.wrapping_sub(1);
+                }
+                end += STEP;
+            }
+            next += 1;
+        }
+        while self.len > 0 && self.at[self.len - 1] as usize + COMPARED > page_len {
+            self.len -= 1;
+        }
+        next
+    }
+
+    /// Looks up the words, puts them in the table, and compares them with those found.
+    #[inline(always)]
+    fn look_up(&mut self, page: &[u8], table: &mut [u32; 1 << TABLE_LOG]) {
+        for (at, earlier) in self.at.iter().zip(&mut self.earlier).take(self.len) {
+            let slot = &mut table[hash(page, *at as usize)];
+            *earlier = *slot;
+            *slot = *at;
+        }
+        let pairs = self.at.iter().zip(&self.earlier).take(self.len);
+        for (((at, earlier), equal), match_at) in pairs.zip(&mut self.equal).zip(&mut self.match_at) {
+            *equal = equal_len(page, *at as usize, *earlier as usize);
+            // The first word of a page finds itself.
+            let is_match = (usize::from(*equal) >= MIN_MATCH) & (earlier < at);
+            *match_at = select_unpredictable(is_match, *at, 0);
+        }
+    }
+
+    /// Chooses every match that begins at or after `from` and after the equal bytes of the match before it.
+    #[inline(always)]
+    fn choose(&mut self, from: usize) {
+        // No match begins at 0.
+        let (mut count, mut end) = (0, from.max(1) as u32);
+        for i in 0..self.len {
+            let (at, equal) = (self.match_at[i], u32::from(self.equal[i]));
+            self.chosen[count] = i as u8;
+            let is_chosen = at >= end;
+            count += usize::from(is_chosen);
+            end = select_unpredictable(is_chosen, at + equal, end);
+        }
+        self.chosen_count = count;
+    }
+}
+
+/// Returns the hash of the first [`MIN_MATCH`] bytes from `at` on.
+#[inline(always)]
+fn hash(page: &[u8], at: usize) -> usize {
+    const MULTIPLIER: u64 = 0x9E37_79B1_85EB_CA87;
+    let bytes = page[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    ((bytes << (64 - 8 * MIN_MATCH)).wrapping_mul(MULTIPLIER) >> (64 - TABLE_LOG)) as usize
+}
+
+/// Returns how many of the [`COMPARED`] bytes from `a` and from `b` on are equal before the first difference.
+#[inline(always)]
+fn equal_len(page: &[u8], a: usize, b: usize) -> u8 {
+    let (a, b): (&[u8; COMPARED], &[u8; COMPARED]) = match (page[a..].first_chunk(), page[b..].first_chunk()) {
+        (Some(a), Some(b)) => (a, b),
+        _ => return 0,
+    };
+    let mut difference = [0; COMPARED];
+    for (difference, (a, b)) in difference.iter_mut().zip(a.iter().zip(b)) {
+        *difference = a ^ b;
+    }
+    mask_of(&difference, |byte| byte == 0).trailing_ones() as u8
+}
+
+/// Writes literals and sequences.
+struct SequenceWriter<'a> {
+    page: &'a [u8],
+    found: &'a mut Sequences,
+    /// The end of the last match or block.
+    written: usize,
+    block_len: usize,
+    /// The end of the block that is being written.
+    block_end: usize,
+}
+
+impl<'a> SequenceWriter<'a> {
+    #[inline(always)]
+    fn new(page: &'a [u8], found: &'a mut Sequences) -> SequenceWriter<'a> {
+        found.literals.clear();
+        found.literals.reserve(page.len());
+        found.sequences.clear();
+        // Blocks of about the same length: zstd fails if a block is too short to become shorter.
+        let block_len = page.len().div_ceil(page.len().div_ceil(MAX_BLOCK_LEN));
+        SequenceWriter { page, found, written: 0, block_len, block_end: block_len }
+    }
+
+    /// Writes the match of the strings at `at` and `earlier`, whose first `equal` bytes are equal, less those that the last
+    /// match covers. Does nothing if the match is too short. The calls are in ascending order of `at`.
+    #[inline(always)]
+    fn write(&mut self, at: usize, earlier: usize, equal: usize) {
+        let covered = self.written.saturating_sub(at);
+        if covered + MIN_MATCH > equal {
+            return;
+        }
+        let (at, earlier) = (at + covered, earlier + covered);
+        while at >= self.block_end {
+            self.end_block();
+        }
+        let before = self.equal_before(at, earlier);
+        let after = if equal < COMPARED { equal - covered } else { self.equal_after(at, earlier) };
+        let len = before + after.min(self.block_end - at);
+        if len < MIN_MATCH {
+            return;
+        }
+        let literals = at - before - self.written;
+        append_range(&mut self.found.literals, self.page, self.written, literals);
+        self.found.sequences.push(sequence(literals, len, at - earlier));
+        self.written = at - before + len;
+    }
+
+    /// Returns how many bytes, at most 8, before `at` and before `earlier` are equal and not yet written.
+    #[inline(always)]
+    fn equal_before(&self, at: usize, earlier: usize) -> usize {
+        let bytes = |end| self.page[..end].last_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let (Some(a), Some(b)) = (bytes(at), bytes(earlier)) else { return 0 };
+        ((a ^ b).leading_zeros() as usize / 8).min(at - self.written)
+    }
+
+    /// Returns how many bytes from `at` and from `earlier` on are equal, up to the end of the block.
+    fn equal_after(&self, at: usize, earlier: usize) -> usize {
+        let (a, b) = (&self.page[at..self.block_end], &self.page[earlier..]);
+        let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+        let len = 8 * words.take_while(|(a, b)| a == b).count();
+        len + a[len..].iter().zip(&b[len..]).take_while(|(a, b)| a == b).count()
+    }
+
+    /// Writes the rest of the block as literals.
+    fn end_block(&mut self) {
+        let literals = self.block_end - self.written;
+        self.found.literals.extend_from_slice(&self.page[self.written..self.block_end]);
+        self.found.sequences.push(sequence(literals, 0, 0));
+        self.written = self.block_end;
+        self.block_end = self.page.len().min(self.block_end + self.block_len);
+    }
+
+    /// Ends the remaining blocks.
+    fn finish(mut self) {
+        while self.block_end < self.page.len() {
+            self.end_block();
+        }
+        self.end_block();
+    }
+}
+
+#[inline(always)]
+fn sequence(literals: usize, len: usize, offset: usize) -> ZSTD_Sequence {
+    ZSTD_Sequence { offset: offset as u32, litLength: literals as u32, matchLength: len as u32, rep: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Returns the page that `found` describes, and checks what zstd requires of sequences.
+    fn rebuild(found: &Sequences) -> Vec<u8> {
+        let (mut page, mut literals, mut block_len) = (Vec::new(), &found.literals[..], 0);
+        for sequence in &found.sequences {
+            let (count, len, offset) =
+                (sequence.litLength as usize, sequence.matchLength as usize, sequence.offset as usize);
+            page.extend_from_slice(&literals[..count]);
+            literals = &literals[count..];
+            block_len += count + len;
+            assert!(block_len <= MAX_BLOCK_LEN);
+            if offset == 0 {
+                assert_eq!(len, 0, "the end of a block");
+                block_len = 0;
+            } else {
+                assert!(len >= MIN_MATCH && offset <= page.len());
+            }
+            (0..len).for_each(|_| page.push(page[page.len() - offset]));
+        }
+        assert!(literals.is_empty());
+        assert_eq!(found.sequences.last().map(|last| last.offset), Some(0), "the last block ends");
+        page
+    }
+
+    /// Returns whether the search suits `page`, and how many bytes matches cover. The sequences describe the page, and are
+    /// the same without vector instructions.
+    fn check(page: &[u8]) -> Option<usize> {
+        let (mut finder, mut found, mut portable) = (MatchFinder::new(), Sequences::default(), Sequences::default());
+        if !finder.find(page, &mut found) {
+            return None;
+        }
+        assert!(rebuild(&found) == page);
+        let mut is_suited = false;
+        Search { page, finder: &mut finder, found: &mut portable, is_suited: &mut is_suited }.run();
+        let fields = |found: &Sequences| {
+            found.sequences.iter().map(|s| [s.litLength, s.matchLength, s.offset]).collect::<Vec<_>>()
+        };
+        assert!(is_suited && fields(&portable) == fields(&found) && portable.literals == found.literals);
+        Some(page.len() - found.literals.len())
+    }
+
+    fn urls(len: usize) -> Vec<u8> {
+        let mut page = Vec::new();
+        for i in 0_u64.. {
+            let noise = i.wrapping_mul(6364136223846793005).rotate_right(20);
+            page.extend(
+                format!("https://www.host{}.example/{:x}/{}?id={i}", i % 50, noise % 5000, noise >> 40).bytes(),
+            );
+            if page.len() >= len {
+                page.truncate(len);
+                break;
+            }
+        }
+        page
+    }
+
+    #[test]
+    fn urls_are_suited_at_the_lengths_that_the_search_allows() {
+        let lens = [MIN_LEN, MAX_BLOCK_LEN - 1, MAX_BLOCK_LEN, MAX_BLOCK_LEN + 1, 2 * MAX_BLOCK_LEN + 1, MAX_LEN];
+        for len in (MIN_LEN..MIN_LEN + 200).chain(lens) {
+            let covered = check(&urls(len)).expect("suited");
+            assert!(covered > len / 3, "{covered} of {len}");
+        }
+        for len in [0, 1, 31, MIN_LEN - 1, MAX_LEN + 1] {
+            assert_eq!(check(&urls(len)), None);
+        }
+    }
+
+    #[test]
+    fn pages_without_words_or_with_few_literals_are_not_suited() {
+        let digests: Vec<u8> = urls(1 << 16).into_iter().filter(u8::is_ascii_alphanumeric).collect();
+        assert_eq!(check(&digests), None);
+        let archives: String =
+            (0..5000).map(|i| format!("crawl/2026-11/segment-{:03}/warc/part.warc.gz,", i % 7)).collect();
+        assert_eq!(check(archives.as_bytes()), None);
+        assert!(check(&archives.as_bytes()[..TRIAL_LEN - 1000]).is_some(), "the page ends before the trial");
+    }
+
+    #[test]
+    fn bytes_after_the_end_of_a_match_within_a_word_are_matched() {
+        // The match of the long name ends within the number. The match of the number, with an older name, covers the rest.
+        let name = |i: u64| {
+            let (number, noise) = (i * 7919 % 500, i.wrapping_mul(6364136223846793005));
+            format!("{noise:016x}/warc/crawl-2026-collectedbyworker-{number:05}.warc.gz/index-of-captures;")
+        };
+        let page: String = (0..4000).map(name).collect();
+        let covered = check(page.as_bytes()).expect("suited");
+        assert!(covered > page.len() * 7 / 10, "{covered} of {}", page.len());
+    }
+
+    #[test]
+    fn a_word_begins_after_other_bytes() {
+        let page = "ab-c1 \u{e9}\u{65e5}\u{672c}Z9..x".as_bytes();
+        let mut words = Vec::new();
+        let count = mark_words(page, &mut words);
+        let expected = |i: &usize| is_word_byte(page[*i]) && (*i == 0 || !is_word_byte(page[i - 1]));
+        let positions: Vec<usize> = (0..page.len()).filter(expected).collect();
+        assert_eq!((count, words.len()), (positions.len(), 1));
+        assert_eq!(words[0], positions.iter().fold(0, |mask, at| mask | 1 << at));
+        assert_eq!(positions, [0, 3, 6, 8, 11, 14, 18]);
+        assert_eq!(mark_words(&[b'x'; 200], &mut words), 1);
+        assert_eq!(words, [1, 1, 1, 1], "every 64 bytes, a position is looked up");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// Pages of few different strings, so that nearly all cases have matches that overlap, touch or end with a block.
+        #[test]
+        fn sequences_describe_the_page(
+            parts in prop::collection::vec("[a-c]{1,9}|[/.%=-]|[0-9]{1,70}|é|日本", 4..40),
+            order in prop::collection::vec(any::<prop::sample::Index>(), 1000..4000),
+            repeats in 1_usize..30,
+        ) {
+            let page: String = order.iter().map(|index| index.get(&parts).as_str()).collect();
+            check(page.repeat(repeats).as_bytes());
+        }
+    }
+}
