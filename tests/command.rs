@@ -43,6 +43,9 @@ mod reference_tables;
 #[cfg(feature = "remote")]
 #[path = "command/remote.rs"]
 mod remote;
+#[cfg(target_os = "linux")]
+#[path = "command/signals.rs"]
+mod signals;
 #[path = "command/sort.rs"]
 mod sort;
 #[path = "command/speed_table.rs"]

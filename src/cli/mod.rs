@@ -129,12 +129,15 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     // The panic hook has printed the place; unwinding removes temporary files.
-    catch_unwind(AssertUnwindSafe(|| run(&cli.command))).unwrap_or_else(|_| {
+    let status = catch_unwind(AssertUnwindSafe(|| run(&cli.command))).unwrap_or_else(|_| {
         terminal::print_error(
             "internal error: the command was stopped and its output removed; please report the lines above",
         );
         exit::INTERNAL
-    })
+    });
+    // A job that fails because a signal has removed its files ends by the signal.
+    process::wait_if_terminating();
+    status
 }
 
 /// Prints help or an error about flags. Messages repeat arguments, which may come from a script: if these have hidden

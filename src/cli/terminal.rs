@@ -2,15 +2,17 @@
 
 use std::io::{ErrorKind, Write};
 
-use crate::process::{exit, is_hidden, plain_error};
+use crate::process::{exit, is_hidden, plain_error, wait_if_terminating};
 pub(crate) use crate::process::{visible, visible_lines};
 
 /// Prints one message of one line on stderr. A closed stderr is ignored.
 pub(crate) fn print_error(message: &str) {
+    wait_if_terminating();
     let _ = writeln!(std::io::stderr(), "irikey: {}", visible(message));
 }
 
 pub(crate) fn print_to_stderr(text: &str) {
+    wait_if_terminating();
     let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
 }
 

@@ -4,17 +4,18 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::process::TemporaryDirectory;
 use crate::remote::{OpenedObject, RemoteObject, RemoteReader, RemoteUrl, list};
 
 /// Longest object that is read whole, bytes.
 const MAX_LEN: u64 = 1 << 30;
 
 /// Copies the objects below a prefix, which have names of one part, to files in `directory`.
-pub(crate) fn copy_objects(url: &RemoteUrl, directory: &Path) -> io::Result<()> {
+pub(crate) fn copy_objects(url: &RemoteUrl, directory: &mut TemporaryDirectory) -> io::Result<()> {
     for object in list(url)? {
         // Listed names have no part that is `..`.
         let name = object.name().rsplit('/').next().unwrap_or_default();
-        let mut file = fs::File::create_new(directory.join(name))?;
+        let mut file = directory.create_file(name)?;
         io::copy(&mut open(&object)?, &mut file)?;
     }
     Ok(())

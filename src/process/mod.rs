@@ -19,6 +19,7 @@ mod handle;
 mod pending_file;
 mod positioned;
 mod temporary;
+mod temporary_directory;
 mod visible;
 
 #[doc(hidden)]
@@ -35,5 +36,8 @@ pub(crate) use positioned::{read_at, read_exact_at, write_all_at};
 pub(crate) use temporary::before_termination;
 #[cfg(unix)]
 pub(crate) use temporary::terminate;
-pub(crate) use temporary::{TemporaryFileGuard, remove_temporary_files_on_signals};
+pub(crate) use temporary::{
+    TemporaryFileGuard, remove_temporary_files_on_signals, wait_if_terminating, without_termination,
+};
+pub(crate) use temporary_directory::TemporaryDirectory;
 pub(crate) use visible::{is_hidden, plain_error, visible, visible_lines};

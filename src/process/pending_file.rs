@@ -63,20 +63,18 @@ impl PendingFile {
         }
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).suffix(SUFFIX);
-        #[cfg(unix)]
-        {
-            // The mode of an ordinary new file; the umask applies.
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        }
         for _ in 0..MAX_ATTEMPTS {
-            let (file, temporary) = builder.tempfile_in(directory)?.into_parts();
-            let _guard = TemporaryFileGuard::register(&temporary);
+            // The mode of an ordinary new file; the umask applies.
+            let create = |path: &Path| File::options().read(true).write(true).create_new(true).open(path);
+            let created = builder.make_in(directory, |path| TemporaryFileGuard::create(path, || create(path)))?;
+            let ((file, _guard), temporary) = created.into_parts();
+            // If the job ends here, the file is removed before its guard.
+            let pending = PendingFile { temporary, file, is_synced: AtomicBool::new(false), _guard };
             // Between creation and lock, another process may take the lock and remove the file. A file system without
             // locks refuses the lock to both.
-            let is_lost = matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !temporary.exists();
+            let is_lost = matches!(pending.file.try_lock(), Err(TryLockError::WouldBlock)) || !pending.path().exists();
             if !is_lost {
-                let is_synced = AtomicBool::new(false);
-                return Ok((file.try_clone()?, PendingFile { temporary, file, is_synced, _guard }));
+                return Ok((pending.file.try_clone()?, pending));
             }
         }
         Err(io::Error::other("temporary files are removed by another process as soon as they are created"))

@@ -1,8 +1,12 @@
 //! The registry of temporary files, and the handlers that remove them when a signal terminates the process.
 //!
 //! A handler may interrupt any code, so it reads only statics and calls only functions that POSIX lists as
-//! async-signal-safe (unlink, write, raise, _exit).
+//! async-signal-safe (poll, unlink, rmdir, write, raise, _exit).
+//!
+//! A file that exists but is not registered yet would be left behind. While a thread creates a file, it blocks these
+//! signals, and a handler on another thread waits for it. Once a handler runs, no thread creates a file.
 
+use std::io;
 use std::path::Path;
 
 #[cfg(unix)]
@@ -19,7 +23,7 @@ pub(crate) fn remove_temporary_files_on_signals() {
     platform::install();
 }
 
-/// Runs `work` on a thread of its own when one of these signals arrives, before the process dies by it. A second signal ends
+/// Runs `work` on a thread of its own when one of these signals arrives, before the process dies by it. A later signal ends
 /// the process at once. Only the first call of the process counts; nothing happens on systems without these signals.
 #[cfg(feature = "remote")]
 pub(crate) fn before_termination(work: fn()) {
@@ -38,6 +42,18 @@ pub(crate) fn terminate(message: &[u8], status: u8) -> ! {
     }
 }
 
+/// Calls `work`, which creates a temporary file and either registers or removes its name. A signal terminates the process
+/// before or after, but not in between. `work` must not wait for another thread.
+pub(crate) fn without_termination<T>(work: impl FnOnce() -> T) -> T {
+    platform::without_termination(work)
+}
+
+/// Waits for the end of the process if a signal is terminating it. What fails from then on may fail because temporary files
+/// were removed, and is not reported.
+pub(crate) fn wait_if_terminating() {
+    platform::wait_if_terminating();
+}
+
 /// Keeps a path registered: a signal that terminates the process removes the file first. Dropping the guard takes the
 /// path out of the registry and leaves the file alone.
 #[derive(Debug)]
@@ -48,9 +64,22 @@ pub(crate) struct TemporaryFileGuard {
 }
 
 impl TemporaryFileGuard {
-    /// Registers `path`. If the registry is full, the file is left behind when a signal arrives.
-    pub(crate) fn register(path: &Path) -> TemporaryFileGuard {
-        TemporaryFileGuard { slot: platform::insert(path) }
+    /// Creates the file at `path` with `create` and registers it. A signal finds both done, or neither. If the registry is
+    /// full, the file is left behind when a signal arrives.
+    ///
+    /// # Errors
+    /// Those of `create`.
+    pub(crate) fn create<T>(
+        path: &Path,
+        create: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<(T, TemporaryFileGuard)> {
+        let entry = platform::entry(path);
+        without_termination(|| Ok((create()?, TemporaryFileGuard { slot: platform::insert(entry) })))
+    }
+
+    /// Registers a path that exists: a file, or a directory that is empty when the other registered files are removed.
+    pub(super) fn register(path: &Path) -> TemporaryFileGuard {
+        TemporaryFileGuard { slot: platform::insert(platform::entry(path)) }
     }
 }
 
@@ -69,18 +98,48 @@ mod unix {
     use std::path::Path;
     use std::ptr::null_mut;
     use std::sync::Once;
-    use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-    use std::sync::atomic::{AtomicI32, AtomicPtr};
+    use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+    use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize};
 
-    /// Number of files that can be registered at a time: one for each worker of a job, and the tables that the job writes.
-    const SLOTS: usize = 256;
+    /// Number of files that can be registered at a time: one for each worker of a job, the parts that get their names
+    /// together, and the tables that the job writes.
+    const SLOTS: usize = 1024;
+
+    /// How many milliseconds a handler waits for threads that create a file. The file system may not answer.
+    const MAX_WAIT_MS: usize = 2000;
+
+    /// The signals that terminate the process when its temporary files are removed.
+    const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
     /// The registered paths as C strings; null in free slots.
     static PATHS: [AtomicPtr<libc::c_char>; SLOTS] = [const { AtomicPtr::new(null_mut()) }; SLOTS];
 
-    pub(super) fn insert(path: &Path) -> Option<usize> {
+    /// How far the termination of the process has come. The process ends when its files are removed and the work of
+    /// [`before_termination`] is done.
+    static PHASE: AtomicU8 = AtomicU8::new(RUNNING);
+    const RUNNING: u8 = 0;
+    const REMOVING: u8 = 1;
+    const REMOVED: u8 = 2;
+
+    /// In this time after the files were removed, another signal does not end the process: `timeout` sends its signal twice.
+    const REPEAT_MS: u64 = 200;
+
+    /// When the files were removed, in milliseconds of [`now_ms`].
+    static REMOVED_AT: AtomicU64 = AtomicU64::new(0);
+
+    /// Number of threads in [`without_termination`].
+    static CREATING: AtomicUsize = AtomicUsize::new(0);
+
+    /// The path of a file that will be registered; null if it has none.
+    pub(super) fn entry(path: &Path) -> *mut libc::c_char {
         // The string is never freed, because a handler on another thread may still read it: some bytes per output file.
-        let path = CString::new(path.as_os_str().as_bytes()).ok()?.into_raw();
+        CString::new(path.as_os_str().as_bytes()).map_or(null_mut(), CString::into_raw)
+    }
+
+    pub(super) fn insert(path: *mut libc::c_char) -> Option<usize> {
+        if path.is_null() {
+            return None;
+        }
         PATHS.iter().position(|slot| slot.compare_exchange(null_mut(), path, Release, Relaxed).is_ok())
     }
 
@@ -88,22 +147,88 @@ mod unix {
         PATHS[slot].store(null_mut(), Release);
     }
 
-    /// Removes all registered files. Async-signal-safe.
-    pub(super) fn remove_files() {
-        for slot in &PATHS {
-            let path = slot.load(Acquire);
-            if !path.is_null() {
-                // SAFETY: non-null values of PATHS are C strings that are never freed.
-                unsafe { libc::unlink(path) };
+    /// Blocks the signals for the current thread until it is dropped.
+    struct BlockedSignals {
+        before: libc::sigset_t,
+    }
+
+    impl BlockedSignals {
+        fn new() -> BlockedSignals {
+            // SAFETY: a zeroed sigset_t is a valid value of this plain C type, and all pointers are to live locals.
+            unsafe {
+                let mut blocked: libc::sigset_t = std::mem::zeroed();
+                libc::sigemptyset(&mut blocked);
+                SIGNALS.iter().for_each(|signal| _ = libc::sigaddset(&mut blocked, *signal));
+                let mut before: libc::sigset_t = std::mem::zeroed();
+                libc::pthread_sigmask(libc::SIG_BLOCK, &blocked, &mut before);
+                BlockedSignals { before }
             }
         }
+    }
+
+    impl Drop for BlockedSignals {
+        fn drop(&mut self) {
+            // SAFETY: `before` is the mask that pthread_sigmask returned.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, null_mut()) };
+        }
+    }
+
+    /// Counts the current thread in [`CREATING`] until it is dropped.
+    struct Creating;
+
+    impl Drop for Creating {
+        fn drop(&mut self) {
+            CREATING.fetch_sub(1, SeqCst);
+        }
+    }
+
+    pub(super) fn without_termination<T>(work: impl FnOnce() -> T) -> T {
+        loop {
+            // Dropped after the thread is no longer counted, so that a handler never waits for its own thread.
+            let _blocked = BlockedSignals::new();
+            CREATING.fetch_add(1, SeqCst);
+            let _creating = Creating;
+            // Either this thread sees the flag, or the handler that sets it sees the number.
+            if PHASE.load(SeqCst) == RUNNING {
+                return work();
+            }
+            drop((_creating, _blocked));
+            wait_if_terminating();
+        }
+    }
+
+    pub(super) fn wait_if_terminating() {
+        while PHASE.load(SeqCst) != RUNNING {
+            std::thread::park();
+        }
+    }
+
+    /// Waits until no other thread creates a file, and removes all registered files. Async-signal-safe.
+    pub(super) fn remove_files() {
+        PHASE.store(REMOVING, SeqCst);
+        for _ in 0..MAX_WAIT_MS {
+            if CREATING.load(SeqCst) == 0 {
+                break;
+            }
+            // SAFETY: poll is async-signal-safe, and reads no descriptors if their number is 0.
+            unsafe { libc::poll(null_mut(), 0, 1) };
+        }
+        // Files first: a directory is removed when it is empty.
+        for remove in [libc::unlink, libc::rmdir] {
+            for path in PATHS.iter().map(|slot| slot.load(Acquire)).filter(|path| !path.is_null()) {
+                // SAFETY: non-null values of PATHS are C strings that are never freed.
+                unsafe { remove(path) };
+            }
+        }
+        REMOVED_AT.store(now_ms(), SeqCst);
+        PHASE.store(REMOVED, SeqCst);
     }
 
     pub(super) fn install() {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(|| {
             let terminate = on_termination as *const () as libc::sighandler_t;
-            [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(|signal| handle(signal, terminate));
+            SIGNALS.into_iter().for_each(|signal| handle(signal, terminate));
             handle(libc::SIGXFSZ, libc::SIG_IGN);
         });
     }
@@ -118,7 +243,7 @@ mod unix {
                 return;
             }
             action.sa_sigaction = handler;
-            action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
+            action.sa_flags = libc::SA_ONSTACK;
             libc::sigaction(signal, &action, null_mut());
         }
     }
@@ -138,8 +263,7 @@ mod unix {
                 let mut signal = [0];
                 if signals.read_exact(&mut signal).is_ok() {
                     work();
-                    // SAFETY: raise has no memory effects. SA_RESETHAND has restored the default action.
-                    unsafe { libc::raise(signal[0].into()) };
+                    die_by(signal[0].into());
                 }
             };
             if std::thread::Builder::new().name("signals".to_string()).spawn(wait).is_ok() {
@@ -151,15 +275,43 @@ mod unix {
     extern "C" fn on_termination(signal: libc::c_int) {
         // The interrupted code may be about to read it.
         let errno = errno::errno();
-        remove_files();
+        match PHASE.compare_exchange(RUNNING, REMOVING, SeqCst, SeqCst) {
+            Ok(_) => {
+                remove_files();
+                if !wake(signal) {
+                    die_by(signal);
+                }
+            }
+            // The process ends when its files are removed.
+            Err(REMOVING) => {}
+            Err(_) if now_ms() - REMOVED_AT.load(SeqCst) < REPEAT_MS => {}
+            Err(_) => die_by(signal),
+        }
+        errno::set_errno(errno);
+    }
+
+    /// Milliseconds of a clock that only goes forward. Async-signal-safe.
+    fn now_ms() -> u64 {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: clock_gettime is async-signal-safe, and the pointer is to a live local.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+        now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+    }
+
+    /// Wakes the thread of [`before_termination`], if there is one. Async-signal-safe.
+    fn wake(signal: libc::c_int) -> bool {
         let (wake, byte) = (WAKE.load(Acquire), signal as u8);
         // SAFETY: write is async-signal-safe, and the byte lives until it returns. The descriptor stays open.
-        if wake >= 0 && unsafe { libc::write(wake, (&raw const byte).cast(), 1) } == 1 {
-            return errno::set_errno(errno);
+        wake >= 0 && unsafe { libc::write(wake, (&raw const byte).cast(), 1) } == 1
+    }
+
+    /// Ends the process by the default action of a signal; within its handler, when the handler returns. Async-signal-safe.
+    fn die_by(signal: libc::c_int) {
+        // SAFETY: signal and raise are async-signal-safe and take no pointers.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
         }
-        // SAFETY: raise is async-signal-safe. SA_RESETHAND has restored the default action, which the raised signal
-        // triggers as soon as this handler returns and unblocks it.
-        unsafe { libc::raise(signal) };
     }
 }
 
@@ -167,9 +319,17 @@ mod unix {
 mod without_signals {
     use std::path::Path;
 
-    pub(super) fn insert(_path: &Path) -> Option<usize> {
+    pub(super) fn entry(_path: &Path) {}
+
+    pub(super) fn insert(_entry: ()) -> Option<usize> {
         None
     }
+
+    pub(super) fn without_termination<T>(work: impl FnOnce() -> T) -> T {
+        work()
+    }
+
+    pub(super) fn wait_if_terminating() {}
 
     pub(super) fn remove(_slot: usize) {}
 

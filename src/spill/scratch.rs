@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::process::{plain_error, read_exact_at, write_all_at};
+use crate::process::{plain_error, read_exact_at, without_termination, write_all_at};
 
 /// Why data could not be spilled. It ends the run; the output file does not get its final name.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,8 @@ impl ScratchFile {
     /// The file, which is created if it does not exist.
     fn file(&self) -> Result<&File, SpillError> {
         if self.file.get().is_none() {
-            let created = tempfile::tempfile_in(&self.path);
+            // On some file systems the file has a name for a moment.
+            let created = without_termination(|| tempfile::tempfile_in(&self.path));
             let created = created.map_err(|error| SpillError::Create(self.path.clone(), error))?;
             // If another thread was faster, this file vanishes.
             let _ = self.file.set(created);

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::values::{parse_size, parse_size_up_to};
 use crate::cli::error::CommandError;
-use crate::process::plain_error;
+use crate::process::{plain_error, without_termination};
 use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS};
 
 /// Flags of every command that reads inputs to their end.
@@ -35,7 +35,7 @@ impl WorkArgs {
     /// The directory of temporary files.
     pub(crate) fn directory(&self) -> Result<PathBuf, CommandError> {
         let Some(path) = &self.tmp else { return Ok(std::env::temp_dir()) };
-        match tempfile::tempfile_in(path) {
+        match without_termination(|| tempfile::tempfile_in(path)) {
             Ok(_) => Ok(path.clone()),
             Err(error) => Err(CommandError::Usage(format!(
                 "--tmp {}: cannot create temporary files in this directory: {}; name a writable directory",

@@ -17,6 +17,7 @@ use crate::dedup::KeepPolicy;
 use crate::dedup::seen::SeenStore;
 use crate::input::{Sources, copy_objects};
 use crate::output::OutputFormat;
+use crate::process::TemporaryDirectory;
 use crate::record::InputFormat;
 use crate::remote::RemoteUrl;
 use crate::run::{DedupOptions, RowKey, WorkerNeed};
@@ -246,8 +247,8 @@ impl DedupArgs {
     /// Opens a copy of a store of seen keys that is in an object store. The copy has no names once it is open.
     fn open_copy(&self, url: &RemoteUrl) -> Result<SeenStore, CommandError> {
         let failed = |error| CommandError::Input(format!("--seen {}: cannot copy: {error}", url.name()));
-        let directory = tempfile::tempdir_in(self.work.directory()?).map_err(failed)?;
-        copy_objects(&url.prefix(), directory.path()).map_err(failed)?;
+        let mut directory = TemporaryDirectory::create(&self.work.directory()?).map_err(failed)?;
+        copy_objects(&url.prefix(), &mut directory).map_err(failed)?;
         Ok(SeenStore::open(directory.path())?)
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::MappedFile;
-use crate::process::{TemporaryFileGuard, remove_temporary_files_on_signals};
+use crate::process::{TemporaryDirectory, TemporaryFileGuard, remove_temporary_files_on_signals};
 
 const DIRECTORY: &str = "IRIKEY_TEST_DIRECTORY";
 
@@ -21,12 +21,15 @@ fn directory() -> Option<PathBuf> {
     std::env::var_os(DIRECTORY).map(PathBuf::from)
 }
 
+fn registered_file(path: &Path) -> TemporaryFileGuard {
+    TemporaryFileGuard::create(path, || fs::write(path, b"half")).unwrap().1
+}
+
 /// An input of a mebibyte that can be truncated, and a temporary file that is registered.
 fn input_and_temporary(directory: &Path) -> (File, TemporaryFileGuard) {
-    fs::write(directory.join("temporary"), b"half").unwrap();
     fs::write(directory.join("input"), vec![b'x'; 1 << 20]).unwrap();
     let file = File::options().read(true).write(true).open(directory.join("input")).unwrap();
-    (file, TemporaryFileGuard::register(&directory.join("temporary")))
+    (file, registered_file(&directory.join("temporary")))
 }
 
 /// Maps a file, truncates it and reads it.
@@ -89,12 +92,12 @@ fn a_range_begins_at_its_place_in_the_file() {
 #[ignore = "started by termination_by_a_signal_removes_temporary_files"]
 fn child_is_terminated() {
     let Some(directory) = directory() else { return };
-    for name in ["done", "temporary"] {
-        fs::write(directory.join(name), b"half").unwrap();
-    }
     remove_temporary_files_on_signals();
-    drop(TemporaryFileGuard::register(&directory.join("done")));
-    let _guard = (!directory.join("keep").exists()).then(|| TemporaryFileGuard::register(&directory.join("temporary")));
+    drop(registered_file(&directory.join("done")));
+    let guard = registered_file(&directory.join("temporary"));
+    let _guard = (!directory.join("keep").exists()).then_some(guard);
+    let mut files = TemporaryDirectory::create(&directory).unwrap();
+    files.create_file("copy").unwrap();
     let me = std::process::id().to_string();
     Command::new("kill").args(["-s", "TERM", &me]).status().unwrap();
     std::thread::sleep(std::time::Duration::from_secs(20));
@@ -113,6 +116,7 @@ fn termination_by_a_signal_removes_temporary_files() {
         assert_eq!(output.status.signal(), Some(15), "{output:?}");
         assert!(directory.path().join("done").exists());
         assert_eq!(directory.path().join("temporary").exists(), is_kept);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), if is_kept { 3 } else { 1 }, "a directory is left");
     }
 }
 
