@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name, shown_path};
-use crate::output::{Destination, OutputFormat, check_creatable, is_part_file, member_index_paths, target_path};
+use crate::output::{
+    Destination, OutputFormat, check_creatable, check_name, is_part_file, member_index_paths, target_path,
+};
 use crate::process::{HandleName, parent};
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
@@ -92,8 +94,8 @@ impl FileRoles {
     ///
     /// # Errors
     /// A usage error if an output is an input or another output, or exists although it must not. Devices and pipes are
-    /// never in the way, because nothing is lost if they are written. An output error if the report, which is written when
-    /// the job has ended, could not be created.
+    /// never in the way, because nothing is lost if they are written. An output error if the name of an output is too long, or
+    /// if the report, which is written when the job has ended, could not be created.
     pub(crate) fn check(&self, sources: &Sources) -> Result<Vec<PathBuf>, CommandError> {
         let written = self.written()?;
         let inputs = self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), name(flag, path)));
@@ -121,6 +123,7 @@ impl FileRoles {
                 "{path}: the file exists, and --no-clobber does not replace it; name another file"
             )));
         }
+        self.all_outputs().try_for_each(|(_, path)| check_name(path))?;
         self.report.as_deref().map_or(Ok(()), check_creatable)?;
         Ok(replaced)
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-use crate::process::{plain_error, visible};
+use crate::process::{plain_error, remedy, visible};
 
 /// An argument that names no readable input.
 #[derive(Debug, Error)]
@@ -68,6 +68,9 @@ fn advice(error: &io::Error) -> &str {
     if let Some(error) = RemoteError::of_io(error) {
         return &error.advice;
     }
+    if let Some(remedy) = remedy(error) {
+        return remedy;
+    }
     match error.kind() {
         io::ErrorKind::NotFound => "check the path",
         io::ErrorKind::PermissionDenied => "make it readable for this user",
@@ -76,7 +79,8 @@ fn advice(error: &io::Error) -> &str {
 }
 
 fn read_advice(error: &io::Error) -> &str {
-    RemoteError::of_io(error).map_or("check the device and run again", |error| &error.advice)
+    let usual = || remedy(error).unwrap_or("check the device and run again");
+    RemoteError::of_io(error).map_or_else(usual, |error| &error.advice)
 }
 
 /// One line per error; many errors are cut.

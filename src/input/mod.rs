@@ -46,6 +46,8 @@ pub(crate) use list::{list_name, list_prefixed};
 pub(crate) use source::Origin;
 pub use source::Source;
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
-pub(crate) use table::{TableColumns, TableFile, TableOptions, TableReader, catch_panic, silence_caught_panics};
+pub(crate) use table::{
+    PositionedFile, TableColumns, TableFile, TableOptions, TableReader, catch_panic, silence_caught_panics,
+};
 pub(crate) use unpacker::MemberEnd;
 pub(crate) use whole_file::{copy_objects, read_file, shown_path};

@@ -11,6 +11,7 @@ use super::cluster::{ClusterIndex, cluster_files};
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
+use super::sink::{check_name, open_error};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
 use crate::process::{DirectoryLock, PendingFile, commit_all, create_directory, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
@@ -112,6 +113,7 @@ impl PartDirectory {
         new_read_back: Option<NewReadBack>,
     ) -> Result<(Encoder, PartDirectory), OutputError> {
         let root = place.root();
+        check_name(&place.file(0, 0, options.format.suffixes()[0]))?;
         let lock = match remote_directory(&root) {
             Some(url) => {
                 check_prefix(&url, &root)?;
@@ -277,8 +279,7 @@ pub(crate) fn is_part_file(name: &str) -> bool {
 }
 
 fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> OutputError {
-    let (place, advice) = (path.display().to_string(), "choose a writable directory");
-    OutputError::Io { place, operation, error, advice }
+    open_error(path, operation, error, "choose a writable directory")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 
 use crate::batch::BatchError;
-use crate::process::plain_error;
+use crate::process::{plain_error, remedy};
 
 /// Why an output is not complete. No partial file has the final name.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ pub enum OutputError {
         reason: String,
     },
     /// The operating system reported an error.
-    #[error("{place}: cannot {operation}: {}; {advice}", plain_error(error))]
+    #[error("{place}: cannot {operation}: {}; {advice}{}", plain_error(error), more_advice(error, advice))]
     Io {
         /// Path, or `standard output`.
         place: String,
@@ -76,6 +76,11 @@ pub enum OutputError {
     /// The part comes from the encoder of another output.
     #[error("the part belongs to another output")]
     ForeignPart,
+}
+
+/// What to do about an error, unless `advice` says it.
+fn more_advice(error: &io::Error, advice: &str) -> String {
+    remedy(error).filter(|remedy| *remedy != advice).map_or_else(String::new, |remedy| format!("; {remedy}"))
 }
 
 /// The error of an encoder or of the sink below it.

@@ -43,7 +43,7 @@ pub(crate) use index_lines::{INDEX_KEY, INDEX_REST, index_columns, index_rows, i
 pub(crate) use options::ReadBack;
 pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions, metadata};
 pub(crate) use plain_rows::{PlainColumn, PlainValue, RowWriter};
-pub(crate) use sink::{check_creatable, target_path, write_file};
+pub(crate) use sink::{check_creatable, check_name, target_path, write_file};
 pub(crate) use tables::TableWriter;
 pub(crate) use writer::member_index_paths;
 pub use writer::{FinishedOutput, Output, create, create_arranged};

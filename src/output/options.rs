@@ -92,7 +92,10 @@ pub struct Arrangement {
 }
 
 /// Reads a file before it gets its final name. Returns the number of its rows, or why it is not as written.
-pub(crate) type ReadBack = Box<dyn FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send>;
+pub(crate) type ReadBack = Box<dyn FnMut(&Path) -> Result<u64, ReadBackError> + Send>;
+
+/// Why a file was not read back. An [`std::io::Error`] is that of a read; others are about the rows.
+pub(crate) type ReadBackError = Box<dyn Error + Send + Sync>;
 
 /// Defines the formats with their names and suffixes.
 macro_rules! output_formats {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
 use crate::process::{
-    BackgroundSync, CommitError, Existing, HandleName, PendingFile, parent, sync_directory, visible_lines,
+    BackgroundSync, CommitError, Existing, HandleName, PendingFile, parent, remedy, sync_directory, visible_lines,
 };
 use crate::remote::{RemoteUrl, RemoteWriter, clear_object};
 
@@ -321,8 +321,29 @@ pub(crate) fn check_creatable(path: &Path) -> Result<(), OutputError> {
     open(path, Existing::Replace)?.1.abort()
 }
 
+/// Checks that the file system accepts the name of an output. It would refuse a name that is too long only when the output is
+/// complete, because it has another name until then.
+pub(crate) fn check_name(path: &Path) -> Result<(), OutputError> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename && RemoteUrl::of_path(path).is_none() => {
+            Err(name_error(path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn name_error(path: &Path, error: io::Error) -> OutputError {
+    io_error(path, "create", error, "choose a shorter name")
+}
+
 fn io_error(path: &Path, operation: &'static str, error: io::Error, advice: &'static str) -> OutputError {
     OutputError::Io { place: path.display().to_string(), operation, error, advice }
+}
+
+/// The error of an output that does not exist yet.
+pub(super) fn open_error(path: &Path, operation: &'static str, error: io::Error, advice: &'static str) -> OutputError {
+    let advice = remedy(&error).unwrap_or(advice);
+    io_error(path, operation, error, advice)
 }
 
 /// Duplicates the handle of standard output, because the standard library's writer searches every write for line ends.
@@ -334,7 +355,7 @@ fn stdout() -> Result<File, OutputError> {
         let handle = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned()?;
         Ok(File::from(handle))
     };
-    duplicate().map_err(|error| io_error(Path::new("standard output"), "open", error, "use -o FILE"))
+    duplicate().map_err(|error| open_error(Path::new("standard output"), "open", error, "use -o FILE"))
 }
 
 /// The path of the file that is written: a symbolic link is kept, and its target is replaced.
@@ -353,6 +374,7 @@ fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputE
             let opened = OpenOptions::new().write(true).open(&path);
             return direct(path, opened);
         }
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Err(name_error(&path, error)),
         _ => {}
     }
     if !parent(&path).is_dir() {
@@ -361,13 +383,13 @@ fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputE
     }
     match PendingFile::create(parent(&path)) {
         Ok((file, pending)) => Ok((file, OutputTarget::Rename { pending, path, existing })),
-        Err(error) => Err(io_error(&path, "create", error, "choose a writable directory")),
+        Err(error) => Err(open_error(&path, "create", error, "choose a writable directory")),
     }
 }
 
 fn direct(path: PathBuf, opened: io::Result<File>) -> Result<(File, OutputTarget), OutputError> {
     match opened {
         Ok(file) => Ok((file, OutputTarget::Direct(path))),
-        Err(error) => Err(io_error(&path, "open", error, "choose another output")),
+        Err(error) => Err(open_error(&path, "open", error, "choose another output")),
     }
 }

@@ -1,6 +1,6 @@
 //! Opens outputs, appends parts in order, and finishes files.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::cluster::location;
 use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
 use super::error::{OutputError, WriteError};
 use super::lines;
-use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack};
+use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack, ReadBackError};
 use super::packing::TextPacking;
 use super::pages::PageBuffers;
 use super::row_group::{self, ParquetSettings};
@@ -220,7 +220,7 @@ impl Output {
         {
             let place = target.path().map_or_else(String::new, |path| path.display().to_string());
             target.abort()?;
-            return Err(OutputError::NotAsWritten { place, reason });
+            return Err(not_as_written(place, reason));
         }
         let path = target.path().map(Path::to_path_buf);
         let finished = FinishedOutput { path, bytes: sink.written(), rows, parts };
@@ -254,11 +254,19 @@ impl EndedOutput {
 }
 
 /// Reads a file back, and checks its number of rows.
-fn check_rows(path: &Path, read_back: &mut ReadBack, rows: u64) -> Result<(), String> {
-    match read_back(path) {
-        Ok(found) if found == rows => Ok(()),
-        Ok(found) => Err(format!("{found} rows, expected {rows}")),
-        Err(error) => Err(error.to_string()),
+fn check_rows(path: &Path, read_back: &mut ReadBack, rows: u64) -> Result<(), ReadBackError> {
+    match read_back(path)? {
+        found if found == rows => Ok(()),
+        found => Err(format!("{found} rows, expected {rows}").into()),
+    }
+}
+
+/// The error of an output that could not be read back, or has other rows.
+fn not_as_written(place: String, reason: ReadBackError) -> OutputError {
+    let advice = "no partial file is left behind";
+    match reason.downcast::<io::Error>() {
+        Ok(error) => OutputError::Io { place, operation: "read back", error: *error, advice },
+        Err(reason) => OutputError::NotAsWritten { place, reason: reason.to_string() },
     }
 }
 

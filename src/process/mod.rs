@@ -18,6 +18,7 @@ pub(crate) mod exit;
 mod handle;
 mod pending_file;
 mod positioned;
+mod remedy;
 mod temporary;
 mod temporary_directory;
 mod visible;
@@ -32,6 +33,7 @@ pub(crate) use pending_file::{
     CommitError, Existing, PendingFile, commit_all, create_directory, file_names, parent, sync_directory,
 };
 pub(crate) use positioned::{read_at, read_exact_at, write_all_at};
+pub(crate) use remedy::{error_and_remedy, remedy};
 #[cfg(feature = "remote")]
 pub(crate) use temporary::before_termination;
 #[cfg(unix)]

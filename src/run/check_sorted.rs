@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::Schema;
@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
-use crate::input::{Defect, OpenOptions, Opened, Origin, catch_panic, open};
+use crate::input::{Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, open};
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
 /// Bytes of text read at a time.
@@ -99,7 +99,18 @@ pub(crate) fn sorted_rows_counter(
 ) -> impl FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send + 'static {
     let mut check = OrderCheck::new(Some(by));
     // The columns of lines of CDXJ are their key and time.
-    move |path| Ok(check_file(path, &mut check, false)?)
+    move |path| check_file(path, &mut check, false).map_err(CheckSortedError::into_cause)
+}
+
+impl CheckSortedError {
+    /// The error of the system if a read failed.
+    fn into_cause(self) -> Box<dyn Error + Send + Sync> {
+        match self.reason {
+            CheckSortedReason::Read(Defect::Open(error) | Defect::Read(error)) => Box::new(error),
+            CheckSortedReason::Decode(ParquetError::External(error)) if error.is::<io::Error>() => error,
+            reason => Box::new(CheckSortedError { reason, ..self }),
+        }
+    }
 }
 
 fn check_rows(path: &Path, check: &mut OrderCheck, is_by_columns: bool) -> Result<(), CheckSortedReason> {
@@ -129,7 +140,8 @@ fn order(check: &mut OrderCheck, declared: Option<SortBy>, schema: &Schema) -> R
 }
 
 fn check_parquet(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
-    let file = File::open(path).map_err(Defect::Open)?;
+    // Its readers share one handle.
+    let file = PositionedFile::open(&TableFile::Path(path.to_path_buf())).map_err(Defect::Open)?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
     let by = order(check, declared_order(&builder), builder.schema())?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), by.names());
@@ -185,7 +197,7 @@ fn parse_order(order: &str) -> SortBy {
 }
 
 /// The order that a Parquet file declares, in its metadata or in its first row group.
-fn declared_order(builder: &ParquetRecordBatchReaderBuilder<File>) -> Option<SortBy> {
+fn declared_order(builder: &ParquetRecordBatchReaderBuilder<PositionedFile>) -> Option<SortBy> {
     let metadata = builder.metadata();
     let mut pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
     if let Some(order) = pairs.find(|pair| pair.key == SORT_METADATA_KEY).and_then(|pair| pair.value.as_deref()) {

@@ -16,7 +16,7 @@ use crate::batch::{EvidenceRow, find_evidence};
 use crate::canon::Policy;
 use crate::input::{catch_panic, read_file};
 use crate::learn::Equivalences;
-use crate::process::plain_error;
+use crate::process::error_and_remedy;
 use crate::remote::RemoteUrl;
 
 /// The columns that are read.
@@ -26,7 +26,7 @@ const COLUMNS: [&str; 7] = ["kind", "uri", "key", "representative_key", "host", 
 #[derive(Debug, Error)]
 pub(crate) enum EquivalencesError {
     /// The file cannot be opened.
-    #[error("cannot open: {}", plain_error(.0))]
+    #[error("cannot open: {}", error_and_remedy(.0))]
     Open(#[from] std::io::Error),
     /// The file is not Parquet, or is damaged.
     #[error("{0}; give a file that irikey learn wrote")]

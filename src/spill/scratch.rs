@@ -9,29 +9,37 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::process::{plain_error, read_exact_at, without_termination, write_all_at};
+use crate::process::{plain_error, read_exact_at, remedy, without_termination, write_all_at};
 
 /// Why data could not be spilled. It ends the run; the output file does not get its final name.
 #[derive(Debug, thiserror::Error)]
 pub enum SpillError {
     /// The temporary file could not be created in this directory.
     #[error(
-        "{path}: cannot create a temporary file there: {reason}; choose a writable directory with --tmp, or allow more memory with \
-         --memory", path = .0.display(), reason = plain_error(.1)
+        "{path}: cannot create a temporary file there: {reason}; {advice}", path = .0.display(), reason = plain_error(.1),
+        advice = advice(.1, "choose a writable directory with --tmp, or allow more memory with --memory")
     )]
     Create(PathBuf, io::Error),
     /// The temporary file in this directory could not be written.
     #[error(
-        "{path}: cannot write a temporary file there: {reason}; free disk space, choose another directory with --tmp, or allow more \
-         memory with --memory; the output was not written", path = .0.display(), reason = plain_error(.1)
+        "{path}: cannot write a temporary file there: {reason}; {advice}; the output was not written", path = .0.display(), reason = plain_error(.1),
+        advice = advice(.1, "free disk space, choose another directory with --tmp, or allow more memory with --memory")
     )]
     Write(PathBuf, io::Error),
     /// The temporary file in this directory, or this file of sorted runs, could not be read back.
-    #[error("{path}: cannot read a temporary file back: {reason}; check the storage device", path = .0.display(), reason = plain_error(.1))]
+    #[error(
+        "{path}: cannot read a temporary file back: {reason}; {advice}", path = .0.display(), reason = plain_error(.1),
+        advice = advice(.1, "check the storage device")
+    )]
     Read(PathBuf, io::Error),
     /// A record batch could not be encoded or decoded.
     #[error("cannot encode or decode rows of a temporary file: {0}")]
     Arrow(#[from] ArrowError),
+}
+
+/// What to do about an error. `usual` says more about a disk that is full.
+fn advice(error: &io::Error, usual: &'static str) -> &'static str {
+    remedy(error).filter(|_| error.kind() != io::ErrorKind::StorageFull).unwrap_or(usual)
 }
 
 /// The place of a block in a [`ScratchFile`].

@@ -463,6 +463,75 @@ fn limits_of_the_system_are_errors() {
     place.refused("canon -q :a.txt -o :x.csv --report /dev/full", 5, "the output is complete");
 }
 
+/// A job that may open too few files says so, and does not blame the file that it opens.
+#[test]
+fn a_limit_on_open_files_is_named() {
+    let place = Place::new();
+    let lines: String = (0..3_000).map(|i| format!("HTTP://Example.org/{i:04}\n")).collect();
+    fs::write(place.path("many.txt"), lines).unwrap();
+    let jobs = [
+        "canon -q :many.txt -o :out --part-rows 200 --sort -uri --row-group-size 4K -j 2",
+        "canon -q :many.txt -o :out --part-rows 200 --row-group-size 4K -j 2",
+        "canon -q :many.txt -o :x.cdx.gz",
+        "canon -q :many.txt -o :out --resume",
+        "dedup -q :many.txt -o :x.csv --keep last --tmp :",
+        "dedup -q :many.txt -o :x.csv --seen :seen --update-seen",
+        "count -q :many.txt --report :x.json",
+        "check-sorted -q :many.txt",
+    ];
+    let word =
+        |word: &str| word.strip_prefix(':').map_or(word.to_string(), |name| place.path(name).display().to_string());
+    let mut failed_count = 0;
+    for job in jobs {
+        let job = job.split(' ').map(word).collect::<Vec<_>>().join(" ");
+        for limit in 4..17 {
+            let (status, message) = limited(&format!("ulimit -n {limit}"), &job);
+            let is_named = message.contains("too many open files") && message.contains("ulimit -n");
+            assert!(status == Some(0) || is_named, "{limit}: {job}: {status:?} {message}");
+            assert!(
+                !message.contains("choose a writable directory") && !message.contains("check the file"),
+                "{message}"
+            );
+            failed_count += usize::from(is_named);
+            for name in ["out", "seen"] {
+                let _ = fs::remove_dir_all(place.path(name));
+            }
+        }
+    }
+    assert!(failed_count > 20, "only {failed_count} jobs reached the limit");
+}
+
+/// The file system refuses a name that is too long only when the file gets it, which would be at the end of the job.
+#[test]
+fn names_that_are_too_long_are_refused_before_the_job() {
+    let place = Place::new();
+    let (name, directory) = ("x".repeat(256), "d/".repeat(2_048));
+    // A job that reads an input would report it.
+    for job in [
+        "canon @ -o :NAME --output-format csv",
+        "canon @ -o :DIRx.csv",
+        "canon @ -o :x.csv --report :NAME",
+        "canon @ -o :NAME --part-rows 10",
+        "canon @ -o :DIRout --sort uri --part-rows 10",
+        "dedup @ -o :NAME --output-format csv",
+        "dedup @ -o :x.csv --duplicates :NAME.parquet",
+        "dedup @ -o :x.csv --groups :NAME.parquet",
+        "count @ --report :NAME",
+        "learn @ -o :NAME.parquet",
+        "extract @ -o :NAME.parquet",
+    ] {
+        let job = job.replace("NAME", &name).replace("DIR", &directory).replace('@', ":a.txt");
+        let (status, message) = place.run(&job);
+        assert!(status == Some(5) && message.contains("file name too long; choose a shorter name"), "{job}: {message}");
+        assert_eq!(place.names(""), ["a.txt", "b.txt"], "{job}");
+        assert!(!message.contains("records"), "{job}: {message}");
+    }
+    // The name of the index is longer than that of the data.
+    let data = "x".repeat(252);
+    place.refused(&format!("canon :a.txt -o :{data} --output-format zipnum"), 5, "choose a shorter name");
+    assert_eq!(place.names(""), ["a.txt", "b.txt"]);
+}
+
 #[test]
 fn keyed_files_are_read_beside_what_cannot_be_read() {
     let place = Place::new();

@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 
 use crate::cli::error::CommandError;
 use crate::input::{read_file, shown_path};
-use crate::process::plain_error;
+use crate::process::error_and_remedy;
 
 /// Parses one of a few names, each of which stands for a value of a library type. Each entry is a name, its value and
 /// its help text.
@@ -122,7 +122,7 @@ pub(crate) fn read_text<T>(
     path: &Path,
     parse: impl FnOnce(String) -> Result<T, String>,
 ) -> Result<T, CommandError> {
-    let bytes = read_file(path).map_err(|error| format!("cannot read: {}", plain_error(&error)));
+    let bytes = read_file(path).map_err(|error| format!("cannot read: {}", error_and_remedy(&error)));
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".to_string()));
     let parsed = text.and_then(parse);
     parsed.map_err(|reason| CommandError::Usage(format!("{flag}: {}: {reason}", shown_path(path).display())))

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::values::{parse_size, parse_size_up_to};
 use crate::cli::error::CommandError;
-use crate::process::{plain_error, without_termination};
+use crate::process::{plain_error, remedy, without_termination};
 use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS};
 
 /// Flags of every command that reads inputs to their end.
@@ -38,9 +38,10 @@ impl WorkArgs {
         match without_termination(|| tempfile::tempfile_in(path)) {
             Ok(_) => Ok(path.clone()),
             Err(error) => Err(CommandError::Usage(format!(
-                "--tmp {}: cannot create temporary files in this directory: {}; name a writable directory",
+                "--tmp {}: cannot create temporary files in this directory: {}; {}",
                 path.display(),
-                plain_error(&error)
+                plain_error(&error),
+                remedy(&error).unwrap_or("name a writable directory")
             ))),
         }
     }

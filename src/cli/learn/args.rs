@@ -15,7 +15,7 @@ use crate::input::{Source, Sources};
 use crate::learn::LearnLimits;
 use crate::learn::content::ContentLimits;
 use crate::output::OutputFormat;
-use crate::process::plain_error;
+use crate::process::error_and_remedy;
 use crate::run::{DocumentOptions, ObserveOptions};
 
 const EXAMPLES: &str = "\
@@ -128,7 +128,7 @@ pub(crate) struct LearnArgs {
 /// Returns the files of a directory whose names end in `.parquet`, in the order of their names.
 fn parquet_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let failed = |error: std::io::Error| {
-        CommandError::Usage(format!("--merge {}: {}", directory.display(), plain_error(&error)))
+        CommandError::Usage(format!("--merge {}: {}", directory.display(), error_and_remedy(&error)))
     };
     let entries = std::fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
     let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();

@@ -13,7 +13,7 @@ use crate::cli::error::CommandError;
 use crate::iri::{ParseMode, Rung, normalize_to_rung};
 use crate::learn::Equivalences;
 use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule};
-use crate::process::plain_error;
+use crate::process::error_and_remedy;
 
 /// Rules that a user added, and learned rules that the user struck out.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl HandRules {
         let refused =
             |place: String, reason: &str| CommandError::Usage(format!("--rules {}{place}: {reason}", path.display()));
         let text = std::fs::read(path)
-            .map_err(|error| refused(String::new(), &format!("cannot read: {}", plain_error(&error))))?;
+            .map_err(|error| refused(String::new(), &format!("cannot read: {}", error_and_remedy(&error))))?;
         let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(&text[..]);
         let find = |header: &StringRecord| COLUMNS.map(|name| header.iter().position(|field| field == name));
         let columns = reader.headers().ok().map(find).filter(|columns| columns[..3].iter().all(Option::is_some));

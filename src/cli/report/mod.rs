@@ -22,7 +22,7 @@ use super::args::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_json, print_lines, print_to_stderr, visible};
 use crate::output::{OutputError, write_file};
-use crate::process::{exit, plain_error};
+use crate::process::{error_and_remedy, exit};
 use crate::run::Summary;
 
 impl Report {
@@ -127,7 +127,7 @@ pub(crate) fn conclude(
 fn report_error(error: &OutputError) -> String {
     match error {
         OutputError::Io { place, operation, error, .. } => {
-            format!("--report {place}: cannot {operation}: {}; the output is complete", plain_error(error))
+            format!("--report {place}: cannot {operation}: {}; the output is complete", error_and_remedy(error))
         }
         error => format!("--report: {error}; the output is complete"),
     }

@@ -6,7 +6,7 @@
 //! manifest. It covers the hashes of the blocks, and a block is checked whenever it is read, so that no changed byte has an
 //! effect.
 
-use crate::process::{CommitError, Existing, PendingFile, plain_error, read_exact_at};
+use crate::process::{CommitError, Existing, PendingFile, error_and_remedy, read_exact_at};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub enum SeenError {
         reason: String,
     },
     /// A file operation failed.
-    #[error("{}: cannot {operation}: {}; the store has not changed", path.display(), plain_error(error))]
+    #[error("{}: cannot {operation}: {}; the store has not changed", path.display(), error_and_remedy(error))]
     Io {
         /// The file.
         path: PathBuf,

@@ -30,6 +30,5 @@ mod text_schema;
 pub(crate) use columns::{TableColumns, TableOptions};
 pub(crate) use guard::{catch_panic, silence_caught_panics};
 pub(super) use parquet_pages::{CheckedRowGroup, chunk_range};
-pub(super) use positioned_file::PositionedFile;
-pub(crate) use positioned_file::TableFile;
+pub(crate) use positioned_file::{PositionedFile, TableFile};
 pub(crate) use reader::TableReader;
