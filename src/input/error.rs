@@ -55,7 +55,7 @@ pub enum ListError {
     #[error("{} inputs cannot be read, so the job did not begin:{}", .0.len(), list_text(.0))]
     Several(Vec<ListError>),
     /// Standard input is named twice, but can be read only once.
-    #[error("-: standard input is named more than once; name it once")]
+    #[error("-: standard input is named more than once, for example as - and as /dev/stdin; name it once")]
     StdinTwice,
 }
 

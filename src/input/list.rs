@@ -14,6 +14,7 @@ use super::error::ListError;
 use super::source::{Origin, Source, os_string, source_name};
 use super::table::TableFile;
 use super::whole_file::{read_file, shown_path};
+use crate::process::HandleName;
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
 use flate2::read::MultiGzDecoder;
 use std::ffi::{OsStr, OsString};
@@ -77,16 +78,25 @@ impl Sources {
         self.0.iter().map(|source| source.len).sum()
     }
 
+    fn has_stdin(&self) -> bool {
+        let is_stdin = |source: &Source| match &source.origin {
+            Origin::Stdin => true,
+            Origin::Path(path) => names_stdin(path),
+            _ => false,
+        };
+        self.0.iter().any(is_stdin)
+    }
+
     /// Adds what `path` names. An object in a list is not requested before it is opened, because a list may be long.
     fn push(&mut self, path: PathBuf, is_listed: bool) -> Result<(), ListError> {
         if let Some(url) = RemoteUrl::of_path(&path) {
             self.0.extend(remote_sources(&url, is_listed)?);
             return Ok(());
         }
+        if names_stdin(&path) && self.has_stdin() {
+            return Err(ListError::StdinTwice);
+        }
         if path.as_os_str() == "-" {
-            if self.0.iter().any(|source| matches!(source.origin, Origin::Stdin)) {
-                return Err(ListError::StdinTwice);
-            }
             self.0.push(Source::stdin());
         } else if path.is_dir() {
             self.0.extend(list_directory(&path)?);
@@ -128,6 +138,10 @@ pub(crate) fn list_prefixed<S: AsRef<OsStr>>(arguments: &[S], prefix: &OsStr) ->
             Err(error) => errors.push(error),
         }
     }
+    let mut lists = arguments.iter().filter_map(|argument| list_name(argument.as_ref()));
+    if lists.any(|list| names_stdin(Path::new(&list))) && sources.has_stdin() {
+        errors.push(ListError::StdinTwice);
+    }
     match errors.pop() {
         None => Ok(sources),
         Some(error) if errors.is_empty() => Err(error),
@@ -136,6 +150,13 @@ pub(crate) fn list_prefixed<S: AsRef<OsStr>>(arguments: &[S], prefix: &OsStr) ->
             Err(ListError::Several(errors))
         }
     }
+}
+
+/// The path is `-`, or a name of the handle of standard input such as `/dev/stdin`. If that is a file, its bytes could be read
+/// twice; from a pipe, the second source would get none.
+fn names_stdin(path: &Path) -> bool {
+    let is_handle = || path.starts_with("/dev") || path.starts_with("/proc");
+    path.as_os_str() == "-" || is_handle() && HandleName::of(path) == Some(HandleName::Own(0))
 }
 
 /// Returns the name after the `@` of an argument that is a list.

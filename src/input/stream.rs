@@ -266,10 +266,17 @@ impl Read for OpenedFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(into)?;
         self.at += count as u64;
-        if count == 0 && !into.is_empty() && self.at < self.len {
+        if count == 0 && !into.is_empty() && self.at < self.len && self.is_shrunk(into)? {
             return Err(io::Error::other(Defect::Shrunk(self.len, self.at)));
         }
         Ok(count)
+    }
+}
+
+impl OpenedFile {
+    /// The file ends where reading ended, or ended there for a moment. Files of `/sys` only say that they are longer.
+    fn is_shrunk(&mut self, into: &mut [u8]) -> io::Result<bool> {
+        Ok(self.file.metadata()?.len() <= self.at || self.file.read(into)? > 0)
     }
 }
 
@@ -311,6 +318,28 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The kernel says that files of `/proc` are empty, and that those of `/sys` have 4096 bytes.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_of_the_kernel_are_read_as_what_they_hold() {
+        for path in ["/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled"] {
+            let Ok(expected) = std::fs::read(path) else { continue };
+            let source = Source::path(path.into()).unwrap();
+            let Opened::Stream(mut stream) = source.open(OpenOptions { mmap: true, threads: 1 }).unwrap() else {
+                panic!("{path} is mapped")
+            };
+            let (mut text, mut into) = (Vec::new(), vec![0; 1 << 16]);
+            loop {
+                let count = stream.read(&mut into).unwrap();
+                if count == 0 {
+                    break;
+                }
+                text.extend_from_slice(&into[..count]);
+            }
+            assert_eq!(text[..10], expected[..10], "{path}");
+        }
+    }
 
     /// A file of which a part was read has its defect at the place where it ends now.
     #[test]

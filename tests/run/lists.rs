@@ -43,6 +43,10 @@ fn arguments_name_files_directories_lists_and_standard_input() {
     assert!(matches!(list(&[format!("@{}", damaged.display())]), Err(ListError::List { .. })));
 
     assert!(matches!(list(&["-", "-"]), Err(ListError::StdinTwice)));
+    #[cfg(target_os = "linux")]
+    for names in [["-", "/dev/stdin"], ["/dev/fd/0", "-"], ["/dev/stdin", "/proc/self/fd/0"]] {
+        assert!(matches!(list(&names), Err(ListError::StdinTwice)), "{names:?}");
+    }
     assert!(matches!(list(&[path("e")]), Err(ListError::EmptyDirectory(_))));
     let error = list(&[path("missing")]).unwrap_err().to_string();
     assert_eq!(error, format!("{}: cannot open: no such file or directory; check the path", path("missing")));
