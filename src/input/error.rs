@@ -160,8 +160,11 @@ pub enum Defect {
     /// The source is of a format that is not read.
     #[error("this is {}; {}", .0.name, .0.advice)]
     Unsupported(UnsupportedFormat),
-    /// No record terminator within the limit.
-    #[error("no end of record within {0} bytes; allow more with --max-record, or check that this is text")]
+    /// No end of a record within this many bytes.
+    #[error(
+        "no record ends within the next {0} bytes, so the source was read only up to here; check that this is text, or allow longer \
+         records with --max-record"
+    )]
     RecordTooLong(usize),
 }
 
@@ -219,7 +222,7 @@ fn place_text(records: u64, offset: u64, packed: bool) -> String {
 fn lost_text(lost: u64) -> String {
     match lost {
         0 => String::new(),
-        1 => " (the byte of an incomplete record before it is dropped)".to_string(),
-        _ => format!(" (the {lost} bytes of an incomplete record before it are dropped)"),
+        1 => " (1 byte of an incomplete record was dropped)".to_string(),
+        _ => format!(" ({lost} bytes of an incomplete record were dropped)"),
     }
 }

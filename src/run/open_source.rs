@@ -257,7 +257,8 @@ impl OpenSource {
         let text = self.body.text();
         rows.push_url(text[..max_len.min(text.len())].split(|&byte| byte == b'\n').next().unwrap_or_default());
         rows.push_fields(FieldValues::default());
-        let mut rest = max_len.saturating_mul(LONG_RECORDS).max(MIN_LONG_LEN);
+        let most = max_len.saturating_mul(LONG_RECORDS).max(MIN_LONG_LEN);
+        let mut rest = most;
         loop {
             let text = self.body.text();
             let line_end = memchr::memchr(b'\n', &text[..rest.min(text.len())]).map(|at| at + 1);
@@ -267,7 +268,7 @@ impl OpenSource {
             rest -= len;
             self.body.fill(MIN_LONG_LEN / 256);
             match line_end {
-                None if rest == 0 => return Err(Defect::RecordTooLong(max_len)),
+                None if rest == 0 => return Err(Defect::RecordTooLong(most)),
                 None if !self.body.text().is_empty() => {}
                 _ => return Ok(rows),
             }
