@@ -39,13 +39,15 @@ pub(crate) struct Budget {
 pub(crate) struct WorkerNeed {
     /// Bytes of memory per thread.
     bytes: usize,
-    /// Bytes of memory that all threads share.
+    /// Bytes of memory of the row group that all threads share.
     shared: usize,
+    /// Bytes of memory that do not depend on the length of row groups, for all threads together.
+    fixed: usize,
     /// Length of the rows of a thread: a row group, or a slice.
     rows_len: usize,
     /// Length of the row group that threads encode together.
     shared_len: usize,
-    /// The rows of a thread are a row group, whose length the user can choose.
+    /// The rows are for an output, so that the user can choose the length of row groups.
     is_chosen: bool,
 }
 
@@ -63,13 +65,13 @@ impl WorkerNeed {
     pub(crate) fn slices(row_group_len: usize) -> WorkerNeed {
         let rows_len = row_group_len.min(SLICE_LEN);
         let (bytes, shared) = (rows_len.saturating_mul(16), row_group_len.saturating_mul(5));
-        WorkerNeed { bytes, shared, rows_len, shared_len: row_group_len, is_chosen: false }
+        WorkerNeed { bytes, shared, fixed: 0, rows_len, shared_len: row_group_len, is_chosen: true }
     }
 
     /// For row groups of this length of which only keys are used.
     pub(crate) fn keys(row_group_len: usize) -> WorkerNeed {
         let bytes = row_group_len.saturating_mul(8);
-        WorkerNeed { bytes, shared: 0, rows_len: row_group_len, shared_len: 0, is_chosen: false }
+        WorkerNeed { bytes, shared: 0, fixed: 0, rows_len: row_group_len, shared_len: 0, is_chosen: false }
     }
 
     /// Also for rows that wait until all rows are known, and are copied to temporary files. Measured on different lines of 12
@@ -102,12 +104,33 @@ impl WorkerNeed {
 
     /// Also for a survey of duplicates: the samples of the row group of a thread, and those of the run.
     pub(crate) fn with_survey(self) -> WorkerNeed {
-        WorkerNeed { bytes: self.bytes.saturating_add(SURVEY / 2), shared: self.shared + SURVEY, ..self }
+        WorkerNeed { bytes: self.bytes.saturating_add(SURVEY / 2), fixed: self.fixed + SURVEY, ..self }
     }
 
     /// Also for `count` tables that are written beside the output.
     pub(crate) fn with_tables(self, count: usize) -> WorkerNeed {
-        WorkerNeed { shared: self.shared + count * TABLE, ..self }
+        WorkerNeed { fixed: self.fixed + count * TABLE, ..self }
+    }
+
+    /// Bytes of memory of the process and of everything but the rows of threads.
+    fn base(&self) -> usize {
+        BASE.saturating_add(self.shared).saturating_add(self.fixed)
+    }
+
+    /// The length of row groups for which `limit` bytes would be enough, KiB.
+    fn fitting_row_group(&self, limit: usize) -> u128 {
+        let spare = limit.saturating_sub(BASE + MIN_DATA).saturating_sub(self.fixed) as u128;
+        let [bytes, shared, rows_len] = [self.bytes, self.shared, self.rows_len].map(|len| len.max(1) as u128);
+        let fitting = match self.shared_len as u128 {
+            0 => rows_len * spare / bytes,
+            shared_len => {
+                let by_slices = spare.saturating_sub(bytes) * shared_len / shared;
+                // A row group that is shorter than a slice is a slice.
+                let by_rows = spare * shared_len * rows_len / (shared * rows_len + bytes * shared_len);
+                if by_slices >= rows_len { by_slices } else { by_rows }
+            }
+        };
+        fitting >> 10
     }
 }
 
@@ -136,7 +159,7 @@ impl Budget {
     /// # Errors
     /// The budget is too small for one worker.
     pub(crate) fn reserve_workers(&mut self, threads: usize, need: WorkerNeed) -> Result<usize, BudgetError> {
-        let base = BASE.saturating_add(need.shared);
+        let base = need.base();
         let workers = |threads: usize| base.saturating_add(threads.saturating_mul(need.bytes));
         if !self.is_limited {
             self.remaining = self.remaining.saturating_sub(workers(threads)).max(MIN_DEFAULT_DATA);
@@ -180,9 +203,9 @@ impl std::error::Error for BudgetError {}
 
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BudgetError { limit, need: WorkerNeed { bytes, shared, rows_len, is_chosen, .. } } = *self;
+        let BudgetError { limit, need } = *self;
         let mib = |bytes: usize| bytes.div_ceil(1 << 20);
-        let base = BASE.saturating_add(shared);
+        let (base, bytes) = (need.base(), need.bytes);
         let least = base.saturating_add(bytes).saturating_add(MIN_DATA);
         let (process, workers, data) = (mib(base), mib(bytes), mib(MIN_DATA));
         write!(
@@ -192,9 +215,8 @@ impl fmt::Display for BudgetError {
             size_text(limit),
             mib(least)
         )?;
-        let spare = limit.saturating_sub(base.saturating_add(MIN_DATA));
-        let fitting = (rows_len as u128 * spare as u128 / bytes.max(1) as u128) >> 10;
-        if is_chosen && fitting > 0 {
+        let fitting = need.fitting_row_group(limit);
+        if need.is_chosen && fitting > 0 {
             write!(f, ", or --row-group-size to {fitting}K or less")?;
         }
         Ok(())
@@ -243,6 +265,33 @@ mod tests {
         assert_eq!((workers(WorkerNeed::rows(row_group)), workers(WorkerNeed::slices(row_group))), (3, 11));
         // A row group that is shorter than a slice is a slice.
         assert_eq!(WorkerNeed::slices(1 << 10).bytes, 16 << 10);
+    }
+
+    /// A job that is refused is accepted with the row groups that the message names.
+    #[test]
+    fn row_groups_of_the_length_in_the_message_fit() {
+        let columns = ColumnSet::default_and(["iri", "key_syntax"]).unwrap();
+        let needs = [
+            |len| WorkerNeed::slices(len),
+            |len| WorkerNeed::slices(len).with_tables(1),
+            |len| WorkerNeed::rows(len).with_waiting_rows().with_tables(1),
+        ];
+        for need in needs {
+            let reserve = |len: usize, limit: usize| {
+                Budget::new(Some(limit << 20)).reserve_workers(4, need(len).with_columns(&columns))
+            };
+            let mut refused_count = 0;
+            for limit in [17, 18, 20, 30, 43, 50, 70, 90] {
+                let Err(error) = reserve(16 << 20, limit) else { continue };
+                let message = error.to_string();
+                let Some((_, fitting)) = message.split_once("--row-group-size to ") else { continue };
+                let fitting: usize = fitting.split('K').next().unwrap().parse().unwrap();
+                assert!(reserve(fitting << 10, limit).is_ok(), "{message}");
+                assert!(reserve((fitting << 10) * 5 / 4 + 2048, limit).is_err(), "{message}");
+                refused_count += 1;
+            }
+            assert!(refused_count > 3, "{refused_count}");
+        }
     }
 
     #[test]
