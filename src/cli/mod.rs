@@ -50,6 +50,7 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::error::CommandError;
@@ -124,6 +125,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
+            let (error, words) = with_similar_command(error, words);
             let printed = print_usage(&error, &words).and_then(|()| io::stdout().flush());
             return if error.use_stderr() { exit::USAGE } else { terminal::status_of_print(printed) };
         }
@@ -138,6 +140,17 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     // A job that fails because a signal has removed its files ends by the signal.
     process::wait_if_terminating();
     status
+}
+
+/// The error about an unknown command after `help`, as without `help`: it names a command that is similar.
+fn with_similar_command(error: clap::Error, mut words: Vec<OsString>) -> (clap::Error, Vec<OsString>) {
+    if error.kind() == ErrorKind::InvalidSubcommand && words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        if let Err(similar) = declaration().try_get_matches_from(&words) {
+            return (similar, words);
+        }
+    }
+    (error, words)
 }
 
 /// Prints help or an error about flags. Messages repeat arguments, which may come from a script: if these have hidden

@@ -125,6 +125,15 @@ fn exit_codes_are_listed_in_the_main_help_only() {
 
 /// The help is at most 100 columns wide; a longer line of an example would be broken, and could not be copied.
 #[test]
+fn help_names_a_command_that_is_similar_to_an_unknown_one() {
+    for (words, similar) in [(&["help", "canno"][..], "'canon'"), (&["help", "seen", "verfy"], "'verify'")] {
+        let ran = Command::new(env!("CARGO_BIN_EXE_irikey")).args(words).output().unwrap();
+        let message = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.code() == Some(2) && message.contains(similar), "{words:?}: {message}");
+    }
+}
+
+#[test]
 fn every_command_has_help_of_100_columns() {
     let help = printed(&["--help"], b"");
     for command in COMMANDS.into_iter().chain(["bench"]) {
