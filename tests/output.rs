@@ -595,6 +595,22 @@ mod unix {
         create(&link, options(OutputFormat::Text)).unwrap().1.finish().unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read_to_string(&target).unwrap(), "");
+        // A target that does not exist is created.
+        fs::remove_file(&target).unwrap();
+        let second = directory.path().join("second.txt");
+        symlink("link.txt", &second).unwrap();
+        create(&second, options(OutputFormat::Text)).unwrap().1.finish().unwrap();
+        assert!(link.is_symlink() && second.is_symlink() && target.is_file());
+    }
+
+    #[test]
+    fn links_that_form_a_cycle_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("x.txt");
+        symlink("x.txt", &link).unwrap();
+        let message = create(&link, options(OutputFormat::Text)).err().unwrap().to_string();
+        assert!(message.contains("cannot create: too many levels of symbolic links"), "{message}");
+        assert!(link.is_symlink());
     }
 
     #[test]
@@ -606,7 +622,8 @@ mod unix {
                 output.finish()
             });
             let message = written.unwrap_err().to_string();
-            let expected = "/dev/full: cannot write: no space left on device; the output is incomplete";
+            let expected = "/dev/full: cannot write: no space left on device; the output is incomplete; free disk space, \
+                            or choose another directory";
             assert_eq!(message, expected, "{format:?}");
         }
         assert!(Path::new("/dev/full").exists());

@@ -20,6 +20,9 @@ const BUFFER_LEN: usize = 1 << 18;
 /// Bytes after which a background sync is requested. A smaller file is synced only at its end.
 const SYNC_LEN: u64 = 32 << 20;
 
+/// As many links as Linux follows.
+const MAX_LINKS: usize = 40;
+
 const NOT_NAMED: &str = "no partial file is left behind";
 const NOT_WHOLE: &str = "the output is incomplete";
 
@@ -326,14 +329,10 @@ pub(crate) fn check_creatable(path: &Path) -> Result<(), OutputError> {
 pub(crate) fn check_name(path: &Path) -> Result<(), OutputError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename && RemoteUrl::of_path(path).is_none() => {
-            Err(name_error(path, error))
+            Err(open_error(path, "create", error, "choose a shorter name"))
         }
         _ => Ok(()),
     }
-}
-
-fn name_error(path: &Path, error: io::Error) -> OutputError {
-    io_error(path, "create", error, "choose a shorter name")
 }
 
 fn io_error(path: &Path, operation: &'static str, error: io::Error, advice: &'static str) -> OutputError {
@@ -358,9 +357,17 @@ fn stdout() -> Result<File, OutputError> {
     duplicate().map_err(|error| open_error(Path::new("standard output"), "open", error, "use -o FILE"))
 }
 
-/// The path of the file that is written: a symbolic link is kept, and its target is replaced.
+/// The path of the file that is written: a symbolic link is kept, and its target is replaced, or created if it does not exist.
 pub(crate) fn target_path(path: &Path) -> PathBuf {
-    if path.is_symlink() { fs::canonicalize(path).unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }
+    let mut target = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&target) {
+            Ok(next) => target = parent(&target).join(next),
+            Err(_) if target == path => return target,
+            Err(_) => return fs::canonicalize(&target).unwrap_or(target),
+        }
+    }
+    path.to_path_buf()
 }
 
 fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputError> {
@@ -374,7 +381,10 @@ fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputE
             let opened = OpenOptions::new().write(true).open(&path);
             return direct(path, opened);
         }
-        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Err(name_error(&path, error)),
+        // Its directory cannot be searched, links form a cycle, or the name is too long.
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Err(open_error(&path, "create", error, "choose a writable directory"));
+        }
         _ => {}
     }
     if !parent(&path).is_dir() {

@@ -155,7 +155,14 @@ fn failed(path: &Path, operation: &'static str, is_named: bool) -> impl FnOnce(i
 
 /// Syncs a directory, which makes the names in it durable.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+    #[cfg(unix)]
+    match File::open(directory) {
+        // Files may be created in a directory that may not be read. Linux waits until everything is on disk.
+        // SAFETY: sync takes no arguments and has no effects on memory.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => unsafe { libc::sync() },
+        opened => opened?.sync_all()?,
+    }
+    Ok(())
 }
 
 /// Creates a directory and those above it, and makes their names durable.

@@ -44,6 +44,24 @@ impl Place {
         assert!(found == Some(status) && message.contains(text), "{words}: {found:?} {message}");
     }
 
+    /// Runs a script in the directory as a user for whom permissions and limits hold.
+    #[cfg(target_os = "linux")]
+    fn run_as_nobody(&self, script: &str) -> (Option<i32>, String) {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        use std::os::unix::process::CommandExt;
+        const NOBODY: u32 = 65_534;
+
+        let directory = self.path("");
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::null());
+        if fs::metadata(&directory).unwrap().uid() == 0 {
+            command.uid(NOBODY);
+        }
+        let ran = command.output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    }
+
     fn names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(directory)).unwrap().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -376,24 +394,8 @@ fn an_index_needs_a_regular_file() {
 #[test]
 #[cfg(target_os = "linux")]
 fn threads_that_cannot_be_started_are_errors() {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-    use std::os::unix::process::CommandExt;
-    const NOBODY: u32 = 65_534;
-
     let place = Place::new();
-    let directory = place.path("");
-    fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-    // The limit does not hold for root.
-    let is_root = fs::metadata(&directory).unwrap().uid() == 0;
-    let run = |script: String| {
-        let mut command = Command::new("sh");
-        command.args(["-c", &script]).current_dir(&directory).stdin(Stdio::null()).stdout(Stdio::null());
-        if is_root {
-            command.uid(NOBODY);
-        }
-        let ran = command.output().unwrap();
-        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
-    };
+    let run = |script: String| place.run_as_nobody(&script);
     let program = env!("CARGO_BIN_EXE_irikey");
     if run(format!("test -x {program}")).0 != Some(0) {
         // The directory of the program is closed for others.
@@ -461,6 +463,30 @@ fn limits_of_the_system_are_errors() {
         place.refused(&format!("{job} -o /dev/full --output-format csv"), 5, "no space left on device");
     }
     place.refused("canon -q :a.txt -o :x.csv --report /dev/full", 5, "the output is complete");
+}
+
+/// A directory may allow new files only, as a letter box does. An error names the permission that lacks.
+#[test]
+#[cfg(target_os = "linux")]
+fn directories_need_the_permission_to_write_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let (place, program) = (Place::new(), env!("CARGO_BIN_EXE_irikey"));
+    if place.run_as_nobody(&format!("test -x {program}")).0 != Some(0) {
+        // The directory of the program is closed for others.
+        return;
+    }
+    for (name, mode) in [("box", 0o333), ("closed", 0o700)] {
+        fs::create_dir(place.path(name)).unwrap();
+        fs::set_permissions(place.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for output in ["box/x.csv", "box/x.cdx.gz", "y.csv --report box/r.json"] {
+        let (status, message) = place.run_as_nobody(&format!("{program} canon -q a.txt -o {output}"));
+        assert_eq!((status, message.as_str()), (Some(0), ""), "{output}");
+    }
+    for output in ["closed/x.csv", "closed/d/x.csv", "y.csv --report closed/d/r.json"] {
+        let (status, message) = place.run_as_nobody(&format!("{program} canon -q a.txt -o {output}"));
+        assert!(status == Some(5) && message.contains("cannot create: permission denied"), "{output}: {message}");
+    }
 }
 
 /// A job that may open too few files says so, and does not blame the file that it opens.

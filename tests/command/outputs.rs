@@ -86,6 +86,7 @@ fn an_output_is_no_input() {
     place.refused("dedup page.html in.txt -o in.txt");
     place.refused("dedup in.txt --report in.txt");
     place.refused("count in.txt --report in.txt");
+    place.refused("count in.txt --report -");
     place.refused("learn redirects.cdxj -o e.parquet --report redirects.cdxj");
     place.refused("extract page.html -o page.html --output-format csv");
     fs::write(place.path("list.txt"), place.path("in.txt")).unwrap();
@@ -104,6 +105,24 @@ fn an_output_is_no_input() {
     assert_eq!(irikey(&again, b"", Stdio::null()).status.code(), Some(2));
     let parts = ["canon", &crawl, "-o", &crawl, "--resume"];
     assert_eq!(irikey(&parts, b"", Stdio::null()).status.code(), Some(2));
+}
+
+/// Names of files are any bytes.
+#[test]
+#[cfg(target_os = "linux")]
+fn outputs_have_any_names() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Workplace::new();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
+    command.args(["dedup", "-q", "in.txt"]).current_dir(place.0.path());
+    for (flag, suffix) in [("-o", "csv"), ("--duplicates", "parquet"), ("--groups", "parquet"), ("--report", "json")] {
+        let name = [b"\xff\n\x1b", flag.as_bytes(), b".", suffix.as_bytes()].concat();
+        command.arg(flag).arg(std::ffi::OsStr::from_bytes(&name));
+    }
+    let ran = command.output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let names = fs::read_dir(place.0.path()).unwrap().flatten().map(|entry| entry.file_name());
+    assert_eq!(names.filter(|name| name.as_bytes()[0] == 0xFF).count(), 4);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::output::ReplaceArgs;
@@ -44,7 +45,7 @@ pub(crate) struct ReportingArgs {
     #[command(flatten)]
     pub(crate) replace: ReplaceArgs,
     /// Write counts and errors to FILE: as a page if it ends in .html, as text if it ends in .txt, otherwise as JSON
-    #[arg(long, value_name = "FILE", help_heading = "Reporting")]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(check_report_path), help_heading = "Reporting")]
     pub(crate) report: Option<PathBuf>,
     /// Exit with code 3 if a record has a fault; the output is complete nevertheless
     #[arg(long, help_heading = "Reporting")]
@@ -72,6 +73,11 @@ impl ReportingArgs {
     pub(crate) fn is_for_people(&self) -> bool {
         self.report.as_deref().is_some_and(|path| ReportFormat::of_path(path) != ReportFormat::Json)
     }
+}
+
+/// Refuses the name by which other flags mean standard output.
+fn check_report_path(path: PathBuf) -> Result<PathBuf, &'static str> {
+    if path.as_os_str() == "-" { Err("name a file; /dev/stdout is standard output") } else { Ok(path) }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use serde_json::json;
 
 use crate::batch::{ColumnId, ColumnSet};
@@ -100,11 +101,11 @@ pub(crate) struct DedupArgs {
     key_bits: u32,
     /// Write the records that are left out to FILE (Parquet), each with the record that was kept instead and the lowest rung
     /// on which both are equal. Needs space in --tmp for all rows, and 8 bytes of memory per record
-    #[arg(long, value_name = "FILE", value_parser = parse_parquet_path, help_heading = "Dedup")]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(check_parquet_path), help_heading = "Dedup")]
     pub(super) duplicates: Option<PathBuf>,
     /// Write the kept records that have duplicates to FILE (Parquet), with the number of records of their key. Needs as much
     /// space and memory as --duplicates
-    #[arg(long, value_name = "FILE", value_parser = parse_parquet_path, help_heading = "Dedup")]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(check_parquet_path), help_heading = "Dedup")]
     pub(super) groups: Option<PathBuf>,
     /// Add a survey of the duplicates to --report: sizes of groups, rungs or rules that made records equal, hosts, and
     /// groups whose content digests differ. Large inputs are sampled. A report as .html or .txt always has it
@@ -253,9 +254,9 @@ impl DedupArgs {
     }
 }
 
-fn parse_parquet_path(text: &str) -> Result<PathBuf, String> {
-    match OutputFormat::of_path(Path::new(text)) {
-        Some(OutputFormat::Parquet) => Ok(PathBuf::from(text)),
-        _ => Err("expected a file name that ends in .parquet".to_string()),
+fn check_parquet_path(path: PathBuf) -> Result<PathBuf, &'static str> {
+    match OutputFormat::of_path(&path) {
+        Some(OutputFormat::Parquet) => Ok(path),
+        _ => Err("expected a file name that ends in .parquet"),
     }
 }
