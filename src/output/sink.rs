@@ -3,14 +3,15 @@
 //! A regular file is written under a temporary name in its own directory, and renamed when it is complete and on disk.
 //! Standard output, pipes and devices are written directly. An object in a store has its name when it is complete.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
 use crate::process::{
-    BackgroundSync, CommitError, Existing, HandleName, PendingFile, parent, remedy, sync_directory, visible_lines,
+    BackgroundSync, CommitError, Existing, HandleName, PendingFile, obstacle, parent, remedy, sync_directory,
+    visible_lines,
 };
 use crate::remote::{RemoteUrl, RemoteWriter, clear_object};
 
@@ -324,15 +325,25 @@ pub(crate) fn check_creatable(path: &Path) -> Result<(), OutputError> {
     open(path, Existing::Replace)?.1.abort()
 }
 
-/// Checks that the file system accepts the name of an output. It would refuse a name that is too long only when the output is
-/// complete, because it has another name until then.
+/// Checks for what the file system would refuse only when the output is complete, because the output has another name until then:
+/// a name that is too long, and a file that cannot be replaced.
 pub(crate) fn check_name(path: &Path) -> Result<(), OutputError> {
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidFilename && RemoteUrl::of_path(path).is_none() => {
-            Err(open_error(path, "create", error, "choose a shorter name"))
+    if RemoteUrl::of_path(path).is_some() || HandleName::of(path).is_some() {
+        return Ok(());
+    }
+    let path = target_path(path);
+    match fs::symlink_metadata(&path) {
+        Ok(metadata) if metadata.is_file() => check_replaceable(&path, &metadata),
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+            Err(open_error(&path, "create", error, "choose a shorter name"))
         }
         _ => Ok(()),
     }
+}
+
+fn check_replaceable(path: &Path, metadata: &Metadata) -> Result<(), OutputError> {
+    let Some((reason, advice)) = obstacle(path, metadata) else { return Ok(()) };
+    Err(io_error(path, "replace", io::Error::new(io::ErrorKind::PermissionDenied, reason), advice))
 }
 
 fn io_error(path: &Path, operation: &'static str, error: io::Error, advice: &'static str) -> OutputError {
@@ -381,11 +392,12 @@ fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputE
             let opened = OpenOptions::new().write(true).open(&path);
             return direct(path, opened);
         }
+        Ok(metadata) => check_replaceable(&path, &metadata)?,
         // Its directory cannot be searched, links form a cycle, or the name is too long.
         Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Err(open_error(&path, "create", error, "choose a writable directory"));
         }
-        _ => {}
+        Err(_) => {}
     }
     if !parent(&path).is_dir() {
         let parent = parent(&path).to_path_buf();

@@ -19,6 +19,7 @@ mod handle;
 mod pending_file;
 mod positioned;
 mod remedy;
+mod replaceable;
 mod temporary;
 mod temporary_directory;
 mod visible;
@@ -34,6 +35,7 @@ pub(crate) use pending_file::{
 };
 pub(crate) use positioned::{read_at, read_exact_at, write_all_at};
 pub(crate) use remedy::{error_and_remedy, remedy};
+pub(crate) use replaceable::obstacle;
 #[cfg(feature = "remote")]
 pub(crate) use temporary::before_termination;
 #[cfg(unix)]

@@ -284,7 +284,7 @@ mod unix {
             }
             // The process ends when its files are removed.
             Err(REMOVING) => {}
-            Err(_) if now_ms() - REMOVED_AT.load(SeqCst) < REPEAT_MS => {}
+            Err(_) if now_ms().saturating_sub(REMOVED_AT.load(SeqCst)) < REPEAT_MS => {}
             Err(_) => die_by(signal),
         }
         errno::set_errno(errno);

@@ -17,7 +17,7 @@ pub enum SpillError {
     /// The temporary file could not be created in this directory.
     #[error(
         "{path}: cannot create a temporary file there: {reason}; {advice}", path = .0.display(), reason = plain_error(.1),
-        advice = advice(.1, "choose a writable directory with --tmp, or allow more memory with --memory")
+        advice = remedy(.1).unwrap_or("choose a writable directory with --tmp, or allow more memory with --memory")
     )]
     Create(PathBuf, io::Error),
     /// The temporary file in this directory could not be written.

@@ -489,6 +489,49 @@ fn directories_need_the_permission_to_write_only() {
     }
 }
 
+/// A rename would fail at the end of the job.
+#[test]
+#[cfg(target_os = "linux")]
+fn files_that_cannot_be_replaced_are_refused_before_the_job() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let (place, program) = (Place::new(), env!("CARGO_BIN_EXE_irikey"));
+    fs::create_dir(place.path("shared")).unwrap();
+    fs::set_permissions(place.path("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+    for name in ["shared/x.csv", "x.csv", "x.idx"] {
+        fs::write(place.path(name), "old").unwrap();
+    }
+    let outputs = ["-o OUT", "-o y.csv --report OUT"];
+    let is_root = fs::metadata(place.path("shared")).unwrap().uid() == 0;
+    if is_root && place.run_as_nobody(&format!("test -x {program}")).0 == Some(0) {
+        for output in outputs.map(|output| output.replace("OUT", "shared/x.csv")) {
+            let (status, message) = place.run_as_nobody(&format!("{program} canon a.txt {output}"));
+            assert!(
+                status == Some(5) && message.contains("shared/x.csv: cannot replace: the file belongs"),
+                "{message}"
+            );
+            assert!(!message.contains("records"), "{message}");
+        }
+        assert_eq!(fs::read(place.path("shared/x.csv")).unwrap(), b"old");
+    }
+    let mounted = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-r", "-m", "sh", "-c", script]).current_dir(place.path("")).stdin(Stdio::null());
+        command.output().map(|ran| (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned()))
+    };
+    if !mounted("mount --bind a.txt x.csv").is_ok_and(|(status, _)| status == Some(0)) {
+        // This system lets tests mount nothing.
+        return;
+    }
+    for output in outputs.map(|output| output.replace("OUT", "x.csv")) {
+        let script = format!("mount --bind b.txt x.csv && exec {program} canon a.txt {output}");
+        let (status, message) = mounted(&script).unwrap();
+        assert!(status == Some(5) && message.contains("x.csv: cannot replace: the file is a mount point"), "{message}");
+        assert!(!message.contains("records"), "{message}");
+    }
+    let script = format!("mount --bind b.txt x.idx && exec {program} canon a.txt -o x.cdx.gz");
+    assert!(mounted(&script).unwrap().1.contains("x.idx: cannot replace"));
+}
+
 /// A job that may open too few files says so, and does not blame the file that it opens.
 #[test]
 fn a_limit_on_open_files_is_named() {
