@@ -139,7 +139,7 @@ pub enum Defect {
     #[error("{0}")]
     Columns(String),
     /// A Parquet or Arrow file cannot be read.
-    #[error("{0}: {1}")]
+    #[error("{0}: {text}", text = without_types(.1))]
     Table(&'static str, String),
     /// A WARC or ARC file ends within a record.
     #[error("the last record ends early: the archive was cut short; fetch it again")]
@@ -210,6 +210,17 @@ impl InputError {
     }
 }
 
+/// The message of a decoder without the types of errors around it, such as `External: Parquet argument error: `.
+pub(crate) fn without_types(message: &str) -> String {
+    const TYPES: [&str; 5] =
+        ["External: ", "External error: ", "Parquet argument error: ", "Parquet error: ", "Io error: "];
+    let text = TYPES.iter().fold(message.to_string(), |text, name| text.replace(name, ""));
+    match text.split_once(" (os error ").map(|(before, after)| (before, after.split_once(')'))) {
+        Some((before, Some((_, after)))) => format!("{before}{after}"),
+        _ => text,
+    }
+}
+
 /// Where a source ended; nothing if it could not be read at all.
 fn place_text(records: u64, offset: u64, packed: bool) -> String {
     let (plural, unit) = (if records == 1 { "" } else { "s" }, if packed { "compressed byte" } else { "byte" });
@@ -224,5 +235,17 @@ fn lost_text(lost: u64) -> String {
         0 => String::new(),
         1 => " (1 byte of an incomplete record was dropped)".to_string(),
         _ => format!(" ({lost} bytes of an incomplete record were dropped)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_decoders_do_not_name_types() {
+        let message = "row group 2 is damaged: External: Parquet argument error: External: stale file handle (os error 116); fetch it";
+        assert_eq!(without_types(message), "row group 2 is damaged: stale file handle; fetch it");
+        assert_eq!(Defect::Table("Parquet", "Parquet error: no footer".into()).to_string(), "Parquet: no footer");
     }
 }

@@ -38,6 +38,7 @@ mod zip_reader;
 mod zstd_frames;
 
 pub(crate) use block::{Block, BlockPool, Buffer};
+pub(crate) use error::without_types;
 pub use error::{Defect, InputError, ListError};
 pub(crate) use http_body::{BodyDefect, decode_body, unpack_gzip_file};
 pub(crate) use keyed::KeyedFile;

@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
-use crate::input::{Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, open};
+use crate::input::{Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, open, without_types};
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
 /// Bytes of text read at a time.
@@ -65,7 +65,7 @@ pub enum CheckSortedReason {
     #[error("there is a line of more than {MAX_LINE_LEN} bytes after {0} rows; check that this is text")]
     LineTooLong(u64),
     /// An Arrow or Parquet file cannot be decoded.
-    #[error(transparent)]
+    #[error("{}", without_types(&.0.to_string()))]
     Decode(#[from] ParquetError),
     /// The file cannot be read.
     #[error(transparent)]
