@@ -77,7 +77,7 @@ const MAX_PENDING: usize = 64;
 
 /// A directory of outputs that is being written.
 pub(crate) struct PartDirectory {
-    place: DirectoryLayout,
+    layout: DirectoryLayout,
     options: OutputOptions,
     arrangement: Arrangement,
     current: Option<OpenPart>,
@@ -107,13 +107,13 @@ impl PartDirectory {
     /// # Errors
     /// The directory cannot be created, contains the parts of a complete job, or is being written by another job.
     pub(crate) fn create(
-        place: DirectoryLayout,
+        layout: DirectoryLayout,
         options: OutputOptions,
         arrangement: Arrangement,
         new_read_back: Option<NewReadBack>,
     ) -> Result<(Encoder, PartDirectory), OutputError> {
-        let root = place.root();
-        check_name(&place.file(0, 0, options.format.suffixes()[0]))?;
+        let root = layout.root();
+        check_name(&layout.file(0, 0, options.format.suffixes()[0]))?;
         let lock = match remote_directory(&root) {
             Some(url) => {
                 check_prefix(&url, &root)?;
@@ -127,7 +127,7 @@ impl PartDirectory {
         Ok((
             encoder,
             PartDirectory {
-                place,
+                layout,
                 options,
                 arrangement,
                 current: None,
@@ -148,10 +148,10 @@ impl PartDirectory {
     pub(crate) fn append(&mut self, part: Part, partition: u32, number: u32) -> Result<(), OutputError> {
         if self.current.as_ref().is_none_or(|current| (current.partition, current.part) != (partition, number)) {
             self.close()?;
-            let path = self.place.file(partition, number, self.options.format.suffixes()[0]);
+            let path = self.layout.file(partition, number, self.options.format.suffixes()[0]);
             if self.lock.is_some() {
                 // Its name is made durable in the end, with those of all partitions.
-                let directory = path.parent().unwrap_or(&self.place.directory);
+                let directory = path.parent().unwrap_or(&self.layout.directory);
                 fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
             }
             let destination = Destination::File(path);
@@ -172,7 +172,7 @@ impl PartDirectory {
         let read_back = self.read_back.as_mut().map(|(_, read_back)| read_back);
         let FinishedPart { output, index, pending } = output.finish_part(read_back)?;
         if let (Some(path), Some(lines)) = (&output.path, index) {
-            self.add_to_cluster(self.place.ordered(partition), path, &lines);
+            self.add_to_cluster(self.layout.ordered(partition), path, &lines);
         }
         self.pending.extend(pending.zip(output.path.clone()));
         self.finished.push(output);
@@ -197,7 +197,7 @@ impl PartDirectory {
         self.close()?;
         commit_all(std::mem::take(&mut self.pending))?;
         if self.lock.is_some() {
-            let root = self.place.root();
+            let root = self.layout.root();
             sync_directory(&root).map_err(|error| io_error(&root, "sync the directory", error))?;
         }
         self.clusters.iter().try_for_each(ClusterIndex::write)?;
@@ -210,7 +210,7 @@ impl PartDirectory {
     }
 
     pub(crate) fn directory(&self) -> &Path {
-        &self.place.directory
+        &self.layout.directory
     }
 }
 
@@ -306,9 +306,9 @@ mod tests {
             Box::new(read_file) as ReadBack
         };
         let partitions = Some((Partition::HOST_DIRECTORY, 11));
-        let place = DirectoryLayout { directory: directory.to_path_buf(), partitions, ..DirectoryLayout::default() };
+        let layout = DirectoryLayout { directory: directory.to_path_buf(), partitions, ..DirectoryLayout::default() };
         let (options, new_read_back) = (OutputOptions::of_uris(OutputFormat::Parquet), Box::new(new_read_back));
-        let (encoder, mut parts) = PartDirectory::create(place, options, Arrangement::default(), Some(new_read_back))?;
+        let (encoder, mut parts) = PartDirectory::create(layout, options, Arrangement::default(), Some(new_read_back))?;
         for (partition, number) in [(1, 0), (1, 1), (10, 0)] {
             parts.append(encoder.encode(&mut Rows::new(0), &[])?, partition, number)?;
         }

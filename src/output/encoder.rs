@@ -134,7 +134,7 @@ impl Encoder {
 
     fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<PartBody, OutputError> {
         if matches!(self.plan, EncodingPlan::Text) {
-            return self.packed(lines::text(&rows.uri));
+            return self.packed(lines::uris_of_rows(&rows.uri));
         }
         let batch = self.builder.build(rows, runs)?;
         let body = self.batch_body(&batch)?;
@@ -203,7 +203,7 @@ impl Encoder {
             EncodingPlan::JsonLines => self.packed(lines::json(self.builder.columns(), batch))?,
             EncodingPlan::Cdxj => PartBody::Bytes(index_lines::cdxj(batch).map_err(WriteError::from)?),
             EncodingPlan::Zipnum => PartBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
-            EncodingPlan::Text => self.packed(lines::uris(batch))?,
+            EncodingPlan::Text => self.packed(lines::uris_of_batch(batch))?,
             EncodingPlan::Batch => PartBody::Batch(batch.clone()),
         })
     }

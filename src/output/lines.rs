@@ -8,8 +8,8 @@ use crate::canon::TextColumn;
 
 const IN_MEMORY: &str = "writing to memory does not fail";
 
-/// Renders one URI per line; an empty line for rows without a URI.
-pub(super) fn text(uris: &TextColumn) -> Vec<u8> {
+/// Renders the URIs of rows, one per line; an empty line for rows without a URI.
+pub(super) fn uris_of_rows(uris: &TextColumn) -> Vec<u8> {
     let mut out = Vec::with_capacity(uris.values.len() + uris.len());
     for i in 0..uris.len() {
         out.extend_from_slice(uris.get(i));
@@ -18,8 +18,8 @@ pub(super) fn text(uris: &TextColumn) -> Vec<u8> {
     out
 }
 
-/// Renders the URIs of a batch, whose first column is the URI.
-pub(super) fn uris(batch: &RecordBatch) -> Vec<u8> {
+/// Renders the URIs of a batch as [`uris_of_rows`] does. Its first column is the URI.
+pub(super) fn uris_of_batch(batch: &RecordBatch) -> Vec<u8> {
     let uris = batch.column(0).as_string::<i32>();
     let mut out = Vec::with_capacity(uris.value_data().len() + uris.len());
     for uri in uris {

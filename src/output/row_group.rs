@@ -22,7 +22,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::{OutputError, WriteError};
 use super::options::{Arrangement, Compression};
-use super::pages::{self, Codecs, EncodedPages, PageBuffers, PageChunk, TextSlices};
+use super::pages::{self, Codecs, EncodedPages, PageBuffers, PageChunk, TextBuffers};
 use super::sink::Sink;
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
 
@@ -187,7 +187,7 @@ impl RowGroups {
 
     /// Encodes a column whose pages do not depend on other slices; returns `None` for other columns.
     fn pages(&self, column: &ColumnDescPtr, array: &ArrayRef) -> Result<Option<EncodedPages>, ParquetError> {
-        if let (Some(codecs), Some(texts)) = (&self.codecs, TextSlices::of(array)) {
+        if let (Some(codecs), Some(texts)) = (&self.codecs, TextBuffers::of(array)) {
             return pages::texts(column, &texts, codecs, &self.pool).map(Some);
         }
         if let Some(keys) = array.as_fixed_size_binary_opt() {

@@ -24,8 +24,11 @@ const SYNC_LEN: u64 = 32 << 20;
 /// As many links as Linux follows.
 const MAX_LINKS: usize = 40;
 
-const NOT_NAMED: &str = "no partial file is left behind";
-const NOT_WHOLE: &str = "the output is incomplete";
+/// The state of a regular file after an error: only its temporary name existed.
+const NO_FILE: &str = "no partial file is left behind";
+
+/// The state of standard output, a pipe or a device after an error.
+const PARTIAL: &str = "the output is incomplete";
 
 /// A buffered file that counts the bytes written.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ pub(super) struct Sink {
     file: SinkFile,
     written: u64,
     durability: Durability,
-    /// The sink is a terminal. What would control it is escaped in texts; binary formats are not written to terminals.
+    /// The sink is a terminal. Control characters in texts are escaped; binary formats are not written to terminals.
     is_terminal: bool,
 }
 
@@ -214,7 +217,7 @@ impl OutputTarget {
         }
         let OutputTarget::Rename { pending, path, existing } = self else { return Ok(ClosedOutput::Device) };
         if let Durability::Required { syncer: Some(syncer), .. } = sink.durability {
-            syncer.finish().map_err(|error| io_error(&path, "write to disk", error, NOT_NAMED))?;
+            syncer.finish().map_err(|error| io_error(&path, "write to disk", error, NO_FILE))?;
         }
         Ok(ClosedOutput::File { pending, path, existing })
     }
@@ -233,13 +236,13 @@ impl OutputTarget {
             other => return other.into(),
         };
         match self {
-            OutputTarget::Rename { path, .. } => io_error(path, "write", error, NOT_NAMED),
+            OutputTarget::Rename { path, .. } => io_error(path, "write", error, NO_FILE),
             OutputTarget::Direct(_) | OutputTarget::Stdout if error.kind() == io::ErrorKind::BrokenPipe => {
                 OutputError::ClosedPipe
             }
-            OutputTarget::Direct(path) => io_error(path, "write", error, NOT_WHOLE),
+            OutputTarget::Direct(path) => io_error(path, "write", error, PARTIAL),
             OutputTarget::Object(path, _) => object_error(path, "write", error),
-            OutputTarget::Stdout => io_error(Path::new("standard output"), "write", error, NOT_WHOLE),
+            OutputTarget::Stdout => io_error(Path::new("standard output"), "write", error, PARTIAL),
         }
     }
 }
@@ -259,7 +262,7 @@ impl ClosedOutput {
     /// Writes a regular file to disk.
     pub(super) fn sync(&self) -> Result<(), OutputError> {
         let ClosedOutput::File { pending, path, .. } = self else { return Ok(()) };
-        pending.sync().map_err(|error| io_error(path, "write to disk", error, NOT_NAMED))
+        pending.sync().map_err(|error| io_error(path, "write to disk", error, NO_FILE))
     }
 
     /// The pending file. An output that is not a regular file is completed instead.
@@ -284,7 +287,7 @@ impl ClosedOutput {
             }
             _ => Ok(()),
         };
-        removed.map_err(|error| io_error(path, "remove the old index", error, NOT_NAMED))
+        removed.map_err(|error| io_error(path, "remove the old index", error, NO_FILE))
     }
 
     /// Syncs the file, renames it to its final name and makes the name durable; or completes the upload.
@@ -304,7 +307,7 @@ impl From<CommitError> for OutputError {
         match is_named {
             true => io_error(&path, operation, error, "the file is complete, but may be lost if the power fails now"),
             false if error.kind() == io::ErrorKind::AlreadyExists => OutputError::Exists(path),
-            false => io_error(&path, operation, error, NOT_NAMED),
+            false => io_error(&path, operation, error, NO_FILE),
         }
     }
 }

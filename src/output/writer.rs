@@ -88,7 +88,7 @@ pub fn create_arranged(
     options: OutputOptions,
     arrangement: &Arrangement,
 ) -> Result<(Encoder, Output), OutputError> {
-    let (sink, target) = sink::create(destination)?;
+    let (mut sink, target) = sink::create(destination)?;
     if let (OutputFormat::Zipnum, OutputTarget::Direct(path)) = (options.format, &target) {
         return Err(OutputError::NotRegular { path: path.clone(), format: options.format.name() });
     }
@@ -96,25 +96,36 @@ pub fn create_arranged(
     let (format, compression) = (options.format, options.compression);
     let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
     let packing = TextPacking::of(destination.path(), format.is_packable());
-    let (writer, plan) = open(format, packing, settings, &builder, sink).map_err(|error| target.error(error))?;
+    let header = write_header(format, packing, &builder, &mut sink);
+    let opened = header.and_then(|()| open(format, settings, &builder, sink));
+    let (writer, plan) = opened.map_err(|error| target.error(error))?;
     let output = Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() };
     Ok((Encoder { builder, plan, packing }, output))
 }
 
-/// Opens the writer of a format and writes the start of the file.
-fn open(
+/// Writes the header of delimited text. In other text formats it is empty, and packed it is an empty member or frame, so that an
+/// output without rows is a valid file.
+fn write_header(
     format: OutputFormat,
     packing: TextPacking,
+    builder: &BatchBuilder,
+    sink: &mut Sink,
+) -> Result<(), WriteError> {
+    if !format.is_packable() {
+        return Ok(());
+    }
+    let header = format.delimiter().map_or(Vec::new(), |delimiter| lines::header(builder.columns(), delimiter));
+    Ok(sink.write_all(&packing.pack(header)?)?)
+}
+
+/// Opens the writer of a format. Binary formats write the start of their files.
+fn open(
+    format: OutputFormat,
     settings: ParquetSettings<'_>,
     builder: &BatchBuilder,
-    mut sink: Sink,
+    sink: Sink,
 ) -> Result<(Writer, EncodingPlan), WriteError> {
     let schema = builder.schema();
-    let header = format.delimiter().map_or(Vec::new(), |delimiter| lines::header(builder.columns(), delimiter));
-    if format.is_packable() {
-        // Without a header this is an empty member, so that an output without rows is a valid file.
-        sink.write_all(&packing.pack(header)?)?;
-    }
     Ok(match format {
         OutputFormat::Parquet => {
             let (writer, groups) = row_group::open(sink, builder, settings)?;

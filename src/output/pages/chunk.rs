@@ -10,6 +10,7 @@ use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder, PageEncodingStats};
+use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
@@ -47,6 +48,12 @@ pub(in crate::output) struct PageChunk {
     pub(super) close: ColumnCloseResult,
 }
 
+impl EncodedPages {
+    fn rows(&self) -> u64 {
+        self.data_pages.iter().map(|page| page.rows as u64).sum()
+    }
+}
+
 impl PageChunk {
     /// Joins the pages of all slices of a row group, in their order. Only the first slice may have a dictionary. Without
     /// `statistics`, those of counts are used.
@@ -58,36 +65,29 @@ impl PageChunk {
         let missing = || ParquetError::General("a column without pages".into());
         let &EncodedPages { format: (compression, encoding), dictionary_len, .. } =
             slices.first().ok_or_else(missing)?;
-        let (mut index, mut at, mut values) = (OffsetIndexBuilder::new(), 0, 0);
-        for slice in &slices {
-            for page in &slice.data_pages {
-                index.append_row_count(page.rows as i64);
-                index.append_offset_and_size((at + page.offset) as i64, page.len as i32);
-                values += page.rows;
-            }
-            at += slice.bytes.len() as u64;
-        }
-        let page_count = slices.iter().map(|slice| slice.data_pages.len()).sum();
+        let sum = |of: fn(&EncodedPages) -> u64| slices.iter().map(of).sum::<u64>();
+        let (rows, len) = (sum(EncodedPages::rows), sum(|slice| slice.bytes.len() as u64));
+        let page_count = sum(|slice| slice.data_pages.len() as u64);
         let (encodings, stats) = page_encodings(encoding, page_count, dictionary_len.is_some());
         let mut metadata = ColumnChunkMetaData::builder(column.clone())
             .set_compression(compression)
             .set_encodings(encodings)
             .set_page_encoding_stats(stats)
-            .set_total_compressed_size(at as i64)
-            .set_total_uncompressed_size(slices.iter().map(|slice| slice.uncompressed_len).sum::<u64>() as i64)
-            .set_num_values(values as i64)
+            .set_total_compressed_size(len as i64)
+            .set_total_uncompressed_size(sum(|slice| slice.uncompressed_len) as i64)
+            .set_num_values(rows as i64)
             .set_dictionary_page_offset(dictionary_len.map(|_| 0))
             .set_data_page_offset(dictionary_len.unwrap_or(0) as i64);
         if let Some(statistics) = statistics.or_else(|| count_statistics(&slices)) {
             metadata = metadata.set_statistics(statistics);
         }
         let close = ColumnCloseResult {
-            bytes_written: at,
-            rows_written: values as u64,
+            bytes_written: len,
+            rows_written: rows,
             metadata: metadata.build()?,
             bloom_filter: None,
             column_index: None,
-            offset_index: Some(index.build()),
+            offset_index: Some(offset_index(&slices)),
         };
         Ok(PageChunk { pages: PageSequence(slices.into_iter().map(|slice| slice.bytes).collect()), close })
     }
@@ -104,10 +104,23 @@ impl PageChunk {
     }
 }
 
+/// Returns the index of the data pages of a column chunk, whose offsets are counted from its start.
+fn offset_index(slices: &[EncodedPages]) -> OffsetIndexMetaData {
+    let (mut index, mut slice_at) = (OffsetIndexBuilder::new(), 0);
+    for slice in slices {
+        for page in &slice.data_pages {
+            index.append_row_count(page.rows as i64);
+            index.append_offset_and_size((slice_at + page.offset) as i64, page.len as i32);
+        }
+        slice_at += slice.bytes.len() as u64;
+    }
+    index.build()
+}
+
 /// Returns the encodings of a column chunk, of levels included, and how many pages have which.
 fn page_encodings(
     encoding: Encoding,
-    page_count: usize,
+    page_count: u64,
     has_dictionary: bool,
 ) -> (Vec<Encoding>, Vec<PageEncodingStats>) {
     let mut encodings = vec![Encoding::RLE, encoding];

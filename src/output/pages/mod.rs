@@ -17,5 +17,5 @@ mod zstd_context;
 
 pub(super) use chunk::{EncodedPages, PageBuffers, PageChunk};
 pub(super) use codec::Codecs;
-pub(super) use texts::{TextSlices, texts};
+pub(super) use texts::{TextBuffers, texts};
 pub(super) use values::{counts, keys, sources};

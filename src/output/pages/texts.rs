@@ -27,22 +27,22 @@ const PAGE_LEN: usize = 1 << 18;
 const PAGE_ROWS: usize = 1 << 16;
 
 /// The buffers of an Arrow array of texts.
-pub(in crate::output) struct TextSlices<'a> {
+pub(in crate::output) struct TextBuffers<'a> {
     offsets: &'a [i32],
     values: &'a [u8],
     nulls: Option<&'a NullBuffer>,
 }
 
-impl<'a> TextSlices<'a> {
+impl<'a> TextBuffers<'a> {
     /// Returns the buffers of an array of strings or binary values; `None` for any other array.
-    pub(in crate::output) fn of(array: &'a ArrayRef) -> Option<TextSlices<'a>> {
+    pub(in crate::output) fn of(array: &'a ArrayRef) -> Option<TextBuffers<'a>> {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
         let (offsets, values) = match array.data_type() {
             DataType::Utf8 => (array.as_string::<i32>().value_offsets(), array.as_string::<i32>().value_data()),
             DataType::Binary => (array.as_binary::<i32>().value_offsets(), array.as_binary::<i32>().value_data()),
             _ => return None,
         };
-        let texts = TextSlices { offsets, values, nulls };
+        let texts = TextBuffers { offsets, values, nulls };
         let nulls_are_empty = nulls.is_none_or(|nulls| {
             let nulls = nulls.inner();
             (0..nulls.len()).all(|row| nulls.value(row) || texts.len(row) == 0)
@@ -77,7 +77,7 @@ impl<'a> TextSlices<'a> {
 
 pub(in crate::output) fn texts(
     column: &ColumnDescPtr,
-    texts: &TextSlices<'_>,
+    texts: &TextBuffers<'_>,
     codecs: &Codecs,
     pool: &PageBuffers,
 ) -> Result<EncodedPages, ParquetError> {
@@ -89,7 +89,7 @@ pub(in crate::output) fn texts(
 
 /// A column that is being encoded.
 struct TextEncoder<'a> {
-    texts: &'a TextSlices<'a>,
+    texts: &'a TextBuffers<'a>,
     is_nullable: bool,
     codecs: &'a Codecs,
 }
@@ -130,7 +130,7 @@ impl TextEncoder<'_> {
 }
 
 /// Writes the levels, lengths and bytes of rows to `codec.page`.
-fn write_body(texts: &TextSlices<'_>, rows: Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
+fn write_body(texts: &TextBuffers<'_>, rows: Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
     let PageCodec { page, lengths, .. } = codec;
     page.clear();
     if is_nullable {
@@ -166,7 +166,7 @@ mod tests {
         })));
         let schema = parse_message_type("message m { required binary uri (UTF8); }").unwrap();
         let column = SchemaDescriptor::new(Arc::new(schema)).column(0);
-        let values = TextSlices::of(&array).unwrap();
+        let values = TextBuffers::of(&array).unwrap();
         assert!(values.pages().len() > 9);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         for compression in [Compression::None, Compression::Lz4, Compression::Zstd(1), Compression::Zstd(3)] {

@@ -96,19 +96,7 @@ pub(in crate::output) fn sources(
     let arrays: Vec<&DictionaryArray<Int32Type>> =
         slices.iter().filter_map(|slice| slice.as_dictionary_opt()).collect();
     let Some(first) = arrays.first().filter(|_| arrays.len() == slices.len()) else { return Ok(None) };
-    let mut runs: Vec<(i32, usize)> = Vec::new();
-    for run in arrays.iter().flat_map(|array| array.keys().values().chunk_by(|a, b| a == b)) {
-        match runs.last_mut() {
-            Some((source, count)) if *source == run[0] => *count += run.len(),
-            _ => runs.push((run[0], run.len())),
-        }
-        if runs.len() > MAX_RUNS {
-            return Ok(None);
-        }
-    }
-    if arrays.iter().any(|array| array.null_count() > 0) {
-        return Ok(None);
-    }
+    let Some(runs) = source_runs(&arrays) else { return Ok(None) };
     let all_names = first.values().as_string::<i32>();
     let mut used: Vec<i32> = runs.iter().map(|(source, _)| *source).collect();
     used.sort_unstable();
@@ -126,6 +114,22 @@ pub(in crate::output) fn sources(
     pages.data(indices.into(), len, row_count, Encoding::RLE_DICTIONARY)?;
     let pages = pages.end((Compression::UNCOMPRESSED, Encoding::RLE_DICTIONARY))?;
     PageChunk::join(column, vec![pages], bounds(&names)).map(Some)
+}
+
+/// Returns the sources of consecutive rows, and how many rows each of them has. Returns `None` for more than [`MAX_RUNS`] runs,
+/// and for nulls.
+fn source_runs(arrays: &[&DictionaryArray<Int32Type>]) -> Option<Vec<(i32, usize)>> {
+    let mut runs: Vec<(i32, usize)> = Vec::new();
+    for run in arrays.iter().flat_map(|array| array.keys().values().chunk_by(|a, b| a == b)) {
+        match runs.last_mut() {
+            Some((source, count)) if *source == run[0] => *count += run.len(),
+            _ => runs.push((run[0], run.len())),
+        }
+        if runs.len() > MAX_RUNS {
+            return None;
+        }
+    }
+    arrays.iter().all(|array| array.null_count() == 0).then_some(runs)
 }
 
 /// Returns statistics with the least and the greatest name, unless a name is too long.
