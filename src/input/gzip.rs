@@ -3,9 +3,8 @@
 //! [`GzipReader`] returns all bytes before a defect and then the defect. This is why members are parsed here: the readers
 //! of flate2 drop their last buffer on an error.
 //!
-//! A member of moderate length is unpacked at once, if its length is known because it is whole in the buffer. All others,
-//! and those with a defect, are streamed. Which of the two it is depends only on
-//! the bytes of the member and those that follow.
+//! A member of moderate length is unpacked at once, if its length is known because it is whole in the buffer. Longer members and
+//! those with a defect are streamed. Which of the two happens depends only on the bytes of the member and those that follow.
 
 use super::deflate::{InflatedLen, WholeInflater, crc32};
 use super::detect::{Packing, packing};

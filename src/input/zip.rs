@@ -12,7 +12,7 @@ use super::table::{PositionedFile, TableFile};
 use parking_lot::Mutex;
 use parquet::file::reader::Length;
 use rawzip::{CompressionMethod, Error, ErrorKind, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive};
-use rawzip::{ZipArchiveEntryWayfinder, ZipFileHeaderRecord, ZipLocator};
+use rawzip::{ZipArchiveEntryWayfinder, ZipFileHeaderRecord, ZipLocalFileHeader, ZipLocator};
 use std::io::{self, Read};
 use std::ops::Range;
 
@@ -224,24 +224,33 @@ fn locate(
     let method = member_method(entry.method)?;
     let found = archive.get_entry(entry.place).map_err(damaged)?;
     let header = found.local_header(buffer).map_err(damaged)?;
+    if let Some(differing) = find_difference(&header, entry) {
+        let message = format!("the {differing} of the member differ between its header and the directory");
+        return Err(Defect::zip_damage(&message));
+    }
+    let (start, end) = found.compressed_data_range();
+    let len = entry.place.uncompressed_size_hint();
+    Ok(ZipMember { file: file.clone(), range: start..end, method, crc: entry.crc, len })
+}
+
+/// Returns what differs between the header of a member and its entry in the directory.
+fn find_difference(header: &ZipLocalFileHeader<'_>, entry: &DirectoryEntry) -> Option<&'static str> {
     let (packed_len, len) = (entry.place.compressed_size_hint(), entry.place.uncompressed_size_hint());
     // The lengths and the checksum may follow the member instead.
     let is_later = header.flags().has_data_descriptor();
-    let differs = if header.file_path().as_bytes() != entry.name {
-        "names"
+    if header.file_path().as_bytes() != entry.name {
+        Some("names")
     } else if header.compression_method() != entry.method || header.flags().is_encrypted() {
-        "methods"
+        Some("methods")
     } else if !is_later && (header.compressed_size_hint(), header.uncompressed_size_hint()) != (packed_len, len) {
-        "lengths"
+        Some("lengths")
     } else if !is_later && header.crc32() != entry.crc {
-        "checksums"
-    } else if method == MemberMethod::Stored && packed_len != len {
-        "lengths as stored and as unpacked"
+        Some("checksums")
+    } else if entry.method == CompressionMethod::STORE && packed_len != len {
+        Some("lengths as stored and as unpacked")
     } else {
-        let (start, end) = found.compressed_data_range();
-        return Ok(ZipMember { file: file.clone(), range: start..end, method, crc: entry.crc, len });
-    };
-    Err(Defect::zip_damage(&format!("the {differs} of the member differ between its header and the directory")))
+        None
+    }
 }
 
 fn member_method(method: CompressionMethod) -> Result<MemberMethod, Defect> {

@@ -68,6 +68,19 @@ impl ZstdReader {
 
     /// Reads a frame that may hold a dictionary for the frames after it. Frames with other contents are skipped.
     fn read_dictionary(&mut self) -> Result<(), Defect> {
+        let mut content = self.read_skippable_frame()?;
+        if content.starts_with(&FRAME) {
+            content = unpack_dictionary(&content)?;
+        }
+        if content.starts_with(&DICTIONARY) {
+            self.decoder = decoder(&content)?;
+        }
+        self.push_end();
+        Ok(())
+    }
+
+    /// Reads a skippable frame (RFC 8878 section 3.1.2). Returns its content, or nothing if it is longer than any dictionary.
+    fn read_skippable_frame(&mut self) -> Result<Vec<u8>, Defect> {
         let Some(&[_, _, _, _, a, b, c, d]) = self.input.peek(8)?.first_chunk::<8>() else {
             // The defect is at the end of the file.
             self.input.consume_buffer();
@@ -90,14 +103,7 @@ impl ZstdReader {
             self.input.consume(count);
             rest -= count as u64;
         }
-        if content.starts_with(&FRAME) {
-            content = unpack_dictionary(&content)?;
-        }
-        if content.starts_with(&DICTIONARY) {
-            self.decoder = decoder(&content)?;
-        }
-        self.push_end();
-        Ok(())
+        Ok(content)
     }
 }
 

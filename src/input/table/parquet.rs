@@ -94,8 +94,8 @@ struct ParquetTable {
     memory: Arc<PageMemory>,
     /// The column that is read, if it is the only one and has texts.
     text_column: Option<usize>,
-    /// With one thread: the pages of a row group, from the row after the last unit on.
-    place: Option<Mutex<Option<(usize, TextPages)>>>,
+    /// With one thread: the number of a row group, and its texts after the unit that was read last.
+    kept_texts: Option<Mutex<Option<(usize, TextPages)>>>,
 }
 
 /// Consecutive rows of one row group.
@@ -140,8 +140,8 @@ impl ParquetTable {
         };
         let (metadata, mask, levels) = catch_panic(project, ParquetError::General).map_err(damaged)?;
         let text_column = only_text_column(&metadata, &mask, &projection);
-        let place = (options.threads < 2).then(Mutex::default);
-        Ok(ParquetTable { file, metadata, mask, levels, projection, memory: Arc::default(), text_column, place })
+        let kept_texts = (options.threads < 2).then(Mutex::default);
+        Ok(ParquetTable { file, metadata, mask, levels, projection, memory: Arc::default(), text_column, kept_texts })
     }
 
     /// The units of the file, which have about `unit_len` bytes.
@@ -165,15 +165,15 @@ impl ParquetTable {
     }
 
     /// The texts from the first row of a unit on, if the unit before it was read last.
-    fn take_place(&self, unit: ParquetUnit) -> Option<TextPages> {
-        let (group, texts) = self.place.as_ref()?.lock().take()?;
+    fn take_texts(&self, unit: ParquetUnit) -> Option<TextPages> {
+        let (group, texts) = self.kept_texts.as_ref()?.lock().take()?;
         ((group, texts.row()) == (unit.group, unit.from)).then_some(texts)
     }
 
     /// Keeps the texts after a unit.
-    fn put_place(&self, unit: ParquetUnit, texts: TextPages) {
-        if let Some(place) = &self.place {
-            *place.lock() = Some((unit.group, texts));
+    fn keep_texts(&self, unit: ParquetUnit, texts: TextPages) {
+        if let Some(kept) = &self.kept_texts {
+            *kept.lock() = Some((unit.group, texts));
         }
     }
 
@@ -293,7 +293,7 @@ impl UnitRows {
             Ok(texts.skip_to(self.unit.from).map(|()| texts))
         };
         let texts = self.table.text_column.filter(|_| self.unit.rows > 0).and_then(|column| {
-            let continued = self.table.take_place(self.unit);
+            let continued = self.table.take_texts(self.unit);
             // The decoder reports the error.
             continued.or_else(|| catch_panic(|| open(column), ParquetError::General).ok().flatten())
         });
@@ -330,7 +330,7 @@ impl UnitRows {
         let count = self.unit.rows - (self.number - self.unit.number);
         let count = count.min(self.unit.batch_rows as u64);
         if count == 0 {
-            self.table.put_place(self.unit, texts);
+            self.table.keep_texts(self.unit, texts);
             return Ok(RowSource::Ended);
         }
         let read = || texts.batch(count as usize, self.number, &self.table.projection).ok_or_else(String::new);
