@@ -27,6 +27,8 @@ mod key_diff;
 mod lists;
 #[path = "run/parquet_features.rs"]
 mod parquet_features;
+#[path = "run/pieces.rs"]
+mod pieces;
 #[path = "run/samples.rs"]
 mod samples;
 #[path = "run/sort.rs"]

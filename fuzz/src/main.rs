@@ -19,6 +19,8 @@ mod engine;
 #[path = "../../tests/oracle/mod.rs"]
 #[allow(dead_code, reason = "shared with the tests; the targets use parts of it")]
 mod oracle;
+#[path = "../../tests/run/pieces.rs"]
+mod pieces;
 #[path = "../../tests/core/properties.rs"]
 #[allow(dead_code, reason = "shared with the tests; the targets use parts of it")]
 mod properties;

@@ -1,12 +1,12 @@
 //! Runs the pipeline over bytes and collects its rows as one batch, for comparisons.
 
+use crate::pieces::Pieces;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use irikey::batch::{BatchBuilder, COLUMNS, ColumnSet};
 use irikey::canon::Policy;
 use irikey::input::{InputError, Source, Sources};
 use irikey::run::{Progress, RunError, RunOptions, RunRequest, canon};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -45,22 +45,7 @@ pub fn path_of(path: PathBuf) -> Sources {
 
 /// The sources of a run that reads `bytes` from a pipe, at most `step` bytes at a time. The name is that of `path`.
 pub fn pipe(name: &str, bytes: &[u8], step: usize) -> Sources {
-    Sources(vec![Source::reader(name, Slow { bytes: bytes.to_vec(), at: 0, step: step.max(1) })])
-}
-
-struct Slow {
-    bytes: Vec<u8>,
-    at: usize,
-    step: usize,
-}
-
-impl Read for Slow {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = into.len().min(self.step).min(self.bytes.len() - self.at);
-        into[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
-        self.at += count;
-        Ok(count)
-    }
+    Sources(vec![Source::reader(name, Pieces::new(bytes, step.max(1)))])
 }
 
 /// The result of a run: all rows, and the counts that must not depend on how the input was read.

@@ -1,12 +1,13 @@
 //! Runs [`canon`], collects every row for comparisons, and creates inputs.
 
+use crate::pieces::Pieces;
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
 use irikey::output::{self, Destination, OutputError, OutputOptions};
 use irikey::run::{Progress, RunError, RunOptions, RunRequest, Summary, canon};
 use std::convert::Infallible;
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A row and the position of its record.
@@ -140,22 +141,7 @@ pub fn path(path: &Path) -> Sources {
 
 /// The sources of a run that reads `bytes` from a pipe, at most `step` bytes at a time.
 pub fn pipe(bytes: &[u8], step: usize) -> Sources {
-    Sources(vec![Source::reader("pipe", Slow { bytes: bytes.to_vec(), at: 0, step })])
-}
-
-struct Slow {
-    bytes: Vec<u8>,
-    at: usize,
-    step: usize,
-}
-
-impl Read for Slow {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = into.len().min(self.step).min(self.bytes.len() - self.at);
-        into[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
-        self.at += count;
-        Ok(count)
-    }
+    Sources(vec![Source::reader("pipe", Pieces::new(bytes, step))])
 }
 
 /// One gzip member.
