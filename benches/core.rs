@@ -57,20 +57,20 @@ fn core(criterion: &mut Criterion) {
     });
     for rung in [Rung::Syntax, Rung::Scheme] {
         let policy = Policy { rung, ..Policy::default() };
-        let mut scratch = Rows::new(0);
+        let mut scratch = Rows::default();
         group.bench_function(format!("rows_{}", rung.name()), |bencher| {
             bencher.iter(|| rows(&policy, black_box(&chunks), &mut scratch));
         });
     }
     let blake3 = Policy { algorithm: KeyAlgorithm::Blake3, ..Policy::default() };
-    let mut scratch = Rows::new(0);
+    let mut scratch = Rows::default();
     group.bench_function("rows_scheme_blake3", |bencher| {
         bencher.iter(|| rows(&blake3, black_box(&chunks), &mut scratch));
     });
     for name in ["surt-wayback", "surt-ia"] {
         let recipe = Recipe::parse(name).expect("the name of a recipe");
         let policy = Policy { recipes: vec![RecipeColumn { column: name, recipe }], ..Policy::default() };
-        let mut scratch = Rows::new(0);
+        let mut scratch = Rows::default();
         group.bench_function(format!("rows_scheme_{name}"), |bencher| {
             bencher.iter(|| rows(&policy, black_box(&chunks), &mut scratch));
         });

@@ -53,8 +53,15 @@ fn key(i: usize, salt: u8) -> [u8; 16] {
     std::array::from_fn(|at| (i * 16 + at) as u8 ^ salt)
 }
 
+/// No rows, with a column for a further key, as the policy of these tests has it.
+fn no_rows() -> Rows {
+    let mut rows = Rows::default();
+    rows.more_keys.push(Vec::new());
+    rows
+}
+
 fn rows() -> Rows {
-    let mut rows = Rows::new(1);
+    let mut rows = no_rows();
     for (i, row) in ROWS.iter().enumerate() {
         rows.uri.values.extend_from_slice(row.uri.unwrap_or_default().as_bytes());
         rows.uri.end();
@@ -131,7 +138,7 @@ fn create(path: &Path, options: OutputOptions) -> Result<(output::Encoder, Outpu
 fn write(directory: &Path, options: OutputOptions, parts: usize) -> PathBuf {
     let path = directory.join(format!("out.{}", options.format.suffixes()[0]));
     let (encoder, mut output) = create(&path, options).unwrap();
-    let mut rows_again = Rows::new(1);
+    let mut rows_again = Rows::default();
     for _ in 0..parts {
         // Reuses the buffers, as a worker does.
         rows_again.clone_from(&rows());
@@ -290,7 +297,7 @@ fn parquet_keys_and_counts_span_pages() {
     let count = 100_000;
     let recipe_text = |i: u32| if i.is_multiple_of(3) { String::new() } else { i.to_string() };
     let offset = |i: u32| if i.is_multiple_of(1000) { u64::MAX - u64::from(i) } else { u64::from(i) * 77 };
-    let mut rows = Rows::new(1);
+    let mut rows = no_rows();
     rows.recipe_texts.resize_with(policy().recipes.len(), TextColumn::new);
     for i in 0..count {
         rows.uri.end();
@@ -346,7 +353,7 @@ fn parquet_texts_span_pages() {
             let columns = ColumnSet::named(["uri", "input"]).unwrap();
             let options = OutputOptions { columns, compression, ..options(OutputFormat::Parquet) };
             let (encoder, mut output) = create(&path, options).unwrap();
-            let mut rows = Rows::new(1);
+            let mut rows = no_rows();
             rows.differs = vec![0; count.div_ceil(64)];
             for i in 0..count {
                 rows.uri.values.extend_from_slice(text(i).as_bytes());
@@ -392,7 +399,7 @@ fn parquet_returns_any_number_of_sources() {
         let (encoder, mut output) = create(&path, options).unwrap();
         let run = |i: u32| SourceRun { source: (count - 1 - i) % 64, first_record: 1, rows: 1 + i * 70 % 200 };
         let runs: Vec<_> = (0..count).map(run).collect();
-        let mut rows = Rows::new(1);
+        let mut rows = no_rows();
         for _ in 0..runs.iter().map(|run| run.rows).sum() {
             rows.uri.end();
             rows.input.end();
@@ -495,7 +502,7 @@ fn an_output_without_rows_is_valid() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         let (encoder, mut output) = create(&path, options(format)).unwrap();
-        output.append(encoder.encode(&mut Rows::new(1), &[]).unwrap()).unwrap();
+        output.append(encoder.encode(&mut Rows::default(), &[]).unwrap()).unwrap();
         assert_eq!(output.finish().unwrap().rows, 0);
         let file = || File::open(&path).unwrap();
         let names = |schema: &arrow::datatypes::Schema| schema.fields().len();

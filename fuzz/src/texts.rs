@@ -38,7 +38,7 @@ pub fn resolve(input: &[u8]) -> Corpus {
 }
 
 fn rows_of(text: &[u8], policy: &Policy) -> Rows {
-    let (mut buffer, mut bitmaps, mut rows) = (RecordBuffer::default(), Bitmaps::default(), Rows::new(0));
+    let (mut buffer, mut bitmaps, mut rows) = (RecordBuffer::default(), Bitmaps::default(), Rows::default());
     buffer.push_url(text);
     let records = buffer.records();
     bitmaps.classify(records.text, &CLASSIFIER);

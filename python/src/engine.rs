@@ -107,7 +107,7 @@ impl Engine {
                 bitmaps: Bitmaps::default(),
                 scratch: Scratch::default(),
                 records: RecordBuffer::default(),
-                rows: self.no_rows(),
+                rows: Rows::default(),
             })
         })
     }
@@ -139,10 +139,6 @@ impl Engine {
         };
         lock(&self.idle).push(worker);
         result
-    }
-
-    fn no_rows(&self) -> Rows {
-        Rows::new(self.policy.more_keys.len())
     }
 
     /// Returns the keys of the column `key`.
@@ -251,7 +247,7 @@ impl Call<'_> {
         let batch = self.engine.build(rows, nulls.as_ref());
         if text_len > CHUNK_LEN {
             // Only small calls gain from memory that is kept.
-            *rows = self.engine.no_rows();
+            *rows = Rows::default();
         }
         batch
     }

@@ -25,6 +25,25 @@ use crate::iri::{Component, Fault, FaultKind};
 use crate::key::KeyBytes;
 
 /// Builds batches of one schema. Workers share it.
+///
+/// ```
+/// use irikey::batch::{BatchBuilder, ColumnSet, SourceRun};
+/// use irikey::canon::{Canonicalizer, Policy, Rows};
+/// use irikey::{iri::CLASSIFIER, kernel::Bitmaps, record::RecordBuffer};
+///
+/// let columns = ColumnSet::named(["record", "input", "uri", "key"]).unwrap();
+/// let policy = columns.complete_policy(Policy::default());
+/// let builder = BatchBuilder::new(columns, &[], &policy, &["a list".to_string()]);
+///
+/// let mut buffer = RecordBuffer::default();
+/// ["HTTP://example.org:80", "http://example.org/"].iter().for_each(|url| buffer.push_url(url.as_bytes()));
+/// let (records, mut bitmaps, mut rows) = (buffer.records(), Bitmaps::default(), Rows::default());
+/// bitmaps.classify(records.text, &CLASSIFIER);
+/// Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
+///
+/// let batch = builder.build(&mut rows, &[SourceRun { source: 0, first_record: 1, rows: 2 }]).unwrap();
+/// assert_eq!((batch.num_rows(), batch.num_columns()), (2, 4));
+/// ```
 #[derive(Debug)]
 pub struct BatchBuilder {
     columns: ColumnSet,
@@ -51,7 +70,8 @@ const COMPONENTS: [Component; 8] = [
 ];
 
 impl BatchBuilder {
-    /// Creates a builder of `columns` for rows of `policy` from these sources.
+    /// Creates a builder of `columns` for rows of `policy` from the sources with these names. The policy has to make what the
+    /// columns need: see [`ColumnSet::complete_policy`]. Schemas have `metadata`.
     pub fn new(columns: ColumnSet, metadata: &[(String, String)], policy: &Policy, sources: &[String]) -> BatchBuilder {
         let path_values = columns.iter().filter_map(|column| match column.id {
             ColumnId::PathValue(name) => Some((name, PathValues::new(name, sources))),
@@ -217,8 +237,12 @@ impl BatchBuilder {
             ColumnId::Key => keys(std::mem::take(&mut rows.key))?,
             ColumnId::KeyOf(rung) => {
                 let place = self.policy.more_keys.iter().position(|key| *key == rung);
-                let column = place.and_then(|place| rows.more_keys.get_mut(place));
-                keys(std::mem::take(column.ok_or(BatchError::MissingKey(rung))?))?
+                match place.and_then(|place| rows.more_keys.get_mut(place)) {
+                    Some(column) => keys(std::mem::take(column))?,
+                    // Rows to which no record was appended may lack the column.
+                    None if count == 0 && place.is_some() => keys(Vec::new())?,
+                    None => return Err(BatchError::MissingKey(rung)),
+                }
             }
             ColumnId::KeyProtocol if rows.protocol.len() == count => keys(std::mem::take(&mut rows.protocol))?,
             ColumnId::KeyProtocol => return Err(BatchError::MissingProtocol),
@@ -343,11 +367,11 @@ fn words(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canon::RecipeColumn;
+    use crate::canon::{RecipeColumn, Rung};
     use crate::key::Recipe;
 
     fn rows(texts: &[&str]) -> Rows {
-        let mut rows = Rows::new(0);
+        let mut rows = Rows::default();
         for text in texts {
             rows.uri.values.extend_from_slice(text.as_bytes());
             rows.uri.end();
@@ -380,11 +404,13 @@ mod tests {
     #[test]
     fn no_rows_make_an_empty_batch_of_all_columns() {
         let recipe = RecipeColumn { column: "surt-ia", recipe: Recipe::parse("surt-ia").unwrap() };
-        let policy = Policy { recipes: vec![recipe], ..Policy::default() };
-        let columns = ColumnSet::of(&[ColumnId::Uri, ColumnId::RecipeText("surt-ia"), ColumnId::RecipeKey("surt-ia")]);
-        let builder = BatchBuilder::new(columns, &[], &policy, &["a".to_string()]);
-        let batch = builder.build(&mut Rows::new(0), &[]).unwrap();
-        assert_eq!((batch.num_rows(), batch.num_columns()), (0, 3));
+        let policy = Policy { recipes: vec![recipe], more_keys: vec![Rung::Syntax], ..Policy::default() };
+        let recipe_columns = [ColumnId::RecipeText("surt-ia"), ColumnId::RecipeKey("surt-ia")];
+        let columns = [&[ColumnId::Uri, ColumnId::KeyOf(Rung::Syntax)][..], &recipe_columns].concat();
+        let builder = BatchBuilder::new(ColumnSet::of(&columns), &[], &policy, &["a".to_string()]);
+        let batch = builder.build(&mut Rows::default(), &[]).unwrap();
+        assert_eq!((batch.num_rows(), batch.num_columns()), (0, 4));
+        let builder = BatchBuilder::new(ColumnSet::of(&recipe_columns), &[], &policy, &["a".to_string()]);
         let error = builder.build(&mut rows(&["http://a/", "http://b/"]), &[RUN]).unwrap_err();
         assert_eq!(error.to_string(), "the rows have no key of recipe surt-ia");
     }

@@ -26,7 +26,7 @@ use crate::record::{RecordOffsets, Records};
 /// ```
 /// use irikey::canon::{Canonicalizer, Policy, Rows};
 /// use irikey::{kernel::Bitmaps, record::{TextDecoder, lines::Lines}};
-/// let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
+/// let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::default());
 /// let records = lines.decode(b"HTTP://Example.org:80\n../x\n", 0, &mut bitmaps);
 /// Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut rows);
 /// assert_eq!(rows.uri.get(0), b"http://example.org/");
@@ -193,6 +193,7 @@ impl Canonicalizer {
     /// The keys are computed after all texts, because hashing many texts at once is faster.
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
         let first = rows.len();
+        rows.more_keys.resize_with(self.policy.more_keys.len(), Vec::new);
         rows.reserve(records.urls.len(), records.text.len());
         run_with_simd(AppendTexts { canonicalizer: self, records, bitmaps, rows });
         self.push_keys(first, rows);
@@ -467,7 +468,7 @@ mod tests {
     #[test]
     fn texts_that_do_not_fit_are_left_out() {
         let policy = Policy { base: Some([&b"http://h/"[..], &[b'b'; 1000], b"/"].concat()), ..Policy::default() };
-        let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
+        let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::default());
         let mut canonicalizer = Canonicalizer::new(&policy);
         canonicalizer.max_text_len = 10_000;
         let text = "a\nhttp://h/\nHTTP://h/\n".repeat(20);
@@ -477,7 +478,7 @@ mod tests {
         assert_eq!((rows.len(), rows.key.len(), rows.tally.unchanged + rows.tally.changed), (60, 60, 60));
         assert!((8_900..=10_000).contains(&rows.uri.values.len()), "{}", rows.uri.values.len());
         assert_eq!((rows.uri.get(0).len(), rows.uri.get(1)), (1011, &b"http://h/"[..]));
-        let mut expected = Rows::new(0);
+        let mut expected = Rows::default();
         Canonicalizer::new(&policy).append(&records, &bitmaps, &mut expected);
         let whole = (0..60).take_while(|&i| !rows.uri.get(i).is_empty()).count();
         assert!((25..30).contains(&whole) && (0..whole).all(|i| rows.uri.get(i) == expected.uri.get(i)));
@@ -489,7 +490,7 @@ mod tests {
 
     fn rows_of(policy: &Policy, lines: &str) -> Rows {
         let (mut decoder, mut bitmaps) = (Lines::default(), Bitmaps::default());
-        let mut rows = Rows::new(policy.more_keys.len());
+        let mut rows = Rows::default();
         let records = decoder.decode(lines.as_bytes(), 0, &mut bitmaps);
         Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
         rows
@@ -542,7 +543,7 @@ mod tests {
     fn flags_are_counted() {
         let text = "http://h/%zz\nHTTP://h/#a#b\nhttp://h/\u{fffd}\nhttp://h/\nhttp://[/\n";
         let policy = Policy { spoofing_flags: true, ..Policy::default() };
-        let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
+        let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::default());
         let decoded = [(1, Flags::CUT), (3, Flags::CUT)];
         for _ in 0..2 {
             let mut records = decoder.decode(text.as_bytes(), 0, &mut bitmaps);
@@ -580,7 +581,7 @@ mod tests {
         records.fields.pages = &spans;
         let carry = crate::record::fields::FieldSet { page: true, ..Default::default() };
         let policy = Policy { carry, max_url_len: MaxUrlLen(100), ..Policy::default() };
-        let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::new(0));
+        let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
         bitmaps.classify(&text, &CLASSIFIER);
         for _ in 0..2 {
             Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);

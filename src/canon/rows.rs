@@ -17,7 +17,8 @@ pub(crate) const MAX_FAULT_EXAMPLES: usize = 3;
 /// Most bytes of an example.
 const MAX_EXAMPLE_LEN: usize = 200;
 
-/// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`.
+/// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`. The default has no rows;
+/// [`Canonicalizer::append`](super::Canonicalizer::append) adds the columns that its policy asks for.
 #[derive(Debug, Default, Clone)]
 pub struct Rows {
     /// The canonical URI; empty if the row has a fault (a canonical URI is never empty).
@@ -72,11 +73,6 @@ impl RuleVariants {
 }
 
 impl Rows {
-    /// Returns no rows, with columns for `more_keys` further keys.
-    pub fn new(more_keys: usize) -> Rows {
-        Rows { more_keys: vec![Vec::new(); more_keys], ..Rows::default() }
-    }
-
     /// Reserves memory for `rows` more rows whose texts have `text_len` bytes.
     pub fn reserve(&mut self, rows: usize, text_len: usize) {
         // Normalization rarely makes texts longer than this.
@@ -220,7 +216,7 @@ mod tests {
 
     /// Returns rows whose columns follow from these numbers.
     fn rows(numbers: &[usize]) -> Rows {
-        let mut rows = Rows::new(1);
+        let mut rows = Rows::default();
         let all = || numbers.iter().copied();
         rows.uri = texts(all());
         rows.input = texts(all().map(|row| row + 1));

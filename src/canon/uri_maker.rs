@@ -36,7 +36,7 @@ impl UriMaker {
             canonicalizer: Canonicalizer::new(policy),
             record: RecordBuffer::default(),
             bitmaps: Bitmaps::default(),
-            rows: Rows::new(0),
+            rows: Rows::default(),
         }
     }
 

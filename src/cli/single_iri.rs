@@ -24,7 +24,7 @@ pub(crate) const LITERAL_BASE_HELP: &str =
 /// has the references.
 pub(crate) fn rows_of(policy: &Policy, iris: &[&[u8]]) -> (Vec<Vec<u8>>, Rows) {
     let (mut buffer, mut bitmaps) = (RecordBuffer::default(), Bitmaps::default());
-    let mut rows = Rows::new(policy.more_keys.len());
+    let mut rows = Rows::default();
     iris.iter().for_each(|iri| buffer.push_url(iri));
     let mut splitter = Splitter::default();
     let mut records = buffer.classified_records(&mut bitmaps);

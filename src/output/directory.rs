@@ -310,7 +310,7 @@ mod tests {
         let (options, new_read_back) = (OutputOptions::of_uris(OutputFormat::Parquet), Box::new(new_read_back));
         let (encoder, mut parts) = PartDirectory::create(layout, options, Arrangement::default(), Some(new_read_back))?;
         for (partition, number) in [(1, 0), (1, 1), (10, 0)] {
-            parts.append(encoder.encode(&mut Rows::new(0), &[])?, partition, number)?;
+            parts.append(encoder.encode(&mut Rows::default(), &[])?, partition, number)?;
         }
         let (files, lock) = parts.finish()?;
         lock.into_iter().for_each(DirectoryLock::complete);

@@ -75,7 +75,7 @@ impl<'a> Worker<'a> {
             count_distinct: options.count_distinct,
             stages: RowStages::new(policy),
             mapped_copy: Vec::new(),
-            rows: Rows::new(policy.more_keys.len()),
+            rows: Rows::default(),
             runs: Vec::new(),
             counts: Summary::default(),
             distinct,
@@ -202,7 +202,7 @@ impl<'a> Worker<'a> {
         }
         if self.has_long_record || self.rows.uri.offsets.is_empty() || self.rows.input.offsets.is_empty() {
             // If `encode` took the vectors, offsets have to begin with 0.
-            self.rows = Rows::new(self.policy.more_keys.len());
+            self.rows = Rows::default();
         }
     }
 }

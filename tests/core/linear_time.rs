@@ -180,7 +180,7 @@ const URLS: &[Shape<'_>] = &[
 
 fn canonicalize(policy: Policy) -> impl FnMut(&[u8]) {
     let (mut lines, mut bitmaps) = (lines::Lines::default(), Bitmaps::default());
-    let (mut canonicalizer, mut rows) = (Canonicalizer::new(&policy), Rows::new(policy.more_keys.len()));
+    let (mut canonicalizer, mut rows) = (Canonicalizer::new(&policy), Rows::default());
     move |line| {
         let records = lines.decode(line, 0, &mut bitmaps);
         canonicalizer.append(&records, &bitmaps, &mut rows);
@@ -494,7 +494,7 @@ fn links_of_archives_are_linear() {
         parser.push(window, &mut batch);
         let (rows, mut bitmaps) = (batch.into_rows(), Bitmaps::default());
         bitmaps.classify(rows.records().text, &irikey::iri::CLASSIFIER);
-        Canonicalizer::new(&Policy::default()).append(&rows.records(), &bitmaps, &mut Rows::new(0));
+        Canonicalizer::new(&Policy::default()).append(&rows.records(), &bitmaps, &mut Rows::default());
         assert!(!rows.is_empty());
     };
     assert_eq!(check("links of a page with a long base", 64 << 10, record, work), None);

@@ -164,7 +164,8 @@ fn rows_of_mutated_lines_equal_the_ladder() {
     let policy = Policy { keep_input: true, ..Policy::default() };
     let without_fragments = Policy { drop_fragment: true, ..policy.clone() };
     let mut canonicalizers = [&policy, &without_fragments].map(Canonicalizer::new);
-    let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), [(); 2].map(|()| Rows::new(0)));
+    let (mut decoder, mut bitmaps, mut rows) =
+        (Lines::default(), Bitmaps::default(), [(); 2].map(|()| Rows::default()));
     let mut random = Random(0x1D1F_2026);
     for _ in 0..lines / CHUNK_LINES {
         let text = chunk(&samples, CHUNK_LINES, &mut random);

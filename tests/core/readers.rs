@@ -30,7 +30,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn rows_of(records: &Records<'_>, bitmaps: &Bitmaps) -> Rows {
-    let mut rows = Rows::new(0);
+    let mut rows = Rows::default();
     let policy = Policy { base: Some(b"http://base/a/b".to_vec()), keep_input: true, ..Policy::default() };
     Canonicalizer::new(&policy).append(records, bitmaps, &mut rows);
     rows

@@ -149,7 +149,7 @@ fn bases_reach_the_canonicalizer() {
     let records = decoder.decode(b"http://a/,../b\nhttp://a/,c\n", 0, &mut bitmaps);
     let bases: Vec<_> = records.bases.iter().map(|base| base.of(records.text)).collect();
     assert_eq!(bases, [b"http://a/", b"http://a/"]);
-    let mut rows = irikey::canon::Rows::new(0);
+    let mut rows = irikey::canon::Rows::default();
     Canonicalizer::new(&policy()).append(&records, &bitmaps, &mut rows);
     let out = run(pipe(b"page,ref\nhttp://a/,../b\nhttp://a/,c\n", 9), &csv(options(1, 100, 1), &csv_options));
     assert_eq!(out.rows.iter().map(|row| row.key).collect::<Vec<_>>(), rows.key);

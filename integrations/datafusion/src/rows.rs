@@ -27,7 +27,7 @@ pub(crate) fn canonicalize(function: &str, policy: &Policy, arrays: &[ArrayRef])
         );
     }
     let (mut canonicalizer, mut bitmaps) = (Canonicalizer::new(policy), Bitmaps::default());
-    let (mut rows, mut buffer, mut len) = (Rows::new(0), RecordBuffer::default(), 0);
+    let (mut rows, mut buffer, mut len) = (Rows::default(), RecordBuffer::default(), 0);
     let mut flush = |buffer: &mut RecordBuffer| {
         let records = buffer.records();
         bitmaps.classify(records.text, &CLASSIFIER);

@@ -25,7 +25,7 @@ impl Worker {
             canonicalizer: Canonicalizer::new(policy),
             bitmaps: Bitmaps::default(),
             buffer: RecordBuffer::default(),
-            rows: Rows::new(0),
+            rows: Rows::default(),
         }
     }
 

@@ -124,7 +124,7 @@ impl Bench<'_> {
         clocks: &mut [u64; CLOCKS],
     ) -> Result<(), Box<dyn std::error::Error>> {
         let (mut lines, mut bitmaps) = (Lines::default(), Bitmaps::default());
-        let (mut canonicalizer, mut rows) = (Canonicalizer::new(&Policy::default()), Rows::new(0));
+        let (mut canonicalizer, mut rows) = (Canonicalizer::new(&Policy::default()), Rows::default());
         for (i, group) in self.chunks.chunks(ROW_GROUP_LEN / CHUNK_LEN).enumerate() {
             for chunk in group {
                 let began = Instant::now();

@@ -218,7 +218,7 @@ pub(crate) fn dedup_keyed_files(
 
 /// The values of rows that deduplication compares: keys, URIs, times, statuses and faults.
 fn rows_of(batch: &RecordBatch, key: &str, dedup_key: RowKey) -> Rows {
-    let mut rows = Rows::new(0);
+    let mut rows = Rows::default();
     let column = |name: &str| batch.column_by_name(name);
     let keys = |name: &str| column(name).and_then(|column| column.as_fixed_size_binary_opt());
     let value = |keys: Option<&FixedSizeBinaryArray>, row| {

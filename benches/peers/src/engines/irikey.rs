@@ -25,7 +25,7 @@ impl Engine for Irikey {
         let mut bitmaps = Bitmaps::default();
         let mut lines = Lines::default();
         let mut canonicalizer = Canonicalizer::new(&Policy { keep_input: false, ..Policy::default() });
-        let mut rows = Rows::new(0);
+        let mut rows = Rows::default();
         let mut at = 0;
         while at < input.bytes.len() {
             let chunk = chunk_at(input.bytes, at);
