@@ -15,6 +15,17 @@
 //! assert_eq!(KeyAlgorithm::Xxh3.key(&a), KeyAlgorithm::Xxh3.key(&b));
 //! ```
 //!
+//! # Where to start
+//!
+//! | task | item |
+//! |---|---|
+//! | Normalize, resolve, check or convert one IRI | [`iri`] has a table of functions |
+//! | The key of a text; keys of crawl software such as SURT | [`key::KeyAlgorithm`], [`key::Recipe`] |
+//! | Canonicalize many URLs in memory | [`record::RecordBuffer`], [`canon::Canonicalizer`] |
+//! | The same as Arrow record batches | `batch::BatchBuilder` (feature `batch`) |
+//! | References in documents | `extract::extract` (feature `extract`) |
+//! | Files to files: canonicalize, sort, deduplicate, count | `run` has an example (feature `pipeline`) |
+//!
 //! # Layers
 //!
 //! Data flows from sources to parts: `source -> block -> chunk -> records -> rows -> batch -> row group -> part`. A

@@ -386,7 +386,6 @@ impl Configuration {
             profile,
             intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
             rung: if self.is_protocol() { Rung::Scheme } else { rung(&self.rung, &[PROTOCOL])? },
-            more_keys: columns.key_rungs(),
             recipes: self.recipes(columns)?,
             algorithm: algorithm(&self.key_hash)?,
             base: self.base.literal.clone().map(String::into_bytes),
@@ -399,13 +398,10 @@ impl Configuration {
             query_charset: charset("query_charset", &self.query_charset)?,
             has_record_charsets: self.charset.column.is_some(),
             has_record_query_charsets: self.query_charset.column.is_some(),
-            keep_input: columns.contains(ColumnId::Input),
-            spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
-            carry: columns.carry(),
             suffixes: self.suffixes()?,
-            equivalences: None,
-            rule_variants: false,
+            ..Policy::default()
         };
+        let policy = columns.complete_policy(policy);
         Ok(Policy { equivalences: self.read_equivalences(&policy, columns)?, ..policy })
     }
 }

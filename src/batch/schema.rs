@@ -7,7 +7,9 @@ use arrow::datatypes::{Field, Schema};
 
 use super::column::{Column, ColumnId, ColumnKind};
 use super::columns::COLUMNS;
+use crate::canon::{Policy, RecipeColumn};
 use crate::iri::Rung;
+use crate::key::Recipe;
 use crate::record::fields::{CarriedField, FieldSet};
 
 /// A name that is not the name of a column.
@@ -168,6 +170,34 @@ impl ColumnSet {
         carry
     }
 
+    /// Returns `policy` with everything that rows of these columns need: further keys, the keys of named recipes, the input,
+    /// carried fields and spoofing flags. Without them, columns are null or [`BatchBuilder`](super::BatchBuilder) refuses the
+    /// rows. The caller has to provide what a name does not say: the recipe of the columns `key_rules` and `url_rules`, and the
+    /// equivalences of `key_protocol`.
+    ///
+    /// ```
+    /// use irikey::{batch::ColumnSet, canon::Policy};
+    /// let columns = ColumnSet::named(["input", "key_syntax", "url_surtkey_ia"]).unwrap();
+    /// let policy = columns.complete_policy(Policy::default());
+    /// assert!(policy.keep_input && policy.more_keys.len() == 1);
+    /// assert_eq!(policy.recipes[0].recipe.name(), "surt-ia");
+    /// ```
+    pub fn complete_policy(&self, mut policy: Policy) -> Policy {
+        let rungs = self.key_rungs().into_iter().filter(|rung| !policy.more_keys.contains(rung)).collect::<Vec<_>>();
+        policy.more_keys.extend(rungs);
+        for column in self.recipes() {
+            let is_missing = policy.recipes.iter().all(|known| known.column != column);
+            if let Some(recipe) = Recipe::parse(column).ok().filter(|_| is_missing) {
+                policy.recipes.push(RecipeColumn { column, recipe });
+            }
+        }
+        let carry = self.carry();
+        CarriedField::ALL.iter().filter(|field| carry.contains(**field)).for_each(|field| policy.carry.insert(*field));
+        policy.keep_input |= self.contains(ColumnId::Input);
+        policy.spoofing_flags |= self.contains(ColumnId::SpoofingFlags);
+        policy
+    }
+
     /// Returns the Arrow schema with `metadata`.
     pub fn schema(&self, metadata: &[(String, String)]) -> Schema {
         let fields: Vec<Field> = self.0.iter().map(Column::field).collect();
@@ -197,6 +227,21 @@ mod tests {
         let key = names.iter().position(|name| *name == "key").unwrap();
         assert_eq!(names[key..key + 4], ["key", "key_syntax", "key_simple", "fault"]);
         assert_eq!(columns.key_rungs(), [Rung::Syntax, Rung::Simple]);
+    }
+
+    #[test]
+    fn policies_keep_what_other_columns_need() {
+        let named = |names: &[&'static str]| ColumnSet::named(names.iter().copied()).unwrap();
+        let policy = named(&["key_syntax", "fetch_time", "url_surtkey"]).complete_policy(Policy::default());
+        assert!(!policy.keep_input && !policy.spoofing_flags && policy.carry.contains(CarriedField::FetchTime));
+        let columns = named(&["key_simple", "key_syntax", "payload_digest", "key_surt_wayback", "spoofing_flags"]);
+        let policy = columns.complete_policy(policy);
+        assert_eq!(policy.more_keys, [Rung::Syntax, Rung::Simple]);
+        assert_eq!(policy.recipes.iter().map(|recipe| recipe.column).collect::<Vec<_>>(), ["surt-wayback"]);
+        let carried = [CarriedField::FetchTime, CarriedField::PayloadDigest, CarriedField::ContentDigest];
+        assert!(policy.spoofing_flags && carried.iter().all(|field| policy.carry.contains(*field)));
+        // Rules are given by the caller.
+        assert!(named(&["key_rules"]).complete_policy(Policy::default()).recipes.is_empty());
     }
 
     #[test]

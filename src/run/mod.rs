@@ -13,6 +13,46 @@
 //! of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
 //! appending, which bounds memory. Workers take the row groups of Parquet slice by slice; then at most two slices per thread
 //! and one row group are between cutting and appending.
+//!
+//! # Example
+//!
+//! A job that writes the URLs of a file to Parquet:
+//!
+//! ```
+//! use irikey::batch::ColumnSet;
+//! use irikey::canon::Policy;
+//! use irikey::output::{self, Compression, Destination, OutputFormat, OutputOptions};
+//! use irikey::run::{self, Progress, RunOptions, RunRequest};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let (list, target) = (directory.path().join("urls.txt"), directory.path().join("urls.parquet"));
+//! # std::fs::write(&list, "HTTP://example.org:80\nhttp://example.org/\n../x\n")?;
+//! let sources = irikey::input::list(&[list])?;
+//! let columns = ColumnSet::named(["source", "record", "uri", "key", "fault"])?;
+//! let policy = columns.complete_policy(Policy::default());
+//! let (metadata, names) = (output::metadata(&policy, sources.0.len()), sources.names());
+//! let options = OutputOptions {
+//!     format: OutputFormat::Parquet,
+//!     compression: Compression::default(),
+//!     columns,
+//!     policy: policy.clone(),
+//!     metadata,
+//!     sources: names,
+//! };
+//! let (encoder, mut output) = output::create(&Destination::File(target), options)?;
+//!
+//! let (run_options, progress) = (RunOptions::default(), Progress::new());
+//! let request = RunRequest::new(sources, &run_options, &policy, &progress);
+//! let encode = |group: run::RowGroup<'_>| encoder.encode(group.rows, group.runs).map(Some);
+//! let summary = run::canon(request, encode, |part| output.append(part))?;
+//! output.finish()?;
+//! assert_eq!((summary.rows, summary.tally.faulty, summary.distinct_keys), (3, 1, 2));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`dedup`] and [`sort`] write some of the rows, or in another order; [`count`] and [`compare_keys`] write none.
 
 mod archive;
 mod body;

@@ -98,8 +98,8 @@ impl From<ArrowError> for SortError {
     }
 }
 
-/// Sorts the rows of `inputs` and passes them, encoded by `encoder`, to `append`. `policy` has to make the columns of
-/// `columns_to_sort`.
+/// Sorts the rows of `inputs` and passes them, encoded by the encoder of `sorter`, to `append`: partition by partition, and part by
+/// part.
 ///
 /// # Errors
 /// As [`super::canon`]; also if temporary files cannot be used.
@@ -119,7 +119,8 @@ pub fn sort(
     Ok(SortSummary { summary, spilled })
 }
 
-/// A sort in two steps, between which a job may end and be resumed: sorted runs of the inputs, and their merge.
+/// How rows are sorted and encoded, for [`sort`]. A job of the command that can be resumed takes its two steps one by one: sorted
+/// runs of the inputs, and their merge.
 pub struct Sorter<'a> {
     builder: BatchBuilder,
     schema: SortSchema,
@@ -130,7 +131,7 @@ pub struct Sorter<'a> {
 }
 
 impl<'a> Sorter<'a> {
-    /// A sort of rows of the sources with these names.
+    /// A sort of rows of the sources with these names. `policy` has to make the columns of the output and those to sort by.
     ///
     /// # Errors
     /// A column is missing or its type has no order.

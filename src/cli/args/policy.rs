@@ -269,16 +269,12 @@ impl ColumnArgs {
     /// # Errors
     /// Columns without the flags that they need, or the other way round; a file that cannot be read.
     pub(crate) fn complete(&self, policy: Policy, columns: &ColumnSet) -> Result<Policy, CommandError> {
-        Ok(Policy {
-            more_keys: columns.key_rungs(),
-            carry: columns.carry(),
+        Ok(columns.complete_policy(Policy {
             recipes: self.keys.recipes(&columns.recipes())?,
             suffixes: self.suffixes()?,
-            keep_input: columns.contains(ColumnId::Input),
-            spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
             equivalences: self.keys.equivalences(&policy, columns.contains(ColumnId::KeyProtocol))?,
             ..policy
-        })
+        }))
     }
 
     fn suffixes(&self) -> Result<SuffixList, CommandError> {
