@@ -161,11 +161,11 @@ impl Operands {
 
     fn inputs(&self, configuration: &Configuration) -> PyResult<Inputs> {
         let Configuration { base, charset, .. } = configuration;
-        let mut columns = vec![(&configuration.url, &self.urls)];
+        let mut columns = vec![(configuration.url_column(), &self.urls)];
         for (name, array) in &self.others {
             let operand = if *name == "base" { base } else { charset };
             let no_column = || PyValueError::new_err(format!("{name}: the canonicalizer was made without {name}="));
-            columns.push((operand.column.as_ref().ok_or_else(no_column)?, array));
+            columns.push((operand.column.as_deref().ok_or_else(no_column)?, array));
         }
         Inputs::of(configuration, |name| {
             let found = columns.iter().find(|(column, _)| *column == name).map(|(_, array)| (*array).clone());

@@ -23,9 +23,9 @@ use crate::schema::Schema;
 /// Computes canonical URIs and keys by one policy. Can be pickled (its configuration, not its counters) and shared between
 /// threads; counts what it processes.
 ///
-/// - url, base, charset, query_charset: names of columns. Each of the last three may also be lit(value), one value for all
-///   rows, or (name, lit(value)), a value for rows that have none. query_charset is the charset of the document that
-///   contains the URL, for its query.
+/// - url, base, charset, query_charset: names of columns; the default of url is "url" in a batch, and in a file what the command
+///   finds. Each of the last three may also be lit(value), one value for all rows, or (name, lit(value)), a value for rows
+///   that have none. query_charset is the charset of the document that contains the URL, for its query.
 /// - rung: "scheme", "syntax" or "simple", the rung of uri and key; "protocol" is "scheme" with keys of representatives.
 /// - recipe: name of a recipe, or rules to add and to remove; the column key is then that of the recipe.
 /// - columns: names of result columns; the default is uri, key, fault, fault_at and flags.
@@ -45,7 +45,7 @@ fn deprecated(py: Python<'_>, message: &std::ffi::CStr) -> PyResult<()> {
 #[pymethods]
 impl Canonicalizer {
     #[new]
-    #[pyo3(signature = (*, url="url", base=None, charset=None, query_charset=None, rung=None, recipe=None,
+    #[pyo3(signature = (*, url=None, base=None, charset=None, query_charset=None, rung=None, recipe=None,
         columns=None, strict=false, drop_fragment=false, literal_base=false, assume_scheme=None, max_url=1_048_576,
         profile="rfc3987", key_hash="xxh3", trim=false, inner_spaces=None,
         character_references=None, backslashes=None, psl=None, equivalences=None, types="arrow", key=None,
@@ -53,7 +53,7 @@ impl Canonicalizer {
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python, each with its default")]
     fn new(
         py: Python<'_>,
-        url: &str,
+        url: Option<String>,
         base: Option<Operand>,
         charset: Option<Operand>,
         query_charset: Option<Operand>,
@@ -86,7 +86,7 @@ impl Canonicalizer {
             base.literal = base_uri;
         }
         let configuration = Configuration {
-            url: url.to_string(),
+            url,
             base,
             charset: charset.unwrap_or_default(),
             query_charset: query_charset.unwrap_or_default(),

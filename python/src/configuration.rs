@@ -11,6 +11,7 @@ use irikey::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessO
 use irikey::key::psl::SuffixList;
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
+use irikey::record::csv::{CsvColumn, CsvOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -23,6 +24,9 @@ const RULES: &str = "rules";
 
 /// Upper limit of `max_url`, as for the command.
 const MAX_MAX_URL: usize = 64 << 20;
+
+/// The column of a batch that holds the URLs, if none was chosen.
+const DEFAULT_URL_COLUMN: &str = "url";
 
 /// The default columns of results.
 const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
@@ -111,7 +115,8 @@ impl Operand {
 /// All options of a canonicalizer.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    pub url: String,
+    /// The column of the URLs: by default `url` in a batch; in a file it is found as the command finds it.
+    pub url: Option<String>,
     pub base: Operand,
     pub charset: Operand,
     pub query_charset: Operand,
@@ -169,7 +174,7 @@ impl Default for Configuration {
     /// The defaults of the constructor in Python.
     fn default() -> Configuration {
         Configuration {
-            url: "url".to_string(),
+            url: None,
             base: Operand::default(),
             charset: Operand::default(),
             query_charset: Operand::default(),
@@ -195,6 +200,24 @@ impl Default for Configuration {
 }
 
 impl Configuration {
+    /// Returns the column of a batch that holds the URLs.
+    pub fn url_column(&self) -> &str {
+        self.url.as_deref().unwrap_or(DEFAULT_URL_COLUMN)
+    }
+
+    /// Returns the columns of a table that hold the URLs, bases and charsets, as the flags `--column`, `--base-column`,
+    /// `--charset-column` and `--query-charset-column` of the command choose them.
+    pub fn table_columns(&self) -> CsvOptions {
+        let column = |name: &Option<String>| name.as_deref().map(CsvColumn::parse);
+        CsvOptions {
+            url: column(&self.url),
+            base: column(&self.base.column),
+            charset: column(&self.charset.column),
+            query_charset: column(&self.query_charset.column),
+            ..CsvOptions::default()
+        }
+    }
+
     /// Returns all options by name, as the constructor takes them.
     pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let arguments = PyDict::new(py);
@@ -440,12 +463,14 @@ pub fn python_terms(message: &str) -> String {
     let mut parts = message.split("--");
     let mut text = parts.next().unwrap_or_default().to_string();
     for part in parts {
-        let end = part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len());
-        match end {
-            0 => text.push_str("--"),
-            _ => text.push_str(&format!("{}=", part[..end].replace('-', "_"))),
+        let (flag, rest) =
+            part.split_at(part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len()));
+        match flag {
+            "" => text.push_str("--"),
+            "column" => text.push_str("url="),
+            _ => text.push_str(&format!("{}=", flag.strip_suffix("-column").unwrap_or(flag).replace('-', "_"))),
         }
-        text.push_str(&part[end..]);
+        text.push_str(rest);
     }
     text
 }

@@ -224,7 +224,7 @@ impl Call<'_> {
         if text_len > MOST_TEXT {
             let message = format!(
                 "row {from} of column {:?}: the URL has {text_len} bytes; at most {MOST_TEXT} are expected",
-                self.engine.configuration.url
+                self.engine.configuration.url_column()
             );
             return Err(PyValueError::new_err(message));
         }

@@ -10,14 +10,15 @@ use arrow::datatypes::SchemaRef;
 use irikey::batch::{BatchBuilder, BatchError};
 use irikey::input::{ListError, Source, Sources, list};
 use irikey::record::archive::RecordTypes;
+use irikey::record::csv::CsvColumnsError;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{self, MAX_THREADS, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary};
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tempfile::NamedTempFile;
 
-use crate::configuration::{Configuration, Operand, Outputs, Types, python_terms};
+use crate::configuration::{Configuration, Outputs, Types, python_terms};
 use crate::engine::as_spark_type;
 use crate::schema::{answer_schema, arrow_error};
 
@@ -71,11 +72,9 @@ pub fn read(
 ) -> PyResult<ReadRows> {
     let outputs = configuration.outputs(true)?;
     let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
-    check_operands(configuration)?;
     let wrong = || PyValueError::new_err(format!("threads is from 1 to {MAX_THREADS}, or 0 for one per core"));
     let threads = usize::try_from(options.threads).ok().filter(|threads| *threads <= MAX_THREADS).ok_or_else(wrong)?;
-    let unknown = || PyValueError::new_err(format!("unknown format {:?}; see irikey canon --help", options.format));
-    let format = InputFormat::named(&options.format, &FormatOptions::default()).ok_or_else(unknown)?;
+    let format = input_format(&options.format, configuration)?;
     let (sources, _file) = open(source, options.name)?;
     let metadata: Vec<_> =
         policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
@@ -110,18 +109,25 @@ pub fn read(
     Ok(ReadRows { batches, schema, summary })
 }
 
-/// Refuses operands that only name a column: records of files have none, so that the operand would have no effect.
-fn check_operands(configuration: &Configuration) -> PyResult<()> {
-    let Configuration { base, charset, query_charset, .. } = configuration;
-    for (parameter, operand) in [("base", base), ("charset", charset), ("query_charset", query_charset)] {
-        if let Operand { column: Some(column), literal: None } = operand {
-            return Err(PyValueError::new_err(format!(
-                "{parameter}: {column:?} is the name of a column, which records of files do not have; pass irikey.lit({column:?}) \
-                 if it is the value"
-            )));
-        }
+/// Returns the format `name`, with the columns that the configuration names.
+///
+/// # Errors
+/// There is no such format, or its records have no columns although one is named.
+fn input_format(name: &str, configuration: &Configuration) -> PyResult<InputFormat> {
+    let csv = configuration.table_columns();
+    let named =
+        [("url", &csv.url), ("base", &csv.base), ("charset", &csv.charset), ("query_charset", &csv.query_charset)];
+    let named = named.into_iter().find_map(|(parameter, column)| Some((parameter, column.clone()?)));
+    let options = FormatOptions { csv, is_table: named.is_some(), ..FormatOptions::default() };
+    let unknown = || PyValueError::new_err(format!("unknown format {name:?}; see irikey canon --help"));
+    let format = InputFormat::named(name, &options).ok_or_else(unknown)?;
+    match named.filter(|_| !format.has_columns()) {
+        None => Ok(format),
+        Some((parameter, column)) => Err(PyValueError::new_err(format!(
+            "{parameter}: column {column} is for tables, and the format is {name:?}; use format=\"csv\" or \"tsv\"{}",
+            if parameter == "url" { "" } else { ", or pass irikey.lit(value)" }
+        ))),
     }
-    Ok(())
 }
 
 /// Returns the types of records that become rows.
@@ -212,9 +218,18 @@ fn wait_for<T: Send>(
             }
             let result = running.join().map_err(|_| PyRuntimeError::new_err("a worker of the reader failed"))?;
             raised?;
-            result.map_err(|error| PyValueError::new_err(python_terms(&error.to_string())))
+            result.map_err(|error| run_exception(&error))
         })
     })
+}
+
+/// Returns the exception for an error that stopped a run: `KeyError` for a column that a table lacks, as for a batch.
+fn run_exception(error: &RunError<PartError>) -> PyErr {
+    let message = python_terms(&error.to_string());
+    match error {
+        RunError::Columns { error: CsvColumnsError::Missing { .. }, .. } => PyKeyError::new_err(message),
+        _ => PyValueError::new_err(message),
+    }
 }
 
 fn selected(batch: &RecordBatch, outputs: &Outputs, types: Types, schema: &SchemaRef) -> PyResult<RecordBatch> {

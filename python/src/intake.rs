@@ -46,10 +46,10 @@ impl Inputs {
     /// # Errors
     /// A column does not exist, or has another type.
     pub fn of(configuration: &Configuration, find: impl Fn(&str) -> PyResult<ArrayRef>) -> PyResult<Inputs> {
-        let column = |name: &String| Column::of(&find(name)?, &format_args!("column {name:?}"));
-        let named = |operand: &Operand| operand.column.as_ref().map(column).transpose();
+        let column = |name: &str| Column::of(&find(name)?, &format_args!("column {name:?}"));
+        let named = |operand: &Operand| operand.column.as_deref().map(column).transpose();
         Ok(Inputs {
-            url: column(&configuration.url)?,
+            url: column(configuration.url_column())?,
             base: named(&configuration.base)?,
             charset: named(&configuration.charset)?,
             query_charset: named(&configuration.query_charset)?,
@@ -66,13 +66,13 @@ impl Inputs {
 
     /// Returns the inputs if all of them are plain columns.
     fn plain(configuration: &Configuration, exported: &Exported<'_>) -> Option<Inputs> {
-        let column = |name: &String| exported.plain_column(name);
+        let column = |name: &str| exported.plain_column(name);
         let named = |operand: &Operand| match &operand.column {
             Some(name) => column(name).map(Some),
             None => Some(None),
         };
         Some(Inputs {
-            url: column(&configuration.url)?,
+            url: column(configuration.url_column())?,
             base: named(&configuration.base)?,
             charset: named(&configuration.charset)?,
             query_charset: named(&configuration.query_charset)?,
@@ -100,8 +100,8 @@ impl Inputs {
 
     /// Returns the inputs if there is only a column of URLs.
     pub fn of_urls(configuration: &Configuration, urls: &ArrayRef) -> PyResult<Inputs> {
-        let only = [Arc::new(Field::new(&configuration.url, urls.data_type().clone(), true))];
-        Inputs::of(configuration, |name| match name == configuration.url {
+        let only = [Arc::new(Field::new(configuration.url_column(), urls.data_type().clone(), true))];
+        Inputs::of(configuration, |name| match name == configuration.url_column() {
             true => Ok(urls.clone()),
             false => Err(unknown_column(name, &only)),
         })

@@ -60,6 +60,20 @@ def test_no_values_are_no_error_with_any_option():
     assert pa.record_batch(irikey.canonicalize([], columns=["uri", "key_surt_ia"])).num_rows == 0
 
 
+@pytest.mark.parametrize("dtype", ["string", "string[python]", "string[pyarrow]", "arrow"])
+def test_text_of_pandas_keeps_its_dtype(dtype):
+    pandas = pytest.importorskip("pandas")
+    if dtype == "arrow":
+        dtype = pandas.ArrowDtype(pa.string())
+    series = pandas.Series(["HTTP://h", None, "http://h:x/"], dtype=dtype, index=[3, 1, 2], name="page")
+    expected = pandas.Series(["http://h/", None, None], dtype=dtype, index=[3, 1, 2], name="page")
+    pandas.testing.assert_series_equal(irikey.uris(series), expected)
+    pandas.testing.assert_index_equal(irikey.uris(pandas.Index(series)), pandas.Index(expected))
+    pandas.testing.assert_series_equal(irikey.uris(series, recipe="surt-wayback").isna(), expected.isna())
+    # Keys are bytes.
+    assert irikey.keys(series).dtype == object and irikey.keys(series)[3] == irikey.key("http://h/")
+
+
 def test_objects_of_pandas_and_numpy_that_are_not_plain_series():
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     found = irikey.uris(numpy.array(URLS, dtype=object))

@@ -3,12 +3,14 @@
 import importlib
 import inspect
 import os
+import pickle
 import re
 import subprocess
 import sys
 import typing
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import irikey
@@ -185,12 +187,46 @@ def test_files_are_read_by_the_readers_of_the_command(tmp_path):
         irikey.read(b"", format="docx")
 
 
+def test_columns_of_tables_are_chosen_by_name_or_number(tmp_path):
+    def uris(source, **options):
+        table, counts = irikey.read(source, ["uri"], **options)
+        assert counts["errors"] == []
+        return pa.table(table)["uri"].to_pylist()
+
+    rows = b"when,seen,from,cs,url\n1,a?\xe9,http://p/,latin1,http://x/\n2,b,,,http://y/\n"
+    assert uris(rows, format="csv") == ["http://x/", "http://y/"]
+    assert uris(rows, url="url") == ["http://x/", "http://y/"]
+    library = irikey.lit("http://l/")
+    for url in ("seen", "2"):
+        # The first record is then a header by its names alone.
+        for options in ({}, {"format": "csv"}):
+            found = uris(rows, url=url, base=("from", library), charset=("cs", irikey.lit("utf-8")), **options)
+            assert found == ["http://p/a?%C3%A9", "http://l/b"]
+    assert uris(b"page,link\nhttp://p/,a\n", url="link", base="page") == ["http://p/a"]
+    assert uris(b"url,doc\nhttp://h/?\xc3\xa9,latin1\n", query_charset="doc") == ["http://h/?%E9"]
+    assert uris(b'{"page": {"link": "http://a/"}}\n', url="/page/link") == ["http://a/"]
+    pa.parquet.write_table(pa.table({"link": ["http://a/"], "url": ["http://b/"]}), tmp_path / "x.parquet")
+    assert uris(tmp_path / "x.parquet", url="link") == ["http://a/"]
+    # The canonicalizer's own column is that of batches and of files.
+    canonical = pickle.loads(pickle.dumps(irikey.Canonicalizer(url="seen", base="from", columns=["uri"])))
+    assert pa.table(canonical.read(b"seen,from\nx,http://p/\n")[0])["uri"].to_pylist() == ["http://p/x"]
+    assert pa.table(irikey.Canonicalizer().canonicalize(pa.table({"url": ["HTTP://h"]})))["uri"].to_pylist() == ["http://h/"]
+
+
+def test_columns_that_files_do_not_have_are_refused():
+    for parameter in ("url", "base", "charset", "query_charset"):
+        with pytest.raises(KeyError, match="there is no column .+nope.+; the columns are 1 .+when.+, 2 .+url"):
+            irikey.read(b"when,url\n1,http://h/\n", format="csv", **{parameter: "nope"})
+        with pytest.raises(KeyError, match="there is no column .+nope"):
+            irikey.read(b"http://h/\n", **{parameter: "nope"})
+        with pytest.raises(ValueError, match=f"^{parameter}: column \"nope\" is for tables, and the format is \"cdxj\""):
+            irikey.read(b"", format="cdxj", **{parameter: "nope"})
+    with pytest.raises(ValueError, match="cannot tell which column holds the URL; choose one with url= NAME"):
+        irikey.read(b"a,b\nx,y\n", format="csv")
+
+
 def test_arguments_without_an_effect_on_files_are_refused(tmp_path):
-    for options in ({"base": "http://b/"}, {"charset": "page_charset"}, {"query_charset": "page_charset"}):
-        with pytest.raises(ValueError, match="is the name of a column, which records of files do not have; pass irikey.lit"):
-            irikey.read(b"x\n", **options)
     assert pa.table(irikey.read(b"x\n", base=irikey.lit("http://b/")).table)["uri"].to_pylist() == ["http://b/x"]
-    assert pa.table(irikey.read(b"x\n", base=("page", irikey.lit("http://b/"))).table)["uri"].to_pylist() == ["http://b/x"]
     for threads in (-1, 513):
         with pytest.raises(ValueError, match="threads is from 1 to 512, or 0 for one per core"):
             irikey.read(b"http://a/\n", threads=threads)
@@ -304,8 +340,8 @@ def test_wrong_arguments_raise_the_class_of_the_mistake():
         assert type(found.value) is error
     with pytest.raises(TypeError, match="record_types is a list"):
         irikey.read(b"", record_types="all")
-    for call in (lambda: irikey.read(b"", url="link"), lambda: irikey.uris(["x"], columns=["uri"]), lambda: irikey.uris(["x"], nope=1)):
-        with pytest.raises(TypeError, match="unexpected keyword argument '(url|columns|nope)'"):
+    for call in (lambda: irikey.read(b"", urls="link"), lambda: irikey.uris(["x"], columns=["uri"]), lambda: irikey.uris(["x"], nope=1)):
+        with pytest.raises(TypeError, match="unexpected keyword argument '(urls|columns|nope)'"):
             call()
     with pytest.raises(ValueError, match="expected one of simple, syntax, scheme$"):
         irikey.uri("http://h", rung="protocol")

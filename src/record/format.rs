@@ -217,7 +217,7 @@ impl InputFormat {
     }
 
     /// The format reads the columns that the user chose.
-    pub(crate) fn has_columns(&self) -> bool {
+    pub fn has_columns(&self) -> bool {
         matches!(self, InputFormat::Auto(_) | InputFormat::Csv(_) | InputFormat::Text(TextFormat::JsonLines(_)))
     }
 

@@ -96,6 +96,16 @@ def _importable(data: Any, canonical: Canonicalizer) -> Any:
     return pa.Table.from_pandas(data.loc[:, [name in names for name in present]], preserve_index=False)
 
 
+def _holds_text(dtype: Any) -> bool:
+    """Returns whether this is a dtype of pandas for text alone, unlike ``object``."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(dtype, pd.ArrowDtype):
+        return bool(pa.types.is_string(dtype.pyarrow_dtype) or pa.types.is_large_string(dtype.pyarrow_dtype))
+    return isinstance(dtype, pd.StringDtype)
+
+
 def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
     """Returns a column of the results, of the kind of ``values``."""
     for name, array in {"values": values, **others}.items():
@@ -128,10 +138,12 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
 
         # Different categories may become equal, which a categorical of pandas refuses.
         found = pa.array(result)
-        found = (found.dictionary_decode() if pa.types.is_dictionary(found.type) else found).to_pandas().to_numpy()
+        found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
+        dtype = values.dtype if pa.types.is_string(found.type) and _holds_text(values.dtype) else object
+        found = found.to_pandas().to_numpy()
         if isinstance(values, pd.Index):
-            return pd.Index(found, name=values.name, dtype=object)
-        return pd.Series(found, index=values.index, name=values.name, dtype=object)
+            return pd.Index(found, name=values.name, dtype=dtype)
+        return pd.Series(found, index=values.index, name=values.name, dtype=dtype)
     if kind == "numpy":
         import numpy as np
 
@@ -158,8 +170,9 @@ def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[
     """Returns the canonical URIs of an array, as an array of the same kind.
 
     ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, a numpy array of
-    these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. The result is null where the URL is null or cannot be
-    parsed. Each value of a dictionary is normalized once.
+    these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. A pandas Series of a string
+    dtype gives one of the same dtype. The result is null where the URL is null or cannot be parsed. Each value of a dictionary
+    is normalized once.
 
     ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe=``, the result is the texts of the
     recipe's keys. Options: :class:`irikey.Options`.
@@ -225,14 +238,15 @@ def read(
     source: Union[str, os.PathLike[str], bytes],
     columns: Optional[Sequence[str]] = None,
     *,
+    url: Optional[str] = None,
     format: str = "auto",
     name: Optional[str] = None,
     record_types: Optional[Sequence[str]] = None,
     threads: int = 0,
     rung: Rung = "scheme",
     recipe: Optional[str] = None,
-    base: Optional[lit] = None,
-    charset: Optional[lit] = None,
+    base: Optional[Operand] = None,
+    charset: Optional[Operand] = None,
     **policy: Unpack[Policy],
 ) -> Read:
     """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, packed or not. Every record
@@ -242,11 +256,16 @@ def read(
     ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of ``irikey canon --format``,
     ``name`` replaces the path in the column ``source``.
 
+    ``url`` is the column of a table, or the member of JSON lines, that holds the URL: its name, or its number from "1", as for
+    ``irikey canon --column``. Without it, the column is found by its usual names. ``base``, ``charset`` and ``query_charset``
+    are columns of the table, or values, as in :func:`canonicalize`. A table that lacks one of the columns raises ``KeyError``,
+    and a ``format`` without columns ``ValueError``.
+
     A damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it. A path that
     cannot be opened raises what ``open`` raises, such as ``FileNotFoundError`` or ``PermissionError``.
     """
     options: dict[str, Any] = {"rung": rung, "base": base, "charset": charset, **policy}
-    canonical = Canonicalizer(recipe=recipe, **loaded(options))
+    canonical = Canonicalizer(url=url, recipe=recipe, **loaded(options))
     return Read(*canonical.read(source, columns=column_names(columns), format=format, name=name,
                                 record_types=column_names(record_types, "record_types"), threads=threads))
 

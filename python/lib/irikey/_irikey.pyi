@@ -108,7 +108,7 @@ class Canonicalizer:
     def __new__(
         cls,
         *,
-        url: str = "url",
+        url: Optional[str] = None,
         base: _Operand = None,
         charset: _Operand = None,
         query_charset: _Operand = None,

@@ -159,8 +159,8 @@ def column_names(columns: Optional[Sequence[str]], parameter: str = "columns") -
 
 
 def input_columns(canonical: Canonicalizer) -> set[str]:
-    """Returns the names of the columns that a canonicalizer reads."""
+    """Returns the names of the columns of a batch that a canonicalizer reads."""
     options = canonical.configuration
     operands = [options[name] for name in ("base", "charset", "query_charset")]
     names = [operand[0] if isinstance(operand, tuple) else operand for operand in operands]
-    return {options["url"], *(name for name in names if isinstance(name, str))}
+    return {options["url"] or "url", *(name for name in names if isinstance(name, str))}
