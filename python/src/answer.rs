@@ -45,26 +45,16 @@ impl Batch {
 impl Batch {
     /// The batch as a pair of capsules. A requested schema is ignored; consumers cast.
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Capsules<'py>> {
-        let _ = requested_schema;
+    fn __arrow_c_array__<'py>(&self, py: Python<'py>, requested_schema: Option<Requested>) -> Capsules<'py> {
         let schema = FFI_ArrowSchema::try_from(self.0.schema().as_ref());
-        capsules(py, schema, &StructArray::from(self.0.clone()).to_data())
+        array_capsules(py, requested_schema, schema, &StructArray::from(self.0.clone()).to_data())
     }
 
     /// The batch as a stream with one batch.
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Requested>) -> Capsule<'py> {
         let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
-        stream_capsule(py, batches)
+        stream_capsule(py, requested_schema, batches)
     }
 
     /// The number of rows.
@@ -100,14 +90,9 @@ impl Table {
 impl Table {
     /// The table as a stream of its batches.
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Requested>) -> Capsule<'py> {
         let batches = self.batches.clone().into_iter().map(Ok);
-        stream_capsule(py, RecordBatchIterator::new(batches, self.schema.clone()))
+        stream_capsule(py, requested_schema, RecordBatchIterator::new(batches, self.schema.clone()))
     }
 
     /// The number of rows.
@@ -125,15 +110,32 @@ impl Table {
     }
 }
 
-/// The capsules of a schema and an array.
-pub type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
+/// What `__arrow_c_stream__` returns.
+pub type Capsule<'py> = PyResult<Bound<'py, PyCapsule>>;
+
+/// What `__arrow_c_array__` returns: the capsules of a schema and an array.
+pub type Capsules<'py> = PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)>;
+
+/// The schema that a consumer requests of `__arrow_c_array__` or `__arrow_c_stream__`, any object. It has no effect, as the
+/// interface allows: consumers cast.
+#[derive(Clone, Copy)]
+pub struct Requested;
+
+impl<'py> FromPyObject<'_, 'py> for Requested {
+    type Error = PyErr;
+
+    fn extract(_: Borrowed<'_, 'py, PyAny>) -> PyResult<Requested> {
+        Ok(Requested)
+    }
+}
 
 /// Returns what `__arrow_c_array__` returns.
-pub fn capsules<'py>(
+pub fn array_capsules<'py>(
     py: Python<'py>,
+    _: Option<Requested>,
     schema: Result<FFI_ArrowSchema, ArrowError>,
     array: &ArrayData,
-) -> PyResult<Capsules<'py>> {
+) -> Capsules<'py> {
     let schema = PyCapsule::new_with_value(py, schema.map_err(arrow_error)?, c"arrow_schema")?;
     Ok((schema, PyCapsule::new_with_value(py, FFI_ArrowArray::new(array), c"arrow_array")?))
 }
@@ -141,7 +143,8 @@ pub fn capsules<'py>(
 /// Returns what `__arrow_c_stream__` returns.
 pub fn stream_capsule(
     py: Python<'_>,
+    _: Option<Requested>,
     batches: impl RecordBatchReader + Send + 'static,
-) -> PyResult<Bound<'_, PyCapsule>> {
+) -> Capsule<'_> {
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
 }

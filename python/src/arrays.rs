@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
-use crate::answer::{Capsules, capsules};
+use crate::answer::{Capsules, Requested, array_capsules};
 use crate::column::Column;
 use crate::configuration::Configuration;
 use crate::engine::{Engine, Signals};
@@ -27,14 +27,9 @@ pub struct Array(pub ArrayRef);
 impl Array {
     /// The array as a pair of capsules. A requested schema is ignored; consumers cast.
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Capsules<'py>> {
-        let _ = requested_schema;
+    fn __arrow_c_array__<'py>(&self, py: Python<'py>, requested_schema: Option<Requested>) -> Capsules<'py> {
         let schema = FFI_ArrowSchema::try_from(Field::new("", self.0.data_type().clone(), true));
-        capsules(py, schema, &self.0.to_data())
+        array_capsules(py, requested_schema, schema, &self.0.to_data())
     }
 
     fn __len__(&self) -> usize {

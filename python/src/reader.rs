@@ -10,9 +10,8 @@ use arrow::error::ArrowError;
 use arrow::ffi_stream::RecordBatchStreamReader;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
-use crate::answer::{AnswerSchema, Batch, stream_capsule};
+use crate::answer::{AnswerSchema, Batch, Capsule, Requested, stream_capsule};
 use crate::engine::{Engine, Signals, lock};
 use crate::intake::Inputs;
 use crate::schema::arrow_error;
@@ -84,15 +83,10 @@ impl Reader {
 impl Reader {
     /// The remaining batches as a stream, which takes them away from this object.
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Requested>) -> Capsule<'py> {
         let taken = py.detach(|| lock(&self.0).take());
         let read = || PyValueError::new_err("this reader was read already; canonicalize its source again");
-        stream_capsule(py, taken.ok_or_else(read)?)
+        stream_capsule(py, requested_schema, taken.ok_or_else(read)?)
     }
 
     fn __iter__(reader: PyRef<'_, Self>) -> PyRef<'_, Self> {
