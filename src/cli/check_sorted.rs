@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::args::COLUMN_NAMES;
 use super::error::CommandError;
 use super::terminal::{count_of, print_error, print_lines, visible};
 use crate::output::OutputFormat;
@@ -28,7 +29,8 @@ pub(crate) struct CheckSortedArgs {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Columns to check instead of the declared ones, separated by commas; a - before a name means descending order
-    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = COLUMN_NAMES, hide_possible_values = true,
+          allow_hyphen_values = true)]
     by: Vec<String>,
     /// Check each file by itself
     #[arg(long)]

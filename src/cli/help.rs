@@ -1,10 +1,9 @@
-//! What is generated from the declaration of the command line: parts of help texts, shell completions, manual pages.
+//! What is generated from the declaration of the command line: parts of help texts, and manual pages.
 
 use std::fs;
 use std::path::PathBuf;
 
 use clap::{Args, Command};
-use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::error::CommandError;
@@ -101,27 +100,6 @@ pub(crate) fn developer_commands(command: &Command) -> String {
         format!("\n  {:12}  {about}", subcommand.get_name())
     });
     format!("Developer commands:{}", lines.collect::<String>())
-}
-
-const COMPLETIONS_EXAMPLES: &str = "\
-Examples:
-  irikey completions bash > ~/.local/share/bash-completion/completions/irikey
-  irikey completions zsh > ~/.zfunc/_irikey
-  irikey completions fish > ~/.config/fish/completions/irikey.fish";
-
-/// Print completions for a shell
-#[derive(Debug, Args)]
-#[command(after_help = COMPLETIONS_EXAMPLES)]
-pub(crate) struct CompletionsArgs {
-    /// The shell
-    #[arg(value_name = "SHELL", value_parser = clap::value_parser!(Shell))]
-    shell: Shell,
-}
-
-pub(crate) fn run_completions(args: &CompletionsArgs, mut command: Command) -> Result<u8, CommandError> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "irikey", &mut script);
-    Ok(print(&String::from_utf8_lossy(&script)))
 }
 
 const MAN_EXAMPLES: &str = "\

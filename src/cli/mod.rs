@@ -17,6 +17,7 @@ mod args;
 mod bench;
 mod canon;
 mod check_sorted;
+mod completions;
 mod conform;
 mod count;
 mod dedup;
@@ -91,7 +92,7 @@ enum Command {
     CheckSorted(check_sorted::CheckSortedArgs),
     Seen(seen::SeenArgs),
     Schema(schema::SchemaArgs),
-    Completions(help::CompletionsArgs),
+    Completions(completions::CompletionsArgs),
     Man(help::ManArgs),
     #[command(hide = true)]
     Eval(eval::EvalArgs),
@@ -184,7 +185,7 @@ fn run(command: &Command) -> u8 {
         Command::CheckSorted(args) => ("check-sorted", check_sorted::run(args)),
         Command::Seen(args) => ("seen", seen::run(args)),
         Command::Schema(args) => ("schema", schema::run(args, &declaration())),
-        Command::Completions(args) => ("completions", help::run_completions(args, declaration())),
+        Command::Completions(args) => ("completions", completions::run_completions(args, declaration())),
         Command::Man(args) => ("man", help::run_man(args, declaration())),
         Command::Eval(args) => ("eval", eval::run(args)),
         Command::Conform(args) => ("conform", conform::run(args)),

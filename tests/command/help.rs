@@ -150,17 +150,22 @@ fn every_command_has_help_of_100_columns() {
 #[test]
 fn completions_offer_the_names_that_flags_take() {
     let completions = printed(&["completions", "fish"], b"");
-    // The names are the last argument, one per line.
+    // The names are the last argument, one per line or as arguments of a function.
     let offers = |command: &str, flag: &str, name: &str| {
         let begin = format!("-c irikey -n \"__fish_irikey_using_subcommand {command}\" -l {flag} ");
         let (_, rest) = completions.split_once(&begin).unwrap();
         let (_, names) = rest.split("\ncomplete ").next().unwrap().split_once(" -a \"").unwrap_or_default();
-        names.lines().any(|line| line.split('\\').next() == Some(name))
+        names.split(['\n', '\\', ' ', ')']).any(|word| word == name)
     };
     let flags = [
         ("canon", "profile", "masinter-07"),
         ("canon", "key", "surt-wayback"),
         ("canon", "columns", "url_host_name"),
+        ("canon", "sort", "fetch_time"),
+        ("canon", "rules", "www-once"),
+        ("canon", "rules", "surt-ia"),
+        ("check-sorted", "by", "url_surtkey"),
+        ("extract", "columns", "link_rel"),
         ("canon", "record-types", "continuation"),
         ("dedup", "key", "protocol"),
         ("dedup", "compression", "snappy"),
@@ -173,4 +178,42 @@ fn completions_offer_the_names_that_flags_take() {
         assert!(offers(command, flag, name), "{command} --{flag} {name}");
     }
     assert!(!printed(&["canon", "--help"], b"").contains("[possible values: zstd"));
+}
+
+/// Shells complete the last item of a list, offer directories only where a directory is expected, and no files for sizes.
+#[test]
+fn completions_know_lists_and_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("folder")).unwrap();
+    fs::write(directory.path().join("file"), b"").unwrap();
+    fs::write(directory.path().join("irikey.bash"), printed(&["completions", "bash"], b"")).unwrap();
+    let complete = |words: &[&str]| {
+        let script = "source ./irikey.bash; COMP_WORDS=(irikey \"$@\"); COMP_CWORD=$#\n\
+                      _irikey irikey \"${COMP_WORDS[$#]}\" \"${COMP_WORDS[$# - 1]}\" 2> errors\n\
+                      printf '%s\\n' \"${COMPREPLY[@]}\"";
+        let mut bash = Command::new("bash");
+        let output = bash.args(["-c", script, "bash"]).args(words).current_dir(directory.path()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect::<Vec<_>>()
+    };
+    for (words, expected) in [
+        (["canon", "--key", "sy"], &["syntax"][..]),
+        (["canon", "--key", "scheme,surt-"], &["scheme,surt-wayback", "scheme,surt-ia"]),
+        (["canon", "--columns", "+url_pa"], &["+url_path"]),
+        (["canon", "--columns", "uri,fault_"], &["uri,fault_component", "uri,fault_at"]),
+        (["canon", "--sort", "url_surtkey,-fetch_ti"], &["url_surtkey,-fetch_time"]),
+        (["dedup", "--rules", "surt-ia,-www-o"], &["surt-ia,-www-once"]),
+        (["count", "--record-types", "response,rev"], &["response,revisit"]),
+        (["canon", "--psl", "fi"], &["file"]),
+        (["canon", "--memory", ""], &[""]),
+        (["canon", "--charset", "fi"], &["fi"]),
+    ] {
+        assert_eq!(complete(&words), expected, "{words:?}");
+    }
+    for (shell, function, directories) in [
+        ("zsh", ":LIST: _irikey_list simple syntax ", ":DIR:_files -/"),
+        ("fish", "-a \"(__fish_irikey_list simple syntax ", "__fish_complete_directories"),
+    ] {
+        let script = printed(&["completions", shell], b"");
+        assert!(script.contains(function) && script.contains(directories), "{shell}");
+    }
 }

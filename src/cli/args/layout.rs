@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::values::read_text;
+use super::values::{COLUMN_NAMES, read_text};
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
@@ -28,6 +28,8 @@ pub(crate) struct SortArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
+        value_parser = COLUMN_NAMES,
+        hide_possible_values = true,
         allow_hyphen_values = true,
         help_heading = "Order and files"
     )]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::layout::{FileLayout, SortArgs};
-use super::values::{Choices, Named, parse_size_up_to};
-use crate::batch::{COLUMNS, ColumnId, ColumnSet};
+use super::values::{COLUMN_NAMES, Choices, Named, parse_size_up_to};
+use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
 use crate::output::{Compression, CompressionError, Destination, OutputFormat, OutputOptions, index_columns};
@@ -37,10 +37,6 @@ pub(crate) const COMPRESSIONS: Named<Compression> = Named {
     parse: |text| text.parse().map_err(|error: CompressionError| error.to_string()),
     names: || vec!["zstd", "lz4", "snappy", "none"],
 };
-
-/// The names of columns; [`OutputArgs::options`] checks them, because a list may add to the default columns.
-const COLUMN_NAMES: Named<String> =
-    Named { parse: |name| Ok(name.to_string()), names: || COLUMNS.iter().map(|column| column.name).collect() };
 
 /// Flags of every command that writes rows.
 #[derive(Debug, Args)]

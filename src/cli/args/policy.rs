@@ -14,7 +14,7 @@ use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
 use crate::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use crate::key::psl::SuffixList;
-use crate::key::{KeyAlgorithm, Recipe};
+use crate::key::{KeyAlgorithm, RULES, Recipe};
 use crate::learn::Equivalences;
 use crate::run::{self, RowKey};
 
@@ -185,7 +185,8 @@ pub(crate) struct KeyArgs {
     equivalences: Option<PathBuf>,
     /// Define the recipe for --key rules: by rules, such as +www,+fragment, or by the name of a recipe and changes to its
     /// rules, such as surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
-    #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
+    #[arg(long, value_name = "LIST", value_parser = RULE_NAMES, hide_possible_values = true, allow_hyphen_values = true,
+          help_heading = "Canonical form")]
     rules: Option<Recipe>,
 }
 
@@ -327,6 +328,8 @@ fn parse_scheme(text: &str) -> Result<String, String> {
     }
 }
 
-pub(crate) fn parse_rules(text: &str) -> Result<Recipe, String> {
-    Recipe::parse(text).map_err(|error| error.to_string())
-}
+/// A recipe and changes to its rules, each of which has a sign.
+const RULE_NAMES: Named<Recipe> = Named {
+    parse: |text| Recipe::parse(text).map_err(|error| error.to_string()),
+    names: || Recipe::names().chain(RULES.iter().map(|rule| rule.name)).collect(),
+};

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 
+use crate::batch::COLUMNS;
 use crate::cli::error::CommandError;
 use crate::input::{read_file, shown_path};
 use crate::process::error_and_remedy;
@@ -55,6 +56,10 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Named<T> {
         Some(Box::new((self.names)().into_iter().map(PossibleValue::new)))
     }
 }
+
+/// The names of columns. They are checked later, because a sign may precede them.
+pub(crate) const COLUMN_NAMES: Named<String> =
+    Named { parse: |name| Ok(name.to_string()), names: || COLUMNS.iter().map(|column| column.name).collect() };
 
 /// The units of sizes, in upper case, and their bytes: `K`, `KiB` and so on are powers of 1024, `KB` and so on are powers of
 /// 1000.

@@ -24,7 +24,7 @@ use crate::output::{Destination, OutputError, OutputFormat};
 use crate::process::exit;
 use crate::record::archive::ArchivedDocument;
 use crate::run::{ArchiveDocuments, CapturedDocument, SkipReason, SourceDocuments, open_documents};
-use rows::{LinkOrigin, LinkRows, describe_columns, parse_columns};
+use rows::{COLUMN_NAMES, LinkOrigin, LinkRows, describe_columns, parse_columns};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -100,7 +100,8 @@ pub(crate) struct ExtractArgs {
     output_format: Option<OutputFormat>,
     /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
     /// +page,+link_rel. --help lists them
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = COLUMN_NAMES, hide_possible_values = true,
+          help_heading = "Output")]
     columns: Vec<String>,
     #[command(flatten)]
     replace: ReplaceArgs,

@@ -2,6 +2,7 @@
 
 use crate::batch::ColumnKind;
 use crate::canon::UriMaker;
+use crate::cli::args::Named;
 use crate::cli::error::CommandError;
 use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
 use crate::output::{Destination, OutputError, OutputFormat, PlainColumn, PlainValue, RowWriter};
@@ -58,6 +59,10 @@ pub(super) struct LinkOrigin<'a> {
     pub(super) time: Option<i64>,
     pub(super) status: Option<i32>,
 }
+
+/// The names of columns. [`parse_columns`] checks them, because a `+` may precede them.
+pub(super) const COLUMN_NAMES: Named<String> =
+    Named { parse: |name| Ok(name.to_string()), names: || COLUMNS.iter().map(|(_, name, ..)| *name).collect() };
 
 pub(super) struct LinkRows {
     columns: Vec<LinkColumn>,
