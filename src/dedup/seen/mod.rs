@@ -409,8 +409,8 @@ mod tests {
         let file = directory.path().join("other");
         assert!(matches!(SeenStore::open(&file), Err(SeenError::NotAStore(_))));
         assert!(matches!(SeenStore::open_to_add(&file, &policy("")), Err(SeenError::NotAStore(_))));
-        let error = SeenError::io(&file, "read")(io::Error::from_raw_os_error(28)).to_string();
-        assert!(error.ends_with("cannot read: no space left on device; the store has not changed"), "{error}");
+        let error = SeenError::io(&file, "read")(io::Error::from_raw_os_error(5)).to_string();
+        assert!(error.ends_with("cannot read: input/output error; the store has not changed"), "{error}");
     }
 
     #[test]
