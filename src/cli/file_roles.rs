@@ -94,8 +94,8 @@ impl FileRoles {
     ///
     /// # Errors
     /// A usage error if an output is an input or another output, or exists although it must not. Devices and pipes are
-    /// never in the way, because nothing is lost if they are written. An output error if the name of an output is too long, or
-    /// if the report, which is written when the job has ended, could not be created.
+    /// never in the way, because nothing is lost if they are written. An output error if the name of an output is too long or
+    /// its file cannot be replaced, or if the report, which is written when the job has ended, could not be created.
     pub(crate) fn check(&self, sources: &Sources) -> Result<Vec<PathBuf>, CommandError> {
         let written = self.written()?;
         let inputs = self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), name(flag, path)));

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use crate::process::{error_and_remedy, exit, is_hidden, wait_if_terminating};
+use crate::process::{exit, is_hidden, plain_error, wait_if_terminating};
 pub(crate) use crate::process::{visible, visible_lines};
 
 /// Prints one message of one line on stderr. A closed stderr is ignored.
@@ -46,7 +46,7 @@ pub(crate) fn status_of_print(written: std::io::Result<()>) -> u8 {
         Ok(()) => exit::SUCCESS,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::SUCCESS,
         Err(error) => {
-            print_error(&format!("standard output: cannot write: {}", error_and_remedy(&error)));
+            print_error(&format!("standard output: cannot write: {}", plain_error(&error)));
             exit::OUTPUT
         }
     }

@@ -402,6 +402,11 @@ fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputE
         }
         Err(_) => {}
     }
+    create_pending(path, existing)
+}
+
+/// Creates the temporary file of an output that is a regular file or does not exist.
+fn create_pending(path: PathBuf, existing: Existing) -> Result<(File, OutputTarget), OutputError> {
     if !parent(&path).is_dir() {
         let parent = parent(&path).to_path_buf();
         return Err(OutputError::NoDirectory { path, parent });

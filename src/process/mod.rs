@@ -1,6 +1,6 @@
 //! State of the process as a whole: exit codes, temporary files that must not outlive it, files that get their name when
-//! they are on disk, names of open handles, reads and writes at positions, locks of directories, a thread that syncs a file
-//! in the background, and text for its terminal.
+//! they are on disk, files that cannot be replaced, names of open handles, reads and writes at positions, locks of directories,
+//! a thread that syncs a file in the background, what to do about limits of the system, and text for its terminal.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal

@@ -130,7 +130,7 @@ mod unix {
     /// Number of threads in [`without_termination`].
     static CREATING: AtomicUsize = AtomicUsize::new(0);
 
-    /// The path of a file that will be registered; null if it has none.
+    /// The C string of a path that will be registered; null if the path contains a NUL byte.
     pub(super) fn entry(path: &Path) -> *mut libc::c_char {
         // The string is never freed, because a handler on another thread may still read it: some bytes per output file.
         CString::new(path.as_os_str().as_bytes()).map_or(null_mut(), CString::into_raw)
@@ -188,7 +188,7 @@ mod unix {
             let _blocked = BlockedSignals::new();
             CREATING.fetch_add(1, SeqCst);
             let _creating = Creating;
-            // Either this thread sees the flag, or the handler that sets it sees the number.
+            // Either this thread sees the phase, or the handler that sets it sees the number.
             if PHASE.load(SeqCst) == RUNNING {
                 return work();
             }
