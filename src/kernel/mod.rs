@@ -67,6 +67,21 @@ pub(crate) fn non_ascii_len(text: &[u8]) -> usize {
     at + text[at..].iter().take_while(|&&byte| byte >= 0x80).count()
 }
 
+/// Returns the length of the prefix that two texts share.
+#[cfg(feature = "pipeline")]
+#[inline]
+pub(crate) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
+    let mut len = 0;
+    for (one, other) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        let difference = u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other);
+        if difference != 0 {
+            return len + difference.trailing_zeros() as usize / 8;
+        }
+        len += 8;
+    }
+    len + a[len..].iter().zip(&b[len..]).take_while(|(one, other)| one == other).count()
+}
+
 /// Returns a mask of the bytes that equal `byte`. The lowest bit belongs to the first byte.
 #[inline(always)]
 pub(crate) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
@@ -108,6 +123,18 @@ mod tests {
         percent_encode("é\n".as_bytes(), &mut out);
         assert_eq!(out, b"%C3%A9%0A");
         assert_eq!(positions_of(b'a', b"abcabcabcabcabca"), 0b1001_0010_0100_1001);
+    }
+
+    #[cfg(feature = "pipeline")]
+    #[test]
+    fn prefixes_are_measured() {
+        let text = b"0123456789abcdefghijk";
+        for len in 0..text.len() {
+            let mut other = text.to_vec();
+            other[len] ^= 1;
+            assert_eq!(common_prefix_len(text, &other), len);
+            assert_eq!(common_prefix_len(&text[..len], text), len);
+        }
     }
 
     #[test]

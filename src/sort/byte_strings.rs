@@ -16,7 +16,8 @@ use std::sync::Arc;
 use arrow::error::ArrowError;
 
 use super::held_runs::{BlockQueue, HeldRuns};
-use super::prefix::{common_prefix_len, sort_texts};
+use super::prefix::sort_texts;
+use crate::kernel::common_prefix_len;
 use crate::spill::{ScratchFile, SpillError};
 
 /// About the most bytes of a block of a run; it has at least one record.

@@ -3,19 +3,6 @@
 /// Groups of at most this many texts are compared as a whole.
 const SMALL_GROUP: usize = 8;
 
-/// Returns the length of the prefix that two texts share.
-pub(super) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
-    let mut len = 0;
-    for (one, other) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
-        let difference = word(one) ^ word(other);
-        if difference != 0 {
-            return len + difference.leading_zeros() as usize / 8;
-        }
-        len += 8;
-    }
-    len + a[len..].iter().zip(&b[len..]).take_while(|(one, other)| one == other).count()
-}
-
 /// Returns up to eight bytes as a number that compares as they do.
 fn word(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
@@ -54,17 +41,6 @@ pub(super) fn sort_texts(texts: &mut [&[u8]]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prefixes_are_measured() {
-        let text = b"0123456789abcdefghijk";
-        for len in 0..text.len() {
-            let mut other = text.to_vec();
-            other[len] ^= 1;
-            assert_eq!(common_prefix_len(text, &other), len);
-            assert_eq!(common_prefix_len(&text[..len], text), len);
-        }
-    }
 
     #[test]
     fn texts_are_sorted_as_slices_are() {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use parquet::basic::Compression as Codec;
 use parquet::errors::ParquetError;
 
-use super::matches::{MatchFinder, Sequences};
+use super::matches::MatchFinder;
 use super::zstd_context::ZstdContext;
 use crate::output::options::Compression;
 
@@ -79,17 +79,20 @@ impl PageCodec {
 
     /// Returns the compressed page. Without compression it is `page` itself; return it with [`PageCodec::reclaim`].
     pub(super) fn compress(&mut self) -> Result<Bytes, ParquetError> {
-        match &mut self.kind {
+        let packed = match &mut self.kind {
             CodecState::None => return Ok(Bytes::from(std::mem::take(&mut self.page))),
             CodecState::Lz4 => {
                 self.compressed.resize(lz4_flex::block::get_maximum_output_size(self.page.len()), 0);
                 let len = lz4_flex::block::compress_into(&self.page, &mut self.compressed)
                     .map_err(|error| ParquetError::External(Box::new(error)))?;
-                self.compressed.truncate(len);
+                &self.compressed[..len]
             }
-            CodecState::Zstd(codec) => codec.compress(&self.page, &mut self.compressed)?,
-        }
-        Ok(Bytes::copy_from_slice(&self.compressed))
+            CodecState::Zstd(codec) => {
+                codec.compress(&self.page, &mut self.compressed)?;
+                &self.compressed[..]
+            }
+        };
+        Ok(Bytes::copy_from_slice(packed))
     }
 
     /// Takes back the buffer of a written page, if it has no other owner.
@@ -107,19 +110,17 @@ impl PageCodec {
 /// Compresses pages with zstd. At level 1, [`super::matches`] finds the matches.
 struct ZstdCodec {
     context: ZstdContext,
-    matches: Option<(MatchFinder, Sequences)>,
+    matches: Option<MatchFinder>,
 }
 
 impl ZstdCodec {
     fn new(level: u8) -> Result<ZstdCodec, ParquetError> {
-        let matches = (level == 1).then(|| (MatchFinder::new(), Sequences::default()));
-        Ok(ZstdCodec { context: ZstdContext::new(level)?, matches })
+        Ok(ZstdCodec { context: ZstdContext::new(level)?, matches: (level == 1).then(MatchFinder::new) })
     }
 
     /// Replaces `compressed` by the compressed page.
     fn compress(&mut self, page: &[u8], compressed: &mut Vec<u8>) -> Result<(), ParquetError> {
-        if let Some((finder, found)) = &mut self.matches
-            && finder.find(page, found)
+        if let Some(found) = self.matches.as_mut().and_then(|finder| finder.find(page))
             && self.context.compress_sequences(found, page.len(), compressed).is_ok()
         {
             return Ok(());
@@ -162,10 +163,9 @@ mod tests {
         let mut page = urls.into_bytes();
         page.truncate(1 << 17);
         page.extend(noise.take(1 << 17));
-        let (mut finder, mut found, mut compressed) = (MatchFinder::new(), Sequences::default(), Vec::new());
-        assert!(finder.find(&page, &mut found));
-        let mut context = ZstdContext::new(1).unwrap();
-        assert!(context.compress_sequences(&mut found, page.len(), &mut compressed).is_err());
+        let (mut finder, mut context, mut compressed) = (MatchFinder::new(), ZstdContext::new(1).unwrap(), Vec::new());
+        let found = finder.find(&page).expect("suited");
+        assert!(context.compress_sequences(found, page.len(), &mut compressed).is_err());
         let mut codec = ZstdCodec::new(1).unwrap();
         for page in [&page[..], &page[..1 << 17], &page] {
             codec.compress(page, &mut compressed).unwrap();

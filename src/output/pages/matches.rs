@@ -15,7 +15,7 @@ use std::hint::select_unpredictable;
 
 use zstd::zstd_safe::zstd_sys::ZSTD_Sequence;
 
-use crate::kernel::{SimdTask, append_range, mask_of, run_with_simd};
+use crate::kernel::{SimdTask, append_range, common_prefix_len, mask_of, run_with_simd};
 
 /// The longest page whose matches zstd accepts: at level 1, the window has this length.
 const MAX_LEN: usize = 1 << 19;
@@ -26,7 +26,7 @@ const MAX_BLOCK_LEN: usize = 1 << 17;
 /// Shorter pages are not worth the table.
 const MIN_LEN: usize = 1 << 12;
 /// Words are looked up by so many bytes, and no match is shorter.
-const MIN_MATCH: usize = 6;
+pub(super) const MIN_MATCH: usize = 6;
 /// Bytes per word above which a page does not consist of words, like one of digests, so that this search finds too little.
 const MAX_WORD_LEN: usize = 24;
 /// Matches cover nearly all of some pages, like one of names of archives. After so many bytes of such a page, the search
@@ -37,13 +37,16 @@ const MAX_LITERAL_DISTANCE: usize = 10;
 /// Slots of the hash table, as a binary logarithm. A larger table finds more, but leaves less room in the first-level cache.
 const TABLE_LOG: u32 = 14;
 
+/// zstd may read so many bytes after the literals.
+pub(super) const PADDING: usize = 8;
+
 /// The matches of a page.
 #[derive(Default)]
 pub(super) struct Sequences {
-    /// The bytes outside of matches.
+    /// The bytes outside of matches. The vector has room for [`PADDING`] more.
     pub(super) literals: Vec<u8>,
     /// For each match, how many literals precede it, its length, and its distance from the earlier string. A sequence
-    /// without match ends each block. The lengths of all sequences add up to the length of the page.
+    /// without match ends each block of at most [`MAX_BLOCK_LEN`] bytes. All lengths add up to that of the page.
     pub(super) sequences: Vec<ZSTD_Sequence>,
 }
 
@@ -53,21 +56,21 @@ pub(super) struct MatchFinder {
     table: Box<[u32; 1 << TABLE_LOG]>,
     /// One bit per byte of the page: whether a word is looked up there.
     words: Vec<u64>,
+    found: Sequences,
 }
 
 impl MatchFinder {
     pub(super) fn new() -> MatchFinder {
-        MatchFinder { table: Box::new([0; 1 << TABLE_LOG]), words: Vec::new() }
+        MatchFinder { table: Box::new([0; 1 << TABLE_LOG]), words: Vec::new(), found: Sequences::default() }
     }
 
-    /// Replaces the content of `found` by the matches of `page`. Returns `false`, with any content, if zstd's own search
-    /// suits the page better.
-    pub(super) fn find(&mut self, page: &[u8], found: &mut Sequences) -> bool {
+    /// Returns the matches of `page`; `None` if zstd's own search suits the page better.
+    pub(super) fn find(&mut self, page: &[u8]) -> Option<&Sequences> {
         let mut is_suited = (MIN_LEN..=MAX_LEN).contains(&page.len());
         if is_suited {
-            run_with_simd(Search { page, finder: self, found, is_suited: &mut is_suited });
+            run_with_simd(Search { page, finder: self, is_suited: &mut is_suited });
         }
-        is_suited
+        is_suited.then_some(&self.found)
     }
 }
 
@@ -75,15 +78,14 @@ impl MatchFinder {
 struct Search<'a> {
     page: &'a [u8],
     finder: &'a mut MatchFinder,
-    found: &'a mut Sequences,
-    /// The result of [`MatchFinder::find`].
+    /// Whether the search suits the page, and its matches are complete.
     is_suited: &'a mut bool,
 }
 
 impl SimdTask for Search<'_> {
     #[inline(always)]
     fn run(self) {
-        let Search { page, finder: MatchFinder { table, words }, found, is_suited } = self;
+        let Search { page, finder: MatchFinder { table, words, found }, is_suited } = self;
         let count = mark_words(page, words);
         *is_suited = count * MAX_WORD_LEN >= page.len();
         if !*is_suited {
@@ -112,8 +114,8 @@ impl SimdTask for Search<'_> {
     }
 }
 
-/// Sets the bits of `words` where a word begins, and where no word begins within 64 bytes. A word is a run of letters and
-/// digits, or a character outside of ASCII. Returns the number of words.
+/// Sets the bits of `words` where a word begins, and the first of each 64 bits if no word begins there. A word is a run of
+/// letters and digits, or a character outside of ASCII. Returns the number of words.
 #[inline(always)]
 fn mark_words(page: &[u8], words: &mut Vec<u64>) -> usize {
     words.clear();
@@ -133,7 +135,7 @@ fn is_word_byte(byte: u8) -> bool {
     ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte >= 0xC0)
 }
 
-/// Words after which a group is full. The last 64 bytes of text may add up to 64 words.
+/// Words after which a group is full. The words of 64 bytes are added together, at most 32, in steps of 8.
 const GROUP_LEN: usize = 192;
 const MAX_GROUP_LEN: usize = GROUP_LEN + 64;
 /// Bytes of two strings that are compared at once.
@@ -259,7 +261,7 @@ impl<'a> SequenceWriter<'a> {
     #[inline(always)]
     fn new(page: &'a [u8], found: &'a mut Sequences) -> SequenceWriter<'a> {
         found.literals.clear();
-        found.literals.reserve(page.len());
+        found.literals.reserve(page.len() + PADDING);
         found.sequences.clear();
         // Blocks of about the same length: zstd fails if a block is too short to become shorter.
         let block_len = page.len().div_ceil(page.len().div_ceil(MAX_BLOCK_LEN));
@@ -279,8 +281,12 @@ impl<'a> SequenceWriter<'a> {
             self.end_block();
         }
         let before = self.equal_before(at, earlier);
-        let after = if equal < COMPARED { equal - covered } else { self.equal_after(at, earlier) };
-        let len = before + after.min(self.block_end - at);
+        let after = if equal < COMPARED {
+            (equal - covered).min(self.block_end - at)
+        } else {
+            common_prefix_len(&self.page[at..self.block_end], &self.page[earlier..])
+        };
+        let len = before + after;
         if len < MIN_MATCH {
             return;
         }
@@ -296,14 +302,6 @@ impl<'a> SequenceWriter<'a> {
         let bytes = |end| self.page[..end].last_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         let (Some(a), Some(b)) = (bytes(at), bytes(earlier)) else { return 0 };
         ((a ^ b).leading_zeros() as usize / 8).min(at - self.written)
-    }
-
-    /// Returns how many bytes from `at` and from `earlier` on are equal, up to the end of the block.
-    fn equal_after(&self, at: usize, earlier: usize) -> usize {
-        let (a, b) = (&self.page[at..self.block_end], &self.page[earlier..]);
-        let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
-        let len = 8 * words.take_while(|(a, b)| a == b).count();
-        len + a[len..].iter().zip(&b[len..]).take_while(|(a, b)| a == b).count()
     }
 
     /// Writes the rest of the block as literals.
@@ -360,17 +358,15 @@ mod tests {
     /// Returns whether the search suits `page`, and how many bytes matches cover. The sequences describe the page, and are
     /// the same without vector instructions.
     fn check(page: &[u8]) -> Option<usize> {
-        let (mut finder, mut found, mut portable) = (MatchFinder::new(), Sequences::default(), Sequences::default());
-        if !finder.find(page, &mut found) {
-            return None;
-        }
-        assert!(rebuild(&found) == page);
-        let mut is_suited = false;
-        Search { page, finder: &mut finder, found: &mut portable, is_suited: &mut is_suited }.run();
+        let (mut finder, mut portable, mut is_suited) = (MatchFinder::new(), MatchFinder::new(), false);
+        let found = finder.find(page)?;
+        assert!(rebuild(found) == page);
+        Search { page, finder: &mut portable, is_suited: &mut is_suited }.run();
+        let portable = &portable.found;
         let fields = |found: &Sequences| {
             found.sequences.iter().map(|s| [s.litLength, s.matchLength, s.offset]).collect::<Vec<_>>()
         };
-        assert!(is_suited && fields(&portable) == fields(&found) && portable.literals == found.literals);
+        assert!(is_suited && fields(portable) == fields(found) && portable.literals == found.literals);
         Some(page.len() - found.literals.len())
     }
 
