@@ -2,12 +2,12 @@
 
 #[cfg(feature = "pipeline")]
 use super::content::ContentRule;
-use super::content::{ContentRuleSet, ScopedRule};
-use super::host_rules::{HostRuleIndex, HostRules, domains_of};
+use super::content::ScopedRule;
+use super::host_rules::{HostPatterns, HostRuleIndex, NamedRules, domains_of};
 use super::rewrite::RewriteRule;
 use super::text_map::TextMap;
 use crate::key::{KeyAlgorithm, KeyBytes};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// A contradiction between equivalences.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,9 +38,14 @@ pub enum EquivalencesConflict {
 pub struct Equivalences {
     pub(super) algorithm: KeyAlgorithm,
     pub(super) representatives: TextMap<KeyBytes, KeyBytes>,
-    pub(super) by_host: HostRuleIndex,
+    /// The patterns of hosts that have some.
+    pub(super) patterns: TextMap<Vec<u8>, HostPatterns>,
     /// Rules about content by the host that they are for, or `*.` and a domain, or `*`.
-    rules: HashMap<Vec<u8>, BTreeSet<ScopedRule>>,
+    rules: TextMap<Vec<u8>, BTreeSet<ScopedRule>>,
+    /// There are rules for domains or for all hosts.
+    has_domains: bool,
+    /// The patterns and the rules about content in the form that they are applied in.
+    pub(super) by_host: HostRuleIndex,
     /// Sum of the hashes of all entries, which does not depend on their order.
     digest: u128,
 }
@@ -66,12 +71,12 @@ impl Equivalences {
         Ok(())
     }
 
-    /// Adds a rule that the host applies to all of its URLs that are in no class.
+    /// Adds a rule that the host applies to all of its URLs that are in no class. It is applied after [`Equivalences::check`].
     ///
     /// # Errors
     /// The rule cannot apply to the host, or contradicts an earlier rule.
     pub fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> Result<(), EquivalencesConflict> {
-        if !self.by_host.own_rules_mut(host).add_pattern(host, rule) {
+        if !self.patterns.entry(host.to_vec()).or_default().add(host, rule) {
             return Err(EquivalencesConflict::Pattern(String::from_utf8_lossy(host).into_owned(), rule.name()));
         }
         self.mix(&[host, b" ", rule.name().as_bytes()].concat());
@@ -82,29 +87,33 @@ impl Equivalences {
     pub(crate) fn add_rule(&mut self, scope: &[u8], rule: ScopedRule) {
         let text = format!(" {} {}", rule.context, rule.rule);
         self.mix(&[scope, text.as_bytes()].concat());
+        self.has_domains |= scope.starts_with(b"*");
         self.rules.entry(scope.to_vec()).or_default().insert(rule);
     }
 
-    /// Prepares the rules about content to be applied.
+    /// Prepares patterns and rules about content to be applied.
     pub(super) fn compile(&mut self) {
-        for host in self.rules.keys().filter(|scope| !scope.starts_with(b"*")) {
-            self.by_host.own_rules_mut(host);
-        }
-        let of_host = |(host, _): (&[u8], &HostRules)| (host.to_vec(), rule_set(self.rules_for(host)));
-        let of_hosts: Vec<(Vec<u8>, ContentRuleSet)> = self.by_host.hosts().map(of_host).collect();
+        let with_rules =
+            self.rules.keys().filter(|scope| !scope.starts_with(b"*") && !self.patterns.contains_key(*scope));
+        let hosts = self.patterns.keys().chain(with_rules).map(|host| NamedRules {
+            is_domain: false,
+            name: host,
+            patterns: self.patterns.get(host).copied().unwrap_or_default(),
+            rules: without_scopes(self.rules_for(host)),
+        });
         let domains = self.rules.keys().filter_map(|scope| scope.strip_prefix(b"*"));
-        let domains = domains.map(|domain| domain.strip_prefix(b".").unwrap_or(domain));
-        let of_domain = |domain: &[u8]| (domain.to_vec(), rule_set(self.rules_of_domains(domain)));
-        let of_domains: Vec<(Vec<u8>, ContentRuleSet)> = domains.map(of_domain).collect();
-        for (host, content) in of_hosts {
-            self.by_host.own_rules_mut(&host).content = content;
-        }
-        self.by_host.complete(of_domains.into_iter());
+        let domains = domains.map(|domain| domain.strip_prefix(b".").unwrap_or(domain)).map(|domain| NamedRules {
+            is_domain: true,
+            name: domain,
+            patterns: HostPatterns::default(),
+            rules: without_scopes(self.rules_of_domains(domain)),
+        });
+        self.by_host = HostRuleIndex::new(hosts.chain(domains).collect());
     }
 
     /// Returns the rules about content that hold for a host: its own, those of its domains and those of all hosts.
     pub(super) fn rules_for(&self, host: &[u8]) -> Vec<(Vec<u8>, &ScopedRule)> {
-        let patterns = self.by_host.own_rules(host);
+        let patterns = self.patterns.get(host);
         let is_open =
             |(_, rule): &(Vec<u8>, &ScopedRule)| patterns.is_none_or(|patterns| !patterns.decides(&rule.rule));
         self.rules_of_scope(host.to_vec()).chain(self.rules_of_domains(host)).filter(is_open).collect()
@@ -112,6 +121,8 @@ impl Equivalences {
 
     /// Returns the rules about content of the domains that contain a host, and those of all hosts.
     fn rules_of_domains(&self, host: &[u8]) -> impl Iterator<Item = (Vec<u8>, &ScopedRule)> {
+        // Most sets have none.
+        let host = if self.has_domains { host } else { b"" };
         let scopes = domains_of(host).map(|domain| [b"*.", domain].concat()).chain([b"*".to_vec()]);
         scopes.flat_map(|scope| self.rules_of_scope(scope))
     }
@@ -146,9 +157,8 @@ impl Equivalences {
     }
 }
 
-/// Returns the set of rules with their scopes.
-fn rule_set<'r>(rules: impl IntoIterator<Item = (Vec<u8>, &'r ScopedRule)>) -> ContentRuleSet {
-    ContentRuleSet::new(rules.into_iter().map(|(_, rule)| rule))
+fn without_scopes<'r>(rules: impl IntoIterator<Item = (Vec<u8>, &'r ScopedRule)>) -> Vec<&'r ScopedRule> {
+    rules.into_iter().map(|(_, rule)| rule).collect()
 }
 
 pub(super) fn hex(key: &KeyBytes) -> String {

@@ -2,11 +2,13 @@
 //!
 //! Rules about content are for a host, for a domain (`*.example.org`) or for all hosts (`*`).
 
-use super::content::{ContentRule, ContentRuleSet, RuleBuffers, RuleSubject, UrlParts};
+use super::content::{ContentRule, ContentRuleSet, RuleBuffers, RuleSubject, ScopedRule, UrlParts};
 use super::host_places::{HostFilter, HostPlace, UrlColumn};
+use super::host_table::{HostLookup, HostTable};
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
 use super::text_map::TextMap;
+use std::collections::HashMap;
 
 /// What determined the key of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,23 +33,19 @@ pub(super) struct Step {
     pub(super) is_last: bool,
 }
 
-/// The rules of a host.
-#[derive(Clone, Debug, Default)]
-pub(super) struct HostRules {
+/// The patterns of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct HostPatterns {
     /// The rule for URLs of `http`, and the one for `https`.
     origins: [Option<OriginRule>; 2],
     slashes: [bool; 3],
-    /// Rules about content: those of the host, of its domain and of all hosts.
-    pub(super) content: ContentRuleSet,
-    /// What the rules are about, if there are no patterns.
-    pub(super) subject: RuleSubject,
 }
 
 const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
 
-impl HostRules {
+impl HostPatterns {
     /// Adds a pattern. Returns whether it can apply to the host and does not contradict the others.
-    pub(super) fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> bool {
+    pub(super) fn add(&mut self, host: &[u8], rule: RewriteRule) -> bool {
         match rule {
             RewriteRule::Origin(origin) => {
                 let slot = &mut self.origins[usize::from(origin.from_https)];
@@ -65,32 +63,54 @@ impl HostRules {
     }
 
     /// Returns the first of the patterns that change the origin.
-    pub(super) fn origin_pattern(&self) -> Option<RewriteRule> {
+    pub(super) fn first_of_origin(&self) -> Option<RewriteRule> {
         self.origins.into_iter().flatten().map(RewriteRule::Origin).next()
     }
 
     /// Returns the patterns that may apply to a URL, those of origins before those of slashes.
-    pub(super) fn patterns(&self, is_https: bool) -> impl Iterator<Item = RewriteRule> {
+    pub(super) fn of_scheme(&self, is_https: bool) -> impl Iterator<Item = RewriteRule> {
         let origin = self.origins[usize::from(is_https)].map(RewriteRule::Origin);
         let slashes = SLASHES.into_iter().zip(self.slashes).filter(|(_, is_on)| *is_on).map(|(rule, _)| rule);
         origin.into_iter().chain(slashes)
     }
 
-    fn has_slash_patterns(&self) -> bool {
+    fn has_slashes(&self) -> bool {
         self.slashes.contains(&true)
     }
 
-    pub(super) fn has_patterns(&self) -> bool {
-        self.has_slash_patterns() || self.origins.iter().any(Option::is_some)
+    fn is_empty(&self) -> bool {
+        !self.has_slashes() && self.origins.iter().all(Option::is_none)
     }
 
     /// Returns whether a pattern of the host decides what the rule is about. Patterns are what the host itself does.
     pub(super) fn decides(&self, rule: &ContentRule) -> bool {
         match rule {
             ContentRule::Scheme | ContentRule::SameAs { .. } => self.origins.iter().any(Option::is_some),
-            ContentRule::FinalSlash => self.has_slash_patterns(),
+            ContentRule::FinalSlash => self.has_slashes(),
             _ => false,
         }
+    }
+}
+
+/// Rules and patterns, which several hosts may share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostRules {
+    pub(super) patterns: HostPatterns,
+    /// Rules about content: those of the host, of its domain and of all hosts.
+    pub(super) content: ContentRuleSet,
+    /// What the rules are about, if there are no patterns.
+    pub(super) subject: RuleSubject,
+}
+
+impl HostRules {
+    fn new(patterns: HostPatterns, rules: &[&ScopedRule]) -> HostRules {
+        let content = ContentRuleSet::new(rules.iter().copied());
+        let subject = if patterns.is_empty() { content.subject() } else { RuleSubject::Other };
+        HostRules { patterns, content, subject }
+    }
+
+    pub(super) fn has_patterns(&self) -> bool {
+        !self.patterns.is_empty()
     }
 
     /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `is_settled` says that no rule
@@ -109,22 +129,32 @@ impl HostRules {
             let is_last = !is_repeated && !self.has_patterns();
             return Some(Step { origin: KeyOrigin::Rule, is_settled: !is_repeated, is_last });
         }
-        if self.origins[usize::from(url.is_https())].is_none() && !self.has_slash_patterns() {
-            return None;
-        }
+        let mut patterns = self.patterns.of_scheme(url.is_https()).peekable();
+        patterns.peek()?;
         let spelling = Spelling::of(url.uri())?;
-        self.patterns(spelling.is_https).find(|rule| rule.write(&spelling, out))?;
+        patterns.find(|rule| rule.write(&spelling, out))?;
         Some(Step { origin: KeyOrigin::Pattern, is_settled: false, is_last: false })
     }
 }
 
-/// The rules of all hosts.
+/// A host, or a domain with its hosts, and what applies to it.
+#[derive(Clone, Debug)]
+pub(super) struct NamedRules<'r> {
+    pub(super) is_domain: bool,
+    /// The host or the domain; empty for all hosts.
+    pub(super) name: &'r [u8],
+    pub(super) patterns: HostPatterns,
+    /// All rules about content that hold there. A later one about the same part replaces an earlier one.
+    pub(super) rules: Vec<&'r ScopedRule>,
+}
+
+/// The rules of all hosts. Hosts with equal rules share them, so that the rules of most URLs are in a cache of the processor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostRuleIndex {
-    /// The rules. The number of a host's rules is their place. After [`Self::complete`], similar rules are next to each other.
+    /// Different rules. Their number is their place. Similar rules are next to each other.
     rules: Vec<HostRules>,
     /// Hosts with rules or patterns of their own.
-    hosts: TextMap<Vec<u8>, u32>,
+    hosts: HostTable,
     /// For the other hosts: the rules by domain.
     domains: TextMap<Vec<u8>, u32>,
     /// For the others: the rules for all hosts.
@@ -134,6 +164,45 @@ pub(super) struct HostRuleIndex {
 }
 
 impl HostRuleIndex {
+    /// Returns the index of hosts and domains, each of which occurs once.
+    pub(super) fn new(mut named: Vec<NamedRules<'_>>) -> HostRuleIndex {
+        named.sort_unstable_by_key(|named| (named.is_domain, named.name));
+        let filter = HostFilter::of(named.iter().map(|named| (named.is_domain, named.name)));
+        let mut index = HostRuleIndex { filter, ..HostRuleIndex::default() };
+        let (mut places, mut sets) = (HashMap::new(), Vec::new());
+        let mut names = Vec::with_capacity(named.len());
+        for NamedRules { is_domain, name, patterns, rules } in named {
+            let place = *places.entry((patterns, rules)).or_insert_with_key(|(patterns, rules)| {
+                sets.push(HostRules::new(*patterns, rules));
+                sets.len() - 1
+            });
+            names.push((is_domain, name, place));
+        }
+        let numbers = index.add_rules(sets);
+        names.into_iter().for_each(|(is_domain, name, place)| index.add_name(is_domain, name, numbers[place]));
+        index
+    }
+
+    /// Adds rules in the order of what they are about. Returns their numbers.
+    fn add_rules(&mut self, sets: Vec<HostRules>) -> Vec<u32> {
+        let (mut numbers, mut sorted): (_, Vec<_>) = (vec![0; sets.len()], sets.into_iter().enumerate().collect());
+        sorted.sort_by_key(|(_, rules)| (rules.subject, rules.content.kinds()));
+        for (number, (place, rules)) in (0..).zip(sorted) {
+            numbers[place] = number;
+            self.rules.push(rules);
+        }
+        numbers
+    }
+
+    /// Adds a host or a domain with the number of its rules.
+    fn add_name(&mut self, is_domain: bool, name: &[u8], number: u32) {
+        match is_domain {
+            false => self.hosts.insert(name, number),
+            true if name.is_empty() => self.everywhere = Some(number),
+            true => _ = self.domains.insert(name.to_vec(), number),
+        }
+    }
+
     /// Returns whether there are no rules.
     pub(super) fn is_empty(&self) -> bool {
         self.rules.is_empty()
@@ -141,27 +210,12 @@ impl HostRuleIndex {
 
     /// Returns the hosts with rules of their own.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (&[u8], &HostRules)> {
-        self.hosts.iter().map(|(host, number)| (&host[..], &self.rules[*number as usize]))
+        self.hosts.iter().map(|(host, number)| (host, self.numbered(number)))
     }
 
     /// Returns the domains that have rules, which are also for their hosts without rules of their own.
     pub(super) fn domains(&self) -> impl Iterator<Item = (&[u8], &HostRules)> {
-        self.domains.iter().map(|(domain, number)| (&domain[..], &self.rules[*number as usize]))
-    }
-
-    /// Returns the rules of a host itself.
-    pub(super) fn own_rules(&self, host: &[u8]) -> Option<&HostRules> {
-        self.hosts.get(host).map(|number| &self.rules[*number as usize])
-    }
-
-    /// Returns the rules of a host itself, and adds it if there are none.
-    pub(super) fn own_rules_mut(&mut self, host: &[u8]) -> &mut HostRules {
-        let next = self.rules.len();
-        let number = *self.hosts.entry(host.to_vec()).or_insert(next as u32) as usize;
-        if number == next {
-            self.rules.push(HostRules::default());
-        }
-        &mut self.rules[number]
+        self.domains.iter().map(|(domain, number)| (&domain[..], self.numbered(*number)))
     }
 
     /// Replaces the contents of `found` by the URLs for which there may be rules, and perhaps some of other schemes.
@@ -171,16 +225,32 @@ impl HostRuleIndex {
 
     /// Returns the rules that are for a host.
     pub(super) fn find(&self, host: &[u8]) -> Option<&HostRules> {
-        let number = if self.filter.may_contain(host) { self.find_number(host) } else { None };
-        number.map(|number| &self.rules[number as usize])
+        let lookup = || self.find_number(&self.start(host, host.len()));
+        let number = if self.filter.may_contain(host) { lookup() } else { None };
+        number.map(|number| self.numbered(number))
     }
 
-    /// Returns the number of the rules that are for a host which [`Self::find_places`] found.
-    #[inline]
-    pub(super) fn find_number(&self, host: &[u8]) -> Option<u32> {
-        let of_domain = || domains_of(host).find_map(|domain| self.domains.get(domain));
-        let named = self.hosts.get(host).or_else(|| if self.domains.is_empty() { None } else { of_domain() });
-        named.copied().or(self.everywhere)
+    /// Starts to look up the rules that are for a host which [`Self::find_places`] found. The host is at the beginning of
+    /// `buffer` and has `len` bytes.
+    #[inline(always)]
+    pub(super) fn start<'t>(&self, buffer: &'t [u8], len: usize) -> HostLookup<'t> {
+        self.hosts.start(buffer, len)
+    }
+
+    /// Continues a lookup: prefetches what [`Self::find_number`] reads.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, lookup: &HostLookup<'_>) {
+        self.hosts.prefetch_entry(lookup);
+    }
+
+    /// Completes a lookup: returns the number of the rules.
+    #[inline(always)]
+    pub(super) fn find_number(&self, lookup: &HostLookup<'_>) -> Option<u32> {
+        let number = self.hosts.find(lookup);
+        if number.is_some() || self.domains.is_empty() {
+            return number.or(self.everywhere);
+        }
+        domains_of(lookup.host()).find_map(|domain| self.domains.get(domain)).copied().or(self.everywhere)
     }
 
     /// Returns the rules with a number. The numbers are less than [`Self::len`].
@@ -192,30 +262,6 @@ impl HostRuleIndex {
     /// Returns how many numbers there are.
     pub(super) fn len(&self) -> usize {
         self.rules.len()
-    }
-
-    /// Sets the rules of domains, and completes the index. The empty domain has the rules for all hosts.
-    pub(super) fn complete(&mut self, domains: impl Iterator<Item = (Vec<u8>, ContentRuleSet)>) {
-        let HostRuleIndex { mut rules, hosts, .. } = std::mem::take(self);
-        let hosts = hosts.into_iter().map(|(host, number)| (false, host, std::mem::take(&mut rules[number as usize])));
-        let domains = domains.map(|(domain, content)| (true, domain, HostRules { content, ..HostRules::default() }));
-        let mut all: Vec<(bool, Vec<u8>, HostRules)> = hosts.chain(domains).collect();
-        for (.., rules) in &mut all {
-            rules.subject = if rules.has_patterns() { RuleSubject::Other } else { rules.content.subject() };
-        }
-        all.sort_by(|(a_domain, a, a_rules), (b_domain, b, b_rules)| {
-            let kinds = |rules: &HostRules| (rules.subject, rules.content.kinds());
-            (kinds(a_rules), a_domain, a).cmp(&(kinds(b_rules), b_domain, b))
-        });
-        self.filter = HostFilter::of(all.iter().map(|(is_domain, name, _)| (*is_domain, &name[..])));
-        for (number, (is_domain, name, rules)) in (0..).zip(all) {
-            self.rules.push(rules);
-            match is_domain {
-                false => _ = self.hosts.insert(name, number),
-                true if name.is_empty() => self.everywhere = Some(number),
-                true => _ = self.domains.insert(name, number),
-            }
-        }
     }
 }
 
@@ -230,11 +276,42 @@ mod tests {
     use super::*;
 
     fn index(hosts: &[&str], domains: &[&str]) -> HostRuleIndex {
-        let set = |name: &str| ContentRuleSet::new([&ContentRule::Document(name.into()).into()]);
-        let mut index = HostRuleIndex::default();
-        hosts.iter().for_each(|host| index.own_rules_mut(host.as_bytes()).content = set(host));
-        index.complete(domains.iter().map(|domain| (domain.as_bytes().to_vec(), set(domain))));
-        index
+        let of_hosts = hosts.iter().map(|host| (false, *host));
+        let all: Vec<(bool, &str, ScopedRule)> = of_hosts
+            .chain(domains.iter().map(|domain| (true, *domain)))
+            .map(|(is_domain, name)| (is_domain, name, ContentRule::Document(name.into()).into()))
+            .collect();
+        let named = all.iter().map(|(is_domain, name, rule)| NamedRules {
+            is_domain: *is_domain,
+            name: name.as_bytes(),
+            patterns: HostPatterns::default(),
+            rules: vec![rule],
+        });
+        HostRuleIndex::new(named.collect())
+    }
+
+    #[test]
+    fn hosts_with_equal_rules_share_them() {
+        let rules: [ScopedRule; 2] = [ContentRule::Query.into(), ContentRule::Fragment.into()];
+        let mut patterns = HostPatterns::default();
+        assert!(patterns.add(b"d", RewriteRule::AddSlash));
+        let of = |name: &'static str, patterns, rules| NamedRules {
+            is_domain: false,
+            name: name.as_bytes(),
+            patterns,
+            rules,
+        };
+        let none = HostPatterns::default();
+        let named = vec![
+            of("a", none, vec![&rules[0]]),
+            of("b", none, vec![&rules[0], &rules[1]]),
+            of("c", none, vec![&rules[0]]),
+            of("d", patterns, vec![&rules[0]]),
+        ];
+        let index = HostRuleIndex::new(named);
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|host| std::ptr::from_ref(index.find(host.as_bytes()).unwrap()));
+        assert_eq!((index.len(), a), (3, c));
+        assert!(a != b && a != d && b != d);
     }
 
     /// Returns the name of the document that the rules found for `host` are about.

@@ -23,6 +23,7 @@ mod equivalences;
 mod graph;
 mod host_places;
 mod host_rules;
+mod host_table;
 mod key_resolver;
 mod learned;
 mod observations;

@@ -6,7 +6,7 @@
 
 use super::content::{RuleBuffers, UrlParts};
 use super::equivalences::{Equivalences, EquivalencesConflict, hex};
-use super::host_rules::{HostRules, KeyOrigin, Step};
+use super::host_rules::{HostPatterns, HostRules, KeyOrigin, Step};
 use super::rewrite::RewriteRule;
 use super::spelling::Spelling;
 use crate::key::KeyBytes;
@@ -46,7 +46,7 @@ impl Equivalences {
             return Err(EquivalencesConflict::Class(hex(key)));
         }
         if let Some(host) = self.find_loops().into_iter().min() {
-            let pattern = self.by_host.own_rules(&host).and_then(HostRules::origin_pattern);
+            let pattern = self.patterns.get(&host).and_then(HostPatterns::first_of_origin);
             let name = pattern.map_or_else(|| "same-as".to_string(), RewriteRule::name);
             return Err(EquivalencesConflict::Pattern(String::from_utf8_lossy(&host).into_owned(), name));
         }
@@ -159,7 +159,7 @@ impl Equivalences {
     pub(super) fn pattern_of(&self, uri: &[u8]) -> Option<RewriteRule> {
         let spelling = Spelling::of(uri)?;
         let rules = self.by_host.find(spelling.authority)?;
-        rules.patterns(spelling.is_https).find(|rule| rule.write(&spelling, &mut Vec::new()))
+        rules.patterns.of_scheme(spelling.is_https).find(|rule| rule.write(&spelling, &mut Vec::new()))
     }
 }
 

@@ -3,6 +3,9 @@
 use super::content::UrlOrigin;
 use super::equivalences::Equivalences;
 use super::host_places::{HostPlace, UrlColumn};
+use super::host_rules::HostRuleIndex;
+use super::host_table::HostLookup;
+use crate::kernel::{SimdTask, run_with_simd};
 use crate::key::KeyBytes;
 
 /// A URL of a host with rules.
@@ -34,17 +37,7 @@ impl Targets {
         keys: &[KeyBytes],
     ) -> &[Target] {
         self.found.clear();
-        let mut hosts = HostCache { equivalences, origin: b"", rules: None };
-        for place in places {
-            let url = urls.buffered(place.url as usize).text();
-            if UrlOrigin::is_of(url)
-                && let Some(rules) = hosts.find_rules(&url[..place.origin_len as usize])
-                // A class has precedence, and every representative is in its own class.
-                && equivalences.representative(&keys[place.url as usize]).is_none()
-            {
-                self.found.push(Target { place: *place, rules });
-            }
-        }
+        run_with_simd(FindTargets { equivalences, urls, places, keys, found: &mut self.found });
         self.sort(equivalences.by_host.len());
         &self.sorted
     }
@@ -69,23 +62,69 @@ impl Targets {
     }
 }
 
-/// The number of the rules of the last host: successive URLs are often of one host.
-struct HostCache<'e, 't> {
-    equivalences: &'e Equivalences,
-    /// The origin of the last URL.
-    origin: &'t [u8],
-    rules: Option<u32>,
+/// Looks up the rules of the hosts of URLs.
+struct FindTargets<'a> {
+    equivalences: &'a Equivalences,
+    urls: UrlColumn<'a>,
+    places: &'a [HostPlace],
+    keys: &'a [KeyBytes],
+    found: &'a mut Vec<Target>,
 }
 
-impl<'t> HostCache<'_, 't> {
-    /// Returns the number of the rules of the host of an origin.
+/// How many hosts are looked up together, so that the memory that they need is read at the same time.
+const HOSTS_AT_ONCE: usize = 32;
+
+/// Lookups of the hosts of a few URLs.
+struct Lookups<'t> {
+    /// Bit `i` says that URL `i` has another origin than the one before it: successive URLs are often of one host.
+    is_other: u32,
+    /// The lookups of these URLs. Those of other schemes than http and https have none.
+    started: [Option<HostLookup<'t>>; HOSTS_AT_ONCE],
+    count: usize,
+    /// The origin of the last URL.
+    last: &'t [u8],
+}
+
+impl SimdTask for FindTargets<'_> {
     #[inline(always)]
-    fn find_rules(&mut self, origin: &'t [u8]) -> Option<u32> {
-        if !is_equal(self.origin, origin) {
-            self.origin = origin;
-            self.rules = self.equivalences.by_host.find_number(UrlOrigin::of_text(origin).authority);
+    fn run(self) {
+        let index = &self.equivalences.by_host;
+        let mut lookups = Lookups { is_other: 0, started: [None; HOSTS_AT_ONCE], count: 0, last: b"" };
+        let mut rules = None;
+        for places in self.places.chunks(HOSTS_AT_ONCE) {
+            lookups.start(index, self.urls, places);
+            let mut started = lookups.started[..lookups.count].iter();
+            for (i, place) in places.iter().enumerate() {
+                if lookups.is_other >> i & 1 == 1 {
+                    rules = started.next().and_then(Option::as_ref).and_then(|lookup| index.find_number(lookup));
+                }
+                // A class has precedence, and every representative is in its own class.
+                let is_in_class = || self.equivalences.representative(&self.keys[place.url as usize]).is_some();
+                if let Some(rules) = rules.filter(|_| !is_in_class()) {
+                    self.found.push(Target { place: *place, rules });
+                }
+            }
         }
-        self.rules
+    }
+}
+
+impl<'t> Lookups<'t> {
+    /// Starts the lookups of these URLs, and prefetches what they read.
+    #[inline(always)]
+    fn start(&mut self, index: &HostRuleIndex, urls: UrlColumn<'t>, places: &[HostPlace]) {
+        (self.is_other, self.count) = (0, 0);
+        for (i, place) in places.iter().enumerate() {
+            let url = urls.buffered(place.url as usize);
+            let origin = &url.text()[..place.origin_len as usize];
+            if !is_equal(self.last, origin) {
+                let host_len = UrlOrigin::of_text(origin).authority.len();
+                let from_host = &url.buffer()[origin.len() - host_len..];
+                let is_sought = UrlOrigin::is_of(url.text());
+                self.started[self.count] = is_sought.then(|| index.start(from_host, host_len));
+                (self.last, self.count, self.is_other) = (origin, self.count + 1, self.is_other | 1 << i);
+            }
+        }
+        self.started[..self.count].iter().flatten().for_each(|lookup| index.prefetch(lookup));
     }
 }
 

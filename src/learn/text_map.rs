@@ -81,12 +81,17 @@ impl KeyFilter {
     #[inline(always)]
     fn place(&self, key: u128) -> (usize, u64) {
         // Odd numbers without a pattern, as in wyhash. Keys with equal hashes only cost a lookup.
-        let product =
-            u128::from(key as u64 ^ 0xa076_1d64_78bd_642f) * u128::from((key >> 64) as u64 ^ 0xe703_7ed1_a0b4_28db);
-        let hash = product as u64 ^ (product >> 64) as u64;
+        let hash = fold(key as u64 ^ 0xa076_1d64_78bd_642f, (key >> 64) as u64 ^ 0xe703_7ed1_a0b4_28db);
         let bits = 1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63);
         ((hash >> 32) as usize & self.words.len().wrapping_sub(1), bits)
     }
+}
+
+/// Returns the two halves of the product, one xor the other. Each bit depends on most bits of both factors.
+#[inline(always)]
+pub(super) fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
 }
 
 #[cfg(test)]
