@@ -214,11 +214,14 @@ impl HostLearner<'_> {
         TriedRules { rules, evidence, forms: Some(forms) }
     }
 
-    /// Returns the counter-examples that the noise of the host does not explain.
+    /// Returns the counter-examples that the noise of the host does not explain. In groups of few URLs, equal contents may be
+    /// a coincidence: noise of the groups of a rule only explains counter-examples if they are not more than the contents that
+    /// confirm the rule.
     fn excess(&self, rule: &ScopedRule, evidence: &RuleEvidence) -> f64 {
         let noise = explaining_noise(self.noise, evidence.support, evidence.counter);
         let excess = (evidence.counter as f64 - 1.2 * noise * evidence.merged as f64).max(0.0);
-        let may_be_noise = excess > 0.0 && self.is_about_made_values(&rule.rule);
+        let is_confirmed = evidence.support >= evidence.counter;
+        let may_be_noise = excess > 0.0 && is_confirmed && self.is_about_made_values(&rule.rule);
         let of_made_values = if may_be_noise { made_value_excess(evidence, noise) } else { None };
         of_made_values.map_or(excess, |of_made_values| of_made_values.min(excess))
     }

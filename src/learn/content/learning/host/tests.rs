@@ -182,6 +182,21 @@ fn values_that_select_one_of_three_contents_are_no_noise() {
 }
 
 #[test]
+fn noise_of_groups_does_not_explain_more_counter_examples_than_contents() {
+    // Six pages have two variants, both of which confirm the rule. Some others have two URLs, whose contents differ.
+    let rules = |others: u64| {
+        let url = |page: u64, copy: u64, content: u64| {
+            (format!("http://a/d/{page}?key={}", token(page, copy)), 5 * page + content)
+        };
+        let variants = (0..6).flat_map(|page| (0..5).map(move |copy| url(page, copy, copy / 3)));
+        let pairs = (6..6 + others).flat_map(|page| (0..2).map(move |copy| url(page, copy, copy)));
+        learned(&variants.chain(pairs).collect::<Vec<_>>())
+    };
+    assert_eq!(rules(6), ["ignore-parameter key=<hex> "]);
+    assert!(rules(7).is_empty());
+}
+
+#[test]
 fn path_parameters_that_are_no_sessions_need_more_contents() {
     let style = |page, copy| (format!("http://a/{page};style={}", ["red", "blue", "green"][copy as usize % 3]), page);
     assert!(learned(&urls(8, style)).is_empty());
