@@ -6,7 +6,8 @@ use bytes::Bytes;
 use parquet::basic::Compression as Codec;
 use parquet::errors::ParquetError;
 
-use super::matches::MatchFinder;
+use super::lz4_block::{MAX_DISTANCE, write_block};
+use super::matches::{MAX_LEN, MatchFinder};
 use super::zstd_context::ZstdContext;
 use crate::output::options::Compression;
 
@@ -62,7 +63,7 @@ pub(super) struct PageCodec {
 
 enum CodecState {
     None,
-    Lz4,
+    Lz4(MatchFinder),
     Zstd(ZstdCodec),
 }
 
@@ -70,7 +71,7 @@ impl PageCodec {
     fn new(compression: Compression) -> Result<PageCodec, ParquetError> {
         let kind = match compression {
             Compression::None => CodecState::None,
-            Compression::Lz4 => CodecState::Lz4,
+            Compression::Lz4 => CodecState::Lz4(MatchFinder::new(MAX_DISTANCE)),
             Compression::Zstd(level) => CodecState::Zstd(ZstdCodec::new(level)?),
             Compression::Snappy => return Err(ParquetError::NYI("the general encoder compresses snappy".into())),
         };
@@ -81,12 +82,7 @@ impl PageCodec {
     pub(super) fn compress(&mut self) -> Result<Bytes, ParquetError> {
         let packed = match &mut self.kind {
             CodecState::None => return Ok(Bytes::from(std::mem::take(&mut self.page))),
-            CodecState::Lz4 => {
-                self.compressed.resize(lz4_flex::block::get_maximum_output_size(self.page.len()), 0);
-                let len = lz4_flex::block::compress_into(&self.page, &mut self.compressed)
-                    .map_err(|error| ParquetError::External(Box::new(error)))?;
-                &self.compressed[..len]
-            }
+            CodecState::Lz4(matches) => compress_lz4(matches, &self.page, &mut self.compressed)?,
             CodecState::Zstd(codec) => {
                 codec.compress(&self.page, &mut self.compressed)?;
                 &self.compressed[..]
@@ -107,6 +103,22 @@ impl PageCodec {
     }
 }
 
+/// Returns the page as an LZ4 block in `compressed`.
+fn compress_lz4<'a>(
+    matches: &mut MatchFinder,
+    page: &[u8],
+    compressed: &'a mut Vec<u8>,
+) -> Result<&'a [u8], ParquetError> {
+    if let Some(found) = matches.find(page) {
+        write_block(found, page.len(), compressed);
+        return Ok(compressed);
+    }
+    compressed.resize(lz4_flex::block::get_maximum_output_size(page.len()), 0);
+    let len =
+        lz4_flex::block::compress_into(page, compressed).map_err(|error| ParquetError::External(Box::new(error)))?;
+    Ok(&compressed[..len])
+}
+
 /// Compresses pages with zstd. At level 1, [`super::matches`] finds the matches.
 struct ZstdCodec {
     context: ZstdContext,
@@ -115,7 +127,7 @@ struct ZstdCodec {
 
 impl ZstdCodec {
     fn new(level: u8) -> Result<ZstdCodec, ParquetError> {
-        Ok(ZstdCodec { context: ZstdContext::new(level)?, matches: (level == 1).then(MatchFinder::new) })
+        Ok(ZstdCodec { context: ZstdContext::new(level)?, matches: (level == 1).then(|| MatchFinder::new(MAX_LEN)) })
     }
 
     /// Replaces `compressed` by the compressed page.
@@ -134,19 +146,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zstd_pages_are_unpacked_to_the_same_bytes() {
+    fn pages_are_unpacked_to_the_same_bytes() {
         let urls: String =
             (0..9000).map(|i| format!("http://host{}.example/{}/index.html", i % 70, i * 7919 % 65537)).collect();
         let noise: Vec<u8> = (0..300_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let dashed: Vec<u8> = noise.iter().enumerate().map(|(i, byte)| if i % 8 == 0 { b'-' } else { *byte }).collect();
         let mut pages: Vec<&[u8]> = vec![b"", b"a", &noise, &dashed, urls.as_bytes()];
         pages.extend((0..20).map(|i| &urls.as_bytes()[i..4090 + 2 * i]));
-        for level in [1, 3] {
-            let mut codec = ZstdCodec::new(level).unwrap();
-            let mut compressed = Vec::new();
+        for compression in [Compression::Zstd(1), Compression::Zstd(3), Compression::Lz4] {
+            let mut codec = PageCodec::new(compression).unwrap();
             for page in pages.iter().chain(pages.iter().rev()) {
-                codec.compress(page, &mut compressed).unwrap();
-                assert!(zstd::bulk::decompress(&compressed, page.len()).unwrap() == *page);
+                codec.page.clear();
+                codec.page.extend_from_slice(page);
+                let compressed = codec.compress().unwrap();
+                let unpacked = match compression {
+                    Compression::Lz4 => lz4_flex::block::decompress(&compressed, page.len()).unwrap(),
+                    _ => zstd::bulk::decompress(&compressed, page.len()).unwrap(),
+                };
+                assert!(unpacked == *page);
             }
         }
     }
@@ -163,7 +180,8 @@ mod tests {
         let mut page = urls.into_bytes();
         page.truncate(1 << 17);
         page.extend(noise.take(1 << 17));
-        let (mut finder, mut context, mut compressed) = (MatchFinder::new(), ZstdContext::new(1).unwrap(), Vec::new());
+        let (mut finder, mut context, mut compressed) =
+            (MatchFinder::new(MAX_LEN), ZstdContext::new(1).unwrap(), Vec::new());
         let found = finder.find(&page).expect("suited");
         assert!(context.compress_sequences(found, page.len(), &mut compressed).is_err());
         let mut codec = ZstdCodec::new(1).unwrap();

@@ -1,8 +1,8 @@
-//! Finds repeated strings in pages of URLs, as literals and sequences for zstd ([RFC 8878], section 3.1.1.3).
+//! Finds repeated strings in pages of URLs, as literals and sequences in the form of zstd ([RFC 8878], section 3.1.1.3).
 //!
 //! A string that repeats in URLs nearly always begins with a word: after a delimiter, or after a part that differs. So
-//! only the words of a page are looked up in a hash table, where zstd looks up nearly every byte, and a match is extended
-//! over a few bytes before its word. Lookup, comparison and choice of the words of a group are loops without branches that
+//! only the words of a page are looked up in a hash table, where zstd and LZ4 look up nearly every byte, and a match is
+//! extended over a few bytes before its word. Lookup, comparison and choice of the words of a group are loops without branches that
 //! a processor could predict wrongly.
 //!
 //! ```text
@@ -18,7 +18,7 @@ use zstd::zstd_safe::zstd_sys::ZSTD_Sequence;
 use crate::kernel::{SimdTask, append_range, common_prefix_len, mask_of, run_with_simd};
 
 /// The longest page whose matches zstd accepts: at level 1, the window has this length.
-const MAX_LEN: usize = 1 << 19;
+pub(super) const MAX_LEN: usize = 1 << 19;
 /// The greatest length of a block ([RFC 8878], section 3.1.1.2.4).
 ///
 /// [RFC 8878]: https://www.rfc-editor.org/rfc/rfc8878
@@ -36,6 +36,9 @@ const TRIAL_LEN: usize = 1 << 14;
 const MAX_LITERAL_DISTANCE: usize = 10;
 /// Slots of the hash table, as a binary logarithm. A larger table finds more, but leaves less room in the first-level cache.
 const TABLE_LOG: u32 = 14;
+/// The last bytes of a page are literals. LZ4 requires at least 5, and that the last match begins at least 12 bytes before the
+/// end.
+const LAST_LITERALS: usize = 12 - MIN_MATCH;
 
 /// zstd may read so many bytes after the literals.
 pub(super) const PADDING: usize = 8;
@@ -56,15 +59,18 @@ pub(super) struct MatchFinder {
     table: Box<[u32; 1 << TABLE_LOG]>,
     /// One bit per byte of the page: whether a word is looked up there.
     words: Vec<u64>,
+    /// The greatest distance between a match and the earlier string.
+    max_distance: u32,
     found: Sequences,
 }
 
 impl MatchFinder {
-    pub(super) fn new() -> MatchFinder {
-        MatchFinder { table: Box::new([0; 1 << TABLE_LOG]), words: Vec::new(), found: Sequences::default() }
+    pub(super) fn new(max_distance: usize) -> MatchFinder {
+        let max_distance = max_distance.min(MAX_LEN) as u32;
+        MatchFinder { table: Box::new([0; _]), words: Vec::new(), max_distance, found: Sequences::default() }
     }
 
-    /// Returns the matches of `page`; `None` if zstd's own search suits the page better.
+    /// Returns the matches of `page`; `None` if the codec's own search suits the page better.
     pub(super) fn find(&mut self, page: &[u8]) -> Option<&Sequences> {
         let mut is_suited = (MIN_LEN..=MAX_LEN).contains(&page.len());
         if is_suited {
@@ -85,7 +91,7 @@ struct Search<'a> {
 impl SimdTask for Search<'_> {
     #[inline(always)]
     fn run(self) {
-        let Search { page, finder: MatchFinder { table, words, found }, is_suited } = self;
+        let Search { page, finder: MatchFinder { table, words, max_distance, found }, is_suited } = self;
         let count = mark_words(page, words);
         *is_suited = count * MAX_WORD_LEN >= page.len();
         if !*is_suited {
@@ -97,6 +103,7 @@ impl SimdTask for Search<'_> {
         while next < words.len() {
             next = group.fill(words, next, page.len());
             group.look_up(page, table);
+            group.compare(page, *max_distance);
             group.choose(writer.written);
             for i in 0..group.chosen_count {
                 let i = usize::from(group.chosen[i]);
@@ -191,7 +198,7 @@ impl Group {
         next
     }
 
-    /// Looks up the words, puts them in the table, and compares them with those found.
+    /// Looks up the words, and puts them in the table.
     #[inline(always)]
     fn look_up(&mut self, page: &[u8], table: &mut [u32; 1 << TABLE_LOG]) {
         for (at, earlier) in self.at.iter().zip(&mut self.earlier).take(self.len) {
@@ -199,11 +206,17 @@ impl Group {
             *earlier = *slot;
             *slot = *at;
         }
+    }
+
+    /// Compares the words with the earlier ones.
+    #[inline(always)]
+    fn compare(&mut self, page: &[u8], max_distance: u32) {
         let pairs = self.at.iter().zip(&self.earlier).take(self.len);
         for (((at, earlier), equal), match_at) in pairs.zip(&mut self.equal).zip(&mut self.match_at) {
             *equal = equal_len(page, *at as usize, *earlier as usize);
-            // The first word of a page finds itself.
-            let is_match = (usize::from(*equal) >= MIN_MATCH) & (earlier < at);
+            // The first word of a page finds itself, at a distance of 0.
+            let is_near = at.wrapping_sub(*earlier).wrapping_sub(1) < max_distance;
+            let is_match = (usize::from(*equal) >= MIN_MATCH) & is_near;
             *match_at = select_unpredictable(is_match, *at, 0);
         }
     }
@@ -280,11 +293,12 @@ impl<'a> SequenceWriter<'a> {
         while at >= self.block_end {
             self.end_block();
         }
+        let end = self.block_end.min(self.page.len() - LAST_LITERALS);
         let before = self.equal_before(at, earlier);
         let after = if equal < COMPARED {
-            (equal - covered).min(self.block_end - at)
+            (equal - covered).min(end - at)
         } else {
-            common_prefix_len(&self.page[at..self.block_end], &self.page[earlier..])
+            common_prefix_len(&self.page[at..end], &self.page[earlier..])
         };
         let len = before + after;
         if len < MIN_MATCH {
@@ -322,8 +336,9 @@ impl<'a> SequenceWriter<'a> {
     }
 }
 
+/// Returns a sequence; with length and offset 0, the end of a block.
 #[inline(always)]
-fn sequence(literals: usize, len: usize, offset: usize) -> ZSTD_Sequence {
+pub(super) fn sequence(literals: usize, len: usize, offset: usize) -> ZSTD_Sequence {
     ZSTD_Sequence { offset: offset as u32, litLength: literals as u32, matchLength: len as u32, rep: 0 }
 }
 
@@ -358,7 +373,7 @@ mod tests {
     /// Returns whether the search suits `page`, and how many bytes matches cover. The sequences describe the page, and are
     /// the same without vector instructions.
     fn check(page: &[u8]) -> Option<usize> {
-        let (mut finder, mut portable, mut is_suited) = (MatchFinder::new(), MatchFinder::new(), false);
+        let (mut finder, mut portable, mut is_suited) = (MatchFinder::new(MAX_LEN), MatchFinder::new(MAX_LEN), false);
         let found = finder.find(page)?;
         assert!(rebuild(found) == page);
         Search { page, finder: &mut portable, is_suited: &mut is_suited }.run();

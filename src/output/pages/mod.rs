@@ -2,13 +2,15 @@
 //!
 //! - `values`: keys, counts and sources, which need no codec
 //! - `texts`: text in `DELTA_LENGTH_BYTE_ARRAY`, with the codecs of `codec` and the packed lengths of `delta`
-//! - `matches`, `zstd_context`: zstd at level 1, with a search for matches that is made for URLs
+//! - `matches`: a search for matches that is made for URLs; `zstd_context` and `lz4_block` write them for zstd at level 1
+//!   and for LZ4
 //! - `rle`: which rows of a nullable column have a value, and indices of dictionaries
 //! - `chunk`: column chunks as sequences of pages, and the pool of their buffers
 
 mod chunk;
 mod codec;
 mod delta;
+mod lz4_block;
 mod matches;
 mod rle;
 mod texts;
