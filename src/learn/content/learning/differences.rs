@@ -1,6 +1,7 @@
 //! What two URLs of a host with equal contents differ in: the rules by which they would be equal. [`find_differences`].
 
 use super::super::path_rules::MAX_SEGMENTS_BEFORE;
+use super::super::path_text::PLACEHOLDER;
 use super::super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, extension_of};
 use super::super::url_parts::{UrlParts, general_segment, name_and_value, parameters_of};
 use super::super::value_shape::ValueShape;
@@ -215,7 +216,10 @@ fn compare_values(a: &[&[u8]], b: &[&[u8]], rules: &mut Vec<ScopedRule>) {
         if at > MAX_SEGMENTS_BEFORE {
             continue;
         }
-        let before = a[..at].iter().map(|segment| general_segment(segment).to_vec()).collect();
+        // A value before this one that differs as well makes no difference either, and is replaced.
+        let general =
+            |(a, b): (&&[u8], &&[u8])| if a == b { general_segment(a).to_vec() } else { PLACEHOLDER.to_vec() };
+        let before = a[..at].iter().zip(b).map(general).collect();
         let shapes = [a[at], b[at]].map(ValueShape::of);
         let shape = (shapes[0] == shapes[1] && shapes[0].is_made()).then_some(shapes[0]);
         push(rules, ContentRule::SegmentValue(before, shape));
@@ -371,6 +375,8 @@ mod tests {
             ("http://a/x/y", "http://a/x/y/amp", Some("ignore-segment .../amp")),
             ("http://a/a/12/one", "http://a/a/12/two", Some("ignore-segment-value /a/#/*")),
             ("http://a/s/0123456789abcdef/x", "http://a/s/0123456789abcdee/x", Some("ignore-segment-value /s/<hex>")),
+            ("http://a/c/x/y/12", "http://a/c/u/v/12", Some("ignore-segment-value /c/*, ignore-segment-value /c/*/*")),
+            ("http://a/1/y/12", "http://a/2/v/12", Some("ignore-segment-value /*, ignore-segment-value /*/*")),
             ("http://a/x/y/z", "http://a/x", None),
         ];
         for (a, b, want) in cases {

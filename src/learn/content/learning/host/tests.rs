@@ -263,6 +263,17 @@ fn segments_may_be_deep_and_parameters_may_have_semicolons() {
 }
 
 #[test]
+fn two_segments_of_a_path_may_make_no_difference() {
+    let names = ["music", "river", "stone", "paper", "light", "winter", "market"];
+    let name = |number: u64| names[number as usize % names.len()];
+    let crumbs = |page: u64, copy: u64| (format!("http://a/c/{}/{}/{page}", name(page + copy), name(3 * copy)), page);
+    assert_eq!(learned(&urls(40, crumbs)), ["ignore-segment-value /c/* ", "ignore-segment-value /c/*/* "]);
+    // The second of them is the name of a page.
+    let topics = |page: u64, copy: u64| (format!("http://a/c/{}/{}/{page}", name(copy), name(page)), page);
+    assert_eq!(learned(&urls(40, topics)), ["ignore-segment-value /c/* "]);
+}
+
+#[test]
 fn of_several_values_of_one_name_the_order_matters() {
     let values = |page: u64, copy: u64| {
         let (first, last) = (copy % 2, copy / 2 % 2);
