@@ -6,7 +6,7 @@ use arrow::compute::{cast, concat_batches};
 use arrow::ipc::reader::{FileReader, StreamReader};
 use irikey::batch::ColumnSet;
 use irikey::canon::{Policy, RecipeColumn};
-use irikey::cli::fuzzing::{KeyCounts, add_seen_keys, find_seen_keys};
+use irikey::cli::fuzzing::{KeyCounts, add_seen_keys, compress_pages, find_seen_keys};
 use irikey::dedup::KeepPolicy;
 use irikey::input::Sources;
 use irikey::key::Recipe;
@@ -104,6 +104,40 @@ pub fn outputs(input: &[u8]) -> Corpus {
     let read = concat_batches(&schema, &read.collect::<Vec<_>>()).expect("one schema");
     assert_eq!(read, rows);
     Corpus::Keep
+}
+
+/// Compressed pages are unpacked to what they were, by the C library and by a decoder that checks every length.
+pub fn pages(input: &[u8]) -> Corpus {
+    let Some(([codec, part_count, repeats], data)) = split_choices(input) else { return Corpus::Reject };
+    let codec = choose(&[Compression::Zstd(1), Compression::Lz4, Compression::Zstd(3)], codec);
+    let pages = [page_of_parts(data, 1 + part_count, repeats), data.to_vec(), page_of_parts(data, 2, 1 + repeats / 16)];
+    let compressed = compress_pages(codec, &pages).expect("any page can be compressed");
+    for (page, compressed) in pages.iter().zip(compressed) {
+        let unpacked = match codec {
+            Compression::Lz4 => lz4_flex::block::decompress(&compressed, page.len()).expect("an LZ4 block"),
+            _ => zstd::bulk::decompress(&compressed, page.len()).expect("a frame"),
+        };
+        assert!(unpacked == *page);
+    }
+    Corpus::Keep
+}
+
+/// A page of several lines of `data`, in the order that its other bytes give, so that short inputs have many repeated
+/// strings. Each repetition of the page begins with another number.
+fn page_of_parts(data: &[u8], part_count: usize, repeats: usize) -> Vec<u8> {
+    const MAX_LEN: usize = 1 << 18;
+    let mut lines = data.splitn(part_count + 1, |byte| *byte == b'\n');
+    let parts: Vec<&[u8]> = lines.by_ref().take(part_count).collect();
+    let order = lines.next().unwrap_or_default();
+    let mut page = Vec::new();
+    for number in 0..=repeats {
+        if page.len() > MAX_LEN {
+            break;
+        }
+        page.extend(format!("/{}", number * 7919).bytes());
+        order.iter().for_each(|byte| page.extend_from_slice(parts[usize::from(*byte) % parts.len()]));
+    }
+    page
 }
 
 /// The values of a column of text, in the order of the file.

@@ -49,6 +49,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("members", records::members),
     ("tables", records::tables),
     ("outputs", jobs::outputs),
+    ("pages", jobs::pages),
     ("dedup", jobs::dedup),
     ("keys", jobs::keys),
     ("sort", jobs::sort),

@@ -1,6 +1,8 @@
 //! Private parts of the crate for the fuzz targets in `fuzz/`. Only built with `--cfg fuzzing`.
 
+use bytes::Bytes;
 use clap::{Args, FromArgMatches};
+use parquet::errors::ParquetError;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,6 +10,7 @@ use std::path::Path;
 use super::{eval, explain};
 use crate::dedup::KeyTable;
 use crate::dedup::seen::{SeenError, SeenStore};
+use crate::output::Compression;
 
 /// Keeps panics of the crates that decode tables quiet, as the command does.
 pub fn silence_caught_panics() {
@@ -84,4 +87,12 @@ pub fn find_seen_keys(directory: &Path, keys: &[u128]) -> Result<Vec<bool>, Seen
     let store = SeenStore::open(directory)?;
     let mut cursor = store.cursor(0)?;
     keys.iter().map(|key| cursor.seek(*key)).collect()
+}
+
+/// Compresses pages of Parquet, one after the other with the same codec.
+///
+/// # Errors
+/// The codec fails, or is none for pages.
+pub fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Bytes>, ParquetError> {
+    crate::output::compress_pages(compression, pages)
 }

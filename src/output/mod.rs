@@ -42,6 +42,8 @@ pub use error::OutputError;
 pub(crate) use index_lines::{INDEX_KEY, INDEX_REST, index_columns, index_rows, index_schema};
 pub(crate) use options::ReadBack;
 pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions, metadata};
+#[cfg(fuzzing)]
+pub(crate) use pages::compress_pages;
 pub(crate) use plain_rows::{PlainColumn, PlainValue, RowWriter};
 pub(crate) use sink::{check_creatable, check_name, target_path, write_file};
 pub(crate) use tables::TableWriter;

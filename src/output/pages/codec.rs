@@ -103,6 +103,17 @@ impl PageCodec {
     }
 }
 
+/// Returns `pages`, each compressed after the one before it with the same contexts, for the fuzz targets.
+#[cfg(fuzzing)]
+pub(crate) fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Bytes>, ParquetError> {
+    let mut codec = PageCodec::new(compression)?;
+    let compress = |page: &Vec<u8>| {
+        codec.page.clone_from(page);
+        codec.compress()
+    };
+    pages.iter().map(compress).collect()
+}
+
 /// Returns the page as an LZ4 block in `compressed`.
 fn compress_lz4<'a>(
     matches: &mut MatchFinder,

@@ -19,5 +19,7 @@ mod zstd_context;
 
 pub(super) use chunk::{EncodedPages, PageBuffers, PageChunk};
 pub(super) use codec::Codecs;
+#[cfg(fuzzing)]
+pub(crate) use codec::compress_pages;
 pub(super) use texts::{TextBuffers, texts};
 pub(super) use values::{counts, keys, sources};
