@@ -16,7 +16,7 @@ use irikey::output::{
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{
-    DedupOptions, DedupOutput, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortedPart, Sorter, canon,
+    DedupOptions, DedupOutput, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortedPart, canon,
     dedup as dedup_run, sort as sort_run,
 };
 use irikey::sort::SortBy;
@@ -317,10 +317,10 @@ pub fn sort(input: &[u8]) -> Corpus {
     let target = directory().join("sorted.jsonl");
     let (encoder, mut output) = open(&target, OutputFormat::JsonLines, Compression::None, columns(), &sort_options.by);
     let options = options(1 + group * group, 1 + chunk * chunk);
-    let sorter =
-        Sorter::new(&["input".to_string()], (&options, &sort_options), &policy, &encoder).expect("known columns");
+    let progress = Progress::new();
+    let request = RunRequest::new(sources(data), &options, &policy, &progress);
     let append = |SortedPart { part, .. }| output.append(part);
-    sort_run(sources(data), &sorter, append, &Progress::new()).expect("the rows can be written");
+    sort_run(request, &sort_options, &encoder, append).expect("the rows can be written");
     output.finish().expect("the output can be finished");
     assert_eq!(records(&target), expected.into_iter().map(|(record, _)| record).collect::<Vec<_>>(), "by {names:?}");
     Corpus::Keep

@@ -14,7 +14,7 @@ use super::resume;
 use crate::batch::ColumnId;
 use crate::output::Destination;
 use crate::record::archive::RecordTypes;
-use crate::run::{self, RunRequest, Sorter, Summary, WorkerNeed, columns_to_sort};
+use crate::run::{self, RunRequest, Summary, WorkerNeed, columns_to_sort};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -132,15 +132,10 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
     let names = sources.names();
     let (encoder, mut files) = OutputFiles::create(job, &names)?;
     let (summary, timeline) = watch(job.reporting, sources.total_len(), |progress| -> Result<Summary, CommandError> {
+        let request = RunRequest::new(sources, &job.options, &job.policy, progress);
         match &job.sort {
-            Some(sort) => {
-                let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;
-                Ok(run::sort(sources, &sorter, |sorted| files.append_sorted(sorted), progress)?.summary)
-            }
-            None => {
-                let request = RunRequest::new(sources, &job.options, &job.policy, progress);
-                Ok(run::canon_encoded(request, &encoder, job.layout.part_rows, |part| files.append(part))?)
-            }
+            Some(sort) => Ok(run::sort(request, sort, &encoder, |sorted| files.append_sorted(sorted))?.summary),
+            None => Ok(run::canon_encoded(request, &encoder, job.layout.part_rows, |part| files.append(part))?),
         }
     });
     let summary = summary?;

@@ -26,7 +26,7 @@ use super::report::Report;
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::{PendingFile, commit_all, create_directory};
 use crate::remote::RemoteUrl;
-use crate::run::{self, Progress, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary};
+use crate::run::{self, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary};
 use crate::sort::RunFileWriter;
 
 /// Directory of sorted runs, below the output.
@@ -126,7 +126,7 @@ fn local_directory(destination: &Destination) -> Result<&Path, CommandError> {
 impl ResumableJob<'_> {
     fn write_parts(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
         let job = self.job;
-        let summary = self.run_all(pending, |input, threads, progress| write_part(job, input, threads, progress))?;
+        let summary = self.run_all(pending, |input, request| write_part(job, input, request))?;
         self.manifest.write()?;
         let files = std::mem::take(&mut self.finished);
         Ok((summary, WrittenFiles::in_directory(self.directory.to_path_buf(), files)))
@@ -153,14 +153,10 @@ impl ResumableJob<'_> {
         let (job, names) = (self.job, self.names);
         let Some(sort) = &job.sort else { return Err(CommandError::Internal("no columns to sort by".to_string())) };
         let (encoder, files) = OutputFiles::create(job, names)?;
-        let summary = self.run_all(pending, |input, threads, progress| {
-            let options = RunOptions { threads, ..job.options.clone() };
-            let sorter = Sorter::new(names, (&options, sort), &job.policy, &encoder)?;
-            write_runs(input, &sorter, progress)
-        })?;
+        let sorter = Sorter::new(names, sort, &job.policy, &encoder)?;
+        let summary = self.run_all(pending, |input, request| write_runs(&sorter, input, request))?;
         self.manifest.merge = json!(MERGING);
         self.manifest.write()?;
-        let sorter = Sorter::new(names, (&job.options, sort), &job.policy, &encoder)?;
         let written = self.merge(&sorter, files)?;
         let merged = written.files.iter().map(|file| finished_to_json(file, self.directory));
         self.manifest.merge = json!({"files": merged.collect::<Vec<_>>()});
@@ -174,7 +170,7 @@ impl ResumableJob<'_> {
         for path in self.finished.iter().filter_map(|file| file.path.as_deref()) {
             runs.add_file(path).map_err(SortError::from)?;
         }
-        let (rows, _) = sorter.merge(runs, |sorted| files.append_sorted(sorted))?;
+        let (rows, _) = sorter.merge(&self.job.options, runs, |sorted| files.append_sorted(sorted))?;
         match self.manifest.rows() {
             expected if expected != rows => {
                 Err(CommandError::Internal(format!("{rows} of {expected} rows were merged")))
@@ -188,10 +184,12 @@ impl ResumableJob<'_> {
     fn run_all(
         &mut self,
         pending: Vec<PendingInput>,
-        work: impl Fn(PendingInput, usize, &Progress) -> Result<FinishedInput, CommandError> + Sync,
+        work: impl Fn(PendingInput, RunRequest<'_>) -> Result<FinishedInput, CommandError> + Sync,
     ) -> Result<Summary, CommandError> {
-        let (reporting, threads) = (self.job.reporting, self.job.options.threads);
-        let (side_by_side, threads) = if pending.len() >= threads { (threads, 1) } else { (1, threads) };
+        let Job { reporting, policy, options, .. } = self.job;
+        let (side_by_side, threads) =
+            if pending.len() >= options.threads { (options.threads, 1) } else { (1, options.threads) };
+        let options = RunOptions { threads, ..options.clone() };
         let mut total = Summary::default();
         let mut pending = pending.into_iter();
         let (mut batch, mut recorded) = (Vec::new(), Instant::now());
@@ -206,7 +204,10 @@ impl ResumableJob<'_> {
             Ok(())
         };
         let (result, _) = watch(reporting, None, |progress| {
-            let work = |input| work(input, threads, progress);
+            let work = |input: PendingInput| {
+                let request = RunRequest::new(input.sources(), &options, policy, progress);
+                work(input, request)
+            };
             run::produced_in_order(side_by_side, || Ok(pending.next()), work, append)
         });
         // What was finished before an error is recorded.
@@ -241,19 +242,12 @@ impl ResumableJob<'_> {
     }
 }
 
-fn write_part(
-    job: &Job,
-    input: PendingInput,
-    threads: usize,
-    progress: &Progress,
-) -> Result<FinishedInput, CommandError> {
+fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
     let output_options = job.output_options(std::slice::from_ref(&input.source.name));
     let arrangement = Arrangement { bloom: job.layout.arrangement.bloom, ..Arrangement::default() };
     let destination = Destination::File(input.part.clone());
     let (encoder, mut output) = output::create_arranged(&destination, output_options, &arrangement)?;
-    let options = RunOptions { threads, ..job.options.clone() };
-    let request = RunRequest::new(input.sources(), &options, &job.policy, progress);
     let summary = run::canon_encoded(request, &encoder, None, |part| output.append(part))?;
     if output.rows() != summary.rows {
         let message = format!("{} of {} rows were written", output.rows(), summary.rows);
@@ -264,11 +258,11 @@ fn write_part(
     Ok(FinishedInput { input, part, file, summary, hash, elapsed: started.elapsed() })
 }
 
-fn write_runs(input: PendingInput, sorter: &Sorter, progress: &Progress) -> Result<FinishedInput, CommandError> {
+fn write_runs(sorter: &Sorter, input: PendingInput, request: RunRequest<'_>) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
     let directory = input.part.parent().unwrap_or(Path::new("."));
     let mut runs = RunFileWriter::create(directory).map_err(SortError::from)?;
-    let summary = sorter.sort_runs(input.sources(), input.number as u32, |blocks| runs.add(blocks), progress)?;
+    let summary = sorter.sort_runs(request, input.number as u32, |blocks| runs.add(blocks))?;
     let hash = input.hash_unchanged()?;
     let (bytes, file) = runs.finish().map_err(SortError::from)?;
     let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, parts: 1 };

@@ -105,7 +105,7 @@ pub(crate) use learn::{
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
 pub use options::{MAX_THREADS, RunOptions, RunRequest};
 pub use row_key::RowKey;
-pub(crate) use sort::columns_to_sort;
-pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};
+pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, sort};
+pub(crate) use sort::{Sorter, columns_to_sort};
 pub(crate) use summary::{FaultExample, SourceAdvice};
 pub use summary::{Progress, Summary};

@@ -1,15 +1,14 @@
 //! The sort job: [`sort`]. Each worker sorts its row groups into runs, which stay in memory up to a limit and are spilled
-//! beyond it; then the runs are merged, and workers gather and encode the merged rows in parallel. [`Sorter`] offers
-//! the two steps one by one, for jobs that can be resumed.
+//! beyond it; then the runs are merged, and workers gather and encode the merged rows in parallel. [`Sorter`] has the two
+//! steps one by one, for jobs that can be resumed.
 
 use super::error::RunError;
 use super::in_order::produced_in_order;
 use super::options::{RunOptions, RunRequest};
-use super::summary::{Progress, Summary};
+use super::summary::Summary;
 use super::{RowGroup, canon, memory};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Policy;
-use crate::input::Sources;
 use crate::output::{Encoder, INDEX_KEY, INDEX_REST, OutputError, Part, index_rows, index_schema};
 use crate::sort::{EncodedBlock, MergeLimits, Merger, Partition, PickedRows, SortBy, SortSchema, SortedRuns};
 use crate::spill::SpillError;
@@ -98,20 +97,22 @@ impl From<ArrowError> for SortError {
     }
 }
 
-/// Sorts the rows of `inputs` and passes them, encoded by the encoder of `sorter`, to `append`: partition by partition, and part by
-/// part.
+/// Sorts the rows of the request and passes them, encoded by `encoder`, to `append`: partition by partition, and part by part.
+/// The policy has to make the columns of the output and those to sort by.
 ///
 /// # Errors
-/// As [`super::canon`]; also if temporary files cannot be used.
+/// As [`super::canon`]; also if a column to sort by is missing or has no order, and if temporary files cannot be used.
 pub fn sort(
-    inputs: Sources,
-    sorter: &Sorter<'_>,
+    request: RunRequest<'_>,
+    options: &SortOptions,
+    encoder: &Encoder,
     append: impl FnMut(SortedPart) -> Result<(), OutputError> + Send,
-    progress: &Progress,
 ) -> Result<SortSummary, RunError<SortError>> {
+    let run = request.options;
+    let sorter = Sorter::new(&request.sources.names(), options, request.policy, encoder)?;
     let mut runs = sorter.new_runs();
-    let summary = sorter.sort_runs(inputs, 0, |blocks| runs.add(blocks), progress)?;
-    let (rows, spilled) = sorter.merge(runs, append)?;
+    let summary = sorter.sort_runs(request, 0, |blocks| runs.add(blocks))?;
+    let (rows, spilled) = sorter.merge(run, runs, append)?;
     if rows != summary.rows {
         return Err(RunError::Output(SortError::Lost { rows: summary.rows, written: rows }));
     }
@@ -119,26 +120,23 @@ pub fn sort(
     Ok(SortSummary { summary, spilled })
 }
 
-/// How rows are sorted and encoded, for [`sort`]. A job of the command that can be resumed takes its two steps one by one: sorted
-/// runs of the inputs, and their merge.
-pub struct Sorter<'a> {
+/// The two steps of [`sort`], for a job that can be resumed: sorted runs of the sources, and their merge.
+pub(crate) struct Sorter<'a> {
     builder: BatchBuilder,
     schema: SortSchema,
-    run: &'a RunOptions,
     options: &'a SortOptions,
-    policy: &'a Policy,
     encoder: &'a Encoder,
 }
 
 impl<'a> Sorter<'a> {
-    /// A sort of rows of the sources with these names. `policy` has to make the columns of the output and those to sort by.
+    /// A sort of rows of the sources with these names.
     ///
     /// # Errors
     /// A column is missing or its type has no order.
-    pub fn new(
+    pub(crate) fn new(
         names: &[String],
-        (run, options): (&'a RunOptions, &'a SortOptions),
-        policy: &'a Policy,
+        options: &'a SortOptions,
+        policy: &Policy,
         encoder: &'a Encoder,
     ) -> Result<Sorter<'a>, RunError<SortError>> {
         let columns = columns_to_sort(encoder.columns(), &options.by, options.partition.as_ref());
@@ -153,7 +151,7 @@ impl<'a> Sorter<'a> {
             false => SortSchema::new(builder.schema(), builder.dictionaries(), &options.by, partition),
         };
         let schema = schema.map_err(|error| RunError::Output(error.into()))?;
-        Ok(Sorter { builder, schema, run, options, policy, encoder })
+        Ok(Sorter { builder, schema, options, encoder })
     }
 
     /// An empty collection of runs, with the memory of this sort.
@@ -162,14 +160,13 @@ impl<'a> Sorter<'a> {
         SortedRuns::new(memory, &self.options.directory)
     }
 
-    /// Sorts each row group of `inputs` and passes it to `add`. `first_source` is the number of the first input among all
-    /// sources.
+    /// Sorts each row group of the request and passes it to `add`. `first_source` is the number of the first source of the
+    /// request among all sources of the sort.
     pub(crate) fn sort_runs(
         &self,
-        inputs: Sources,
+        request: RunRequest<'_>,
         first_source: u32,
         mut add: impl FnMut(Vec<EncodedBlock>) -> Result<(), SpillError> + Send,
-        progress: &Progress,
     ) -> Result<Summary, RunError<SortError>> {
         let encode = |RowGroup { rows, runs: from, ticket, .. }: RowGroup<'_>| {
             let renumber = |run: &SourceRun| SourceRun { source: first_source + run.source, ..*run };
@@ -183,17 +180,18 @@ impl<'a> Sorter<'a> {
             self.builder.reclaim(batch, rows);
             Ok(Some(blocks))
         };
-        canon(RunRequest::new(inputs, self.run, self.policy, progress), encode, |blocks| Ok(add(blocks)?))
+        canon(request, encode, |blocks| Ok(add(blocks)?))
     }
 
     /// Merges `runs` and passes their rows to `append`. Returns the number of rows and the bytes of temporary files.
     pub(crate) fn merge(
         &self,
+        run: &RunOptions,
         runs: SortedRuns,
         mut append: impl FnMut(SortedPart) -> Result<(), OutputError> + Send,
     ) -> Result<(u64, u64), RunError<SortError>> {
         let failed = |error: SpillError| RunError::Output(SortError::Spill(error));
-        let (run, rows) = (self.run.clamped(), runs.rows());
+        let (run, rows) = (run.clamped(), runs.rows());
         let mut runs = runs.reduce(&self.schema).map_err(failed)?;
         let spilled = runs.written_len();
         // Encoding twice the texts of a row group takes about as much memory as making a row group did.

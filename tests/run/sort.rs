@@ -10,8 +10,8 @@ use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, OutputFormat, OutputOptions};
 use irikey::record::fields::FieldSet;
 use irikey::run::{
-    CheckSortedError, CheckSortedReason, PartCut, Progress, RunOptions, SortOptions, SortSummary, SortedPart, Sorter,
-    check_sorted, sort,
+    CheckSortedError, CheckSortedReason, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortSummary,
+    SortedPart, check_sorted, sort,
 };
 use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
 use std::path::{Path, PathBuf};
@@ -82,8 +82,9 @@ fn sorted_file(
         output.append(part)
     };
     let policy = policy();
-    let sorter = Sorter::new(&sources.names(), (options, sort_options), &policy, &encoder).unwrap();
-    let summary = sort(sources, &sorter, append, &Progress::new()).unwrap();
+    let progress = Progress::new();
+    let request = RunRequest::new(sources, options, &policy, &progress);
+    let summary = sort(request, sort_options, &encoder, append).unwrap();
     output.finish().unwrap();
     (target, parts, summary)
 }
