@@ -7,7 +7,7 @@ use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::in_order::OrderedPool;
 use super::memory;
-use super::options::RunRequest;
+use super::options::{RunRequest, SkippedGroups};
 use super::row_reader::CutCounts;
 use super::summary::{Summary, chosen_advice};
 use super::worker::Worker;
@@ -73,27 +73,18 @@ where
     let cut = CutOptions::new(&options, &request);
     let RunRequest { sources, policy, progress, stage_count, has_slices, skipped, .. } = request;
     progress.set_total(sources.total_len());
-    let source_count = sources.0.len();
-    let more_units = cut.slices_per_group() - 1;
+    let mut to_skip = skipped.count;
+    let numbers = Mutex::new(RecordNumbers::after(skipped, sources.0.len()));
+    // Record numbers have the last stage. While a row group is written, workers take the slices of the next one.
+    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(cut.slices_per_group() - 1);
     let mut cutter = Cutter::new(sources, cut, progress);
-    let skipped_records = skipped.source_records.iter().sum();
-    let mut numbers = RecordNumbers { by_source: skipped.source_records, all: skipped_records };
-    numbers.by_source.resize(source_count, 0);
-    let record_numbers = Mutex::new(numbers);
-    let numbering_stage = stage_count;
-    // While a row group is written, workers take the slices of the next one.
-    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
     let distinct = DistinctKeys::default();
     let remaining = options.record_limit.map(AtomicU64::new);
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
     let is_limit_reached = || remaining.as_ref().is_some_and(|remaining| remaining.load(Ordering::Relaxed) == 0);
-    let mut next_row_group = || cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error });
-    let mut to_skip = skipped.count;
     let next = || {
-        while to_skip > 0 && next_row_group()?.is_some() {
-            to_skip -= 1;
-        }
-        let next = if is_limit_reached() { None } else { next_row_group()? };
+        cutter.skip(std::mem::take(&mut to_skip))?;
+        let next = if is_limit_reached() { None } else { cutter.next_row_group()? };
         Ok(next.map(|input| (input.weight, input)))
     };
     let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input: RowGroupInput| {
@@ -101,8 +92,8 @@ where
         if !worker.decode(input, remaining.as_ref(), || stages.is_stopped())? {
             return Ok(None);
         }
-        let number = || record_numbers.lock().assign(&mut worker.runs);
-        let Some(first_row) = stages.pass(numbering_stage, number) else { return Ok(None) };
+        let number = || numbers.lock().assign(&mut worker.runs);
+        let Some(first_row) = stages.pass(stage_count, number) else { return Ok(None) };
         let (rows, runs) = (&mut worker.rows, &worker.runs);
         worker.counts.add_fault_examples(rows, runs, first_row);
         let row_count = rows.len() as u64;
@@ -122,24 +113,23 @@ where
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let source_records = record_numbers.into_inner().by_source;
+    let numbers = numbers.into_inner();
     if is_limit_reached() {
-        cutter.forget_after_limit(&source_records);
+        cutter.forget_after_limit(&numbers.by_source);
     }
-    summarize(cutter, workers, source_records, appended, skipped_records)
+    summarize(cutter, workers, numbers, appended)
 }
 
 /// Checks that no record was lost, and adds up what the cutter and the workers counted. `appended` is the number of rows
-/// appended; `source_records` has `skipped_records` more.
+/// appended.
 fn summarize<E>(
     cutter: Cutter<'_>,
     workers: Vec<Worker<'_>>,
-    source_records: Vec<u64>,
+    numbers: RecordNumbers,
     appended: u64,
-    skipped_records: u64,
 ) -> Result<Summary, RunError<E>> {
     let Cutter { counts: CutCounts { headers, row_bytes, skipped, pages }, formats, advice, .. } = cutter;
-    let mut input_errors = cutter.errors;
+    let (numbered, source_records, mut input_errors) = (numbers.count(), numbers.by_source, cutter.errors);
     let mut source_formats: Vec<_> = formats.into_iter().map(|name| name.map(Cow::Borrowed)).collect();
     source_formats.resize(source_records.len(), None);
     let mut counts = Summary { headers, bytes: row_bytes, skipped, pages, ..Summary::default() };
@@ -148,8 +138,7 @@ fn summarize<E>(
         counts.add(worker.counts);
         distinct.merge(&worker.distinct);
     }
-    let (records, tally, numbered) =
-        (counts.records, &counts.tally, source_records.iter().sum::<u64>() - skipped_records);
+    let (records, tally) = (counts.records, &counts.tally);
     if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
         return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
     }
@@ -167,10 +156,25 @@ fn summarize<E>(
 /// How many records have their number.
 struct RecordNumbers {
     by_source: Vec<u64>,
+    /// Records of all sources, and those of them that were skipped.
     all: u64,
+    skipped: u64,
 }
 
 impl RecordNumbers {
+    /// The numbers of `source_count` sources after the records of skipped row groups.
+    fn after(skipped: SkippedGroups, source_count: usize) -> RecordNumbers {
+        let mut by_source = skipped.source_records;
+        by_source.resize(source_count, 0);
+        let all = by_source.iter().sum();
+        RecordNumbers { by_source, all, skipped: all }
+    }
+
+    /// Number of records that were not skipped.
+    fn count(&self) -> u64 {
+        self.by_source.iter().sum::<u64>() - self.skipped
+    }
+
     /// Sets the number of the first record of each run, and returns the number of records before them.
     fn assign(&mut self, runs: &mut [SourceRun]) -> u64 {
         let first_row = self.all;

@@ -10,13 +10,13 @@
 //! A source ends at its first [`Defect`]. All whole records before it are in row groups.
 
 use super::body::{CutOptions, SourceBody};
+use super::error::ReadError;
 use super::open_source::{OpenError, OpenSource, SourceFile};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
 use super::summary::Progress;
 use crate::input::{Block, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
-use crate::record::csv::CsvColumnsError;
 use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
 use std::ops::RangeInclusive;
 
@@ -130,8 +130,8 @@ impl<'a> Cutter<'a> {
     /// The next row group, or the next slice of a row group; `None` at the end.
     ///
     /// # Errors
-    /// The columns of a source cannot be determined: its name, and why.
-    pub(super) fn next_row_group(&mut self) -> Result<Option<RowGroupInput>, (String, CsvColumnsError)> {
+    /// The columns of a source cannot be determined.
+    pub(super) fn next_row_group(&mut self) -> Result<Option<RowGroupInput>, ReadError> {
         let mut pieces = Vec::new();
         let (mut end, mut group_end) = self.ends();
         loop {
@@ -156,6 +156,11 @@ impl<'a> Cutter<'a> {
         Ok((!pieces.is_empty()).then_some(RowGroupInput { pieces, weight, ends_group: self.at >= group_end }))
     }
 
+    /// Cuts up to `count` row groups that are not needed.
+    pub(super) fn skip(&mut self, count: u64) -> Result<(), ReadError> {
+        (0..count).try_for_each(|_| self.next_row_group().map(drop))
+    }
+
     /// Where the slice and the row group end in which the next record begins.
     fn ends(&self) -> (u64, u64) {
         let (stretch, slice) = (self.options.row_group_len as u64, self.options.slice_len as u64);
@@ -165,7 +170,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// Opens the next source; false if there is none.
-    fn open_next(&mut self) -> Result<bool, (String, CsvColumnsError)> {
+    fn open_next(&mut self) -> Result<bool, ReadError> {
         let Some(source) = self.sources.next() else { return Ok(false) };
         // With a limit, the sources after this one may not be read.
         if self.options.run.record_limit.is_none() {
@@ -193,7 +198,7 @@ impl<'a> Cutter<'a> {
         }
         match begun {
             Ok(()) => self.current = Some(current),
-            Err(OpenError::Columns(error)) => return Err((current.name, error)),
+            Err(OpenError::Columns(error)) => return Err(ReadError::Columns { name: current.name, error }),
             // Such a defect concerns the source as a whole, however much of it was read to find it.
             Err(OpenError::Defect(defect)) => {
                 self.stop(&current, EndDefect { defect, lost_len: 0, at: Some(0) });

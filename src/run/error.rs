@@ -44,3 +44,21 @@ pub enum RunError<E> {
         appended: u64,
     },
 }
+
+/// An error of reading that stops a run, whatever its output is.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    /// See [`RunError::Columns`].
+    Columns { name: String, error: CsvColumnsError },
+    /// See [`RunError::TooMuchText`].
+    TooMuchText(usize),
+}
+
+impl<E> From<ReadError> for RunError<E> {
+    fn from(error: ReadError) -> RunError<E> {
+        match error {
+            ReadError::Columns { name, error } => RunError::Columns { name, error },
+            ReadError::TooMuchText(len) => RunError::TooMuchText(len),
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::cut::{PieceRecords, RowGroupInput, TextPiece};
 use super::distinct::DistinctKeys;
-use super::error::RunError;
+use super::error::ReadError;
 use super::options::RunOptions;
 use super::summary::{Progress, Summary};
 use crate::batch::SourceRun;
@@ -85,12 +85,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Makes the rows of a row group, and releases its blocks one by one. Returns false if the run was stopped meanwhile.
-    pub(super) fn decode<E>(
+    pub(super) fn decode(
         &mut self,
         input: RowGroupInput,
         remaining: Option<&AtomicU64>,
         is_stopped: impl Fn() -> bool,
-    ) -> Result<bool, RunError<E>> {
+    ) -> Result<bool, ReadError> {
         self.remaining = remaining.map_or(u64::MAX, |remaining| remaining.load(Ordering::Relaxed));
         self.has_long_record = input.weight > 1;
         for piece in input.pieces {
@@ -122,7 +122,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Appends the rows of a text, chunk by chunk. Returns its number of records, or `None` if the run was stopped.
-    fn decode_text<E>(&mut self, text: TextPiece, is_stopped: impl Fn() -> bool) -> Result<Option<u32>, RunError<E>> {
+    fn decode_text(&mut self, text: TextPiece, is_stopped: impl Fn() -> bool) -> Result<Option<u32>, ReadError> {
         self.stages.decoder.set_format(&text.format);
         let boundary = Boundary::new(text.format.quoting(), usize::MAX);
         let (mut at, mut offset, mut record_count) = (0, text.offset, 0);
@@ -148,7 +148,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Appends the rows of one chunk, which begins at byte `offset` of its source. Returns its number of records.
-    fn decode_chunk<E>(&mut self, chunk: &[u8], offset: u64, is_utf16: bool) -> Result<u32, RunError<E>> {
+    fn decode_chunk(&mut self, chunk: &[u8], offset: u64, is_utf16: bool) -> Result<u32, ReadError> {
         let first_row = self.rows.len();
         let RowStages { decoder, splitter, bitmaps, canonicalizer, kept_fields } = &mut self.stages;
         // Offsets of UTF-16 are counted in the chunk first, and then converted.
@@ -171,7 +171,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Appends rows of a table or an archive. Returns their number of records.
-    fn append_rows<E>(&mut self, rows: &RecordBuffer) -> Result<u32, RunError<E>> {
+    fn append_rows(&mut self, rows: &RecordBuffer) -> Result<u32, ReadError> {
         let first_row = self.rows.len();
         let RowStages { splitter, bitmaps, canonicalizer, kept_fields, .. } = &mut self.stages;
         let mut records = rows.classified_records(bitmaps);
@@ -185,10 +185,10 @@ impl<'a> Worker<'a> {
     }
 
     /// Counts records that became the rows from `first_row` on.
-    fn count_appended<E>(&mut self, record_count: usize, first_row: usize) -> Result<u32, RunError<E>> {
+    fn count_appended(&mut self, record_count: usize, first_row: usize) -> Result<u32, ReadError> {
         self.counts.records += record_count as u64;
         self.progress.add(record_count as u64, (self.rows.len() - first_row) as u64);
-        self.rows.check_text_len().map_err(RunError::TooMuchText)?;
+        self.rows.check_text_len().map_err(ReadError::TooMuchText)?;
         // A row group has fewer than 2^32 bytes, and a record or a reference has at least one.
         Ok(record_count as u32)
     }
