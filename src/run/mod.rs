@@ -2,7 +2,7 @@
 //! and owns the threads and the memory budget of a job.
 //!
 //! ```text
-//!            one thread at a time      every worker                            one thread at a time, in order
+//!            one worker at a time      every worker                            one worker at a time, in order
 //! Sources --[cut: input groups]--> text or rows --decode--> records --canon--> Rows --encode--> part --> append
 //!                                                               ^
 //!                                            [stage: record numbers, in order]
@@ -53,6 +53,16 @@
 //! ```
 //!
 //! [`dedup`] and [`sort`] write some of the rows, or in another order; [`count`] and [`compare_keys`] write none.
+//!
+//! # Modules
+//!
+//! - Reading: `open_source` detects the format of a source. `body` holds its text; `row_reader` and `archive` read what
+//!   gives rows instead. `cut` makes row groups of both.
+//! - Making rows: `canonicalize` has the run that all jobs share. `worker` is one thread of it, `in_order` starts the threads
+//!   and appends their results in order, and `distinct` counts keys.
+//! - Jobs over rows: `sort`, `dedup`, `count`, `key_diff` and `learn`. `row_key` is the choice among the keys of a row.
+//! - Files that are read for other reasons: `check_sorted`, `documents`, `equivalences`.
+//! - `options` and `summary` are what a run takes and returns; `budget` and `memory` are the memory of a job.
 
 mod archive;
 mod body;

@@ -1,5 +1,15 @@
 //! Collects what records state about redirects, answers and contents, and learns from it: [`observe`].
 //!
+//! ```text
+//! records   --CaptureSort-----+                                    +--> RedirectObserver: classes, patterns of hosts
+//!                             +--> sorted runs of CaptureRecords --HostReader
+//! documents --read_documents--+                                    +--> learn_content: rules about content
+//! parts of other captures --merge_parts--------------------------------> rules about content
+//! ```
+//!
+//! `rule_collector` collects rules in a temporary file. `held_out` chooses the captures on which rules are tried instead of
+//! being learned from them.
+//!
 //! Memory for data: half is for sorted captures and redirects until they are merged, and then for what is held for each URL
 //! of a redirect; the other half is for the sorters of what is learned from redirects.
 
