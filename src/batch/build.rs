@@ -12,7 +12,7 @@ use arrow::array::{
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{SchemaRef, UInt32Type, UInt64Type};
 
-use super::carried::even;
+use super::carried::check_len;
 use super::column::{ColumnId, KEY_LEN};
 use super::error::BatchError;
 use super::path_values::PathValues;
@@ -144,7 +144,7 @@ impl BatchBuilder {
             ColumnId::Part(part) => Ok(Some(parts::array(part, rows, &self.policy.suffixes))),
             ColumnId::RecipeText(name) => {
                 let texts = self.recipe(name, rows)?;
-                even("recipe", rows.len(), texts.len())?;
+                check_len("recipe", rows.len(), texts.len())?;
                 Ok(Some(carried::text_array(texts)))
             }
             ColumnId::RecipeKey(name) => self.recipe_keys(self.recipe(name, rows)?, rows.len()).map(Some),
@@ -161,7 +161,7 @@ impl BatchBuilder {
     }
 
     fn recipe_keys(&self, texts: &TextColumn, count: usize) -> Result<ArrayRef, BatchError> {
-        even("key_*", count, texts.len())?;
+        check_len("key_*", count, texts.len())?;
         let mut keys = Vec::new();
         self.policy.algorithm.push_keys(&texts.values, &texts.offsets, &mut keys);
         let nulls = NullBuffer::new(BooleanBuffer::collect_bool(count, |row| !texts.get(row).is_empty()));
@@ -192,16 +192,16 @@ impl BatchBuilder {
     /// Checks the conditions of [`Self::build`], so that no Arrow constructor panics.
     fn check(&self, rows: &Rows, runs: &[SourceRun]) -> Result<(), BatchError> {
         let expected = rows.len();
-        even("source", expected, row_count(runs))?;
-        even("flags", expected, rows.flags.len())?;
+        check_len("source", expected, row_count(runs))?;
+        check_len("flags", expected, rows.flags.len())?;
         if self.columns.contains(ColumnId::RecordOffset) {
-            even("record_offset", expected, rows.offset.len())?;
+            check_len("record_offset", expected, rows.offset.len())?;
         }
         if self.columns.contains(ColumnId::SpoofingFlags) {
-            even("spoofing_flags", expected, rows.spoofing_flags.len())?;
+            check_len("spoofing_flags", expected, rows.spoofing_flags.len())?;
         }
         for keys in &rows.more_keys {
-            even("key_*", expected, keys.len())?;
+            check_len("key_*", expected, keys.len())?;
         }
         check_texts("uri", &rows.uri, expected)?;
         check_texts("input", &rows.input, expected)?;
@@ -272,7 +272,7 @@ fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<
         // The offsets have overflowed, so no other check is meaningful.
         return Err(BatchError::TooLong { column, bytes });
     }
-    even(column, rows + 1, texts.offsets.len())?;
+    check_len(column, rows + 1, texts.offsets.len())?;
     let ends = (texts.offsets.first(), texts.offsets.last());
     if ends != (Some(&0), Some(&(bytes as i32))) || !texts.offsets.is_sorted() {
         return Err(BatchError::InvalidOffsets(column));

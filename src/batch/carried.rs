@@ -38,7 +38,7 @@ macro_rules! define_arrays {
             match field {
                 $(CarriedField::$id => {
                     let column = &rows.carried.$buffer;
-                    even($column, rows.len(), $kind::len(column))?;
+                    check_len($column, rows.len(), $kind::len(column))?;
                     Ok($kind::array(column))
                 })*
             }
@@ -115,6 +115,6 @@ pub(super) fn text_array(column: &TextColumn) -> ArrayRef {
 }
 
 /// Checks that a column has one entry per row.
-pub(super) fn even(column: &'static str, expected: usize, found: usize) -> Result<(), BatchError> {
+pub(super) fn check_len(column: &'static str, expected: usize, found: usize) -> Result<(), BatchError> {
     if expected == found { Ok(()) } else { Err(BatchError::Uneven { column, expected, found }) }
 }

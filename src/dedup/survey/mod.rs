@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! rows of a row group --RowGroupSurvey::add--> lowest groups and records --DuplicateSurvey::add--> the lowest of the run
-//!     --settle: which rows were kept--> --Findings::new: shares of the samples, applied to the exact totals--> Findings
+//!     --decide_pending: which rows were kept--> --Findings::new: shares of the samples, applied to the exact totals--> Findings
 //! ```
 //!
 //! There are two samples. [`GroupSet`] has whole groups, those with the lowest key bits. [`RecordSet`] has single records,
@@ -98,8 +98,8 @@ impl DuplicateSurvey {
     }
 
     /// Decides about pending records: `is_kept` is called with their ordinals.
-    pub(crate) fn settle(&mut self, is_kept: impl Fn(u64) -> bool) {
-        self.samples.get_mut().1.settle(is_kept);
+    pub(crate) fn decide_pending(&mut self, is_kept: impl Fn(u64) -> bool) {
+        self.samples.get_mut().1.decide_pending(is_kept);
     }
 
     /// Removes sampled groups and marks sampled records whose keys earlier runs have seen. `is_seen` is called with

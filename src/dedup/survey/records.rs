@@ -95,7 +95,7 @@ impl RecordSet {
         }
     }
 
-    pub(super) fn settle(&mut self, is_kept: impl Fn(u64) -> bool) {
+    pub(super) fn decide_pending(&mut self, is_kept: impl Fn(u64) -> bool) {
         for (_, ordinal, sample) in self.entries.iter_mut().filter(|entry| entry.2.fate == RowFate::Pending) {
             sample.fate = if is_kept(*ordinal) { RowFate::Kept } else { RowFate::Duplicate };
         }

@@ -64,7 +64,7 @@ pub(super) fn resolve(
     let new_keys = resolution.resolve(&spill, read.threads, has_pending)?;
     let collisions = resolution.collisions.into_inner();
     if let Some(survey) = &mut job.survey {
-        survey.settle(&decisions, resolution.store).map_err(|error| RunError::Output(error.into()))?;
+        survey.decide_pending(&decisions, resolution.store).map_err(|error| RunError::Output(error.into()))?;
     }
     job.seen = None;
     let spilled = spool.written_len() + spill.written_len();

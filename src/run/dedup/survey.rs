@@ -62,8 +62,8 @@ impl RunSurvey {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(super) fn settle(&mut self, decisions: &Decisions, store: Option<&SeenStore>) -> Result<(), SeenError> {
-        self.survey.settle(|ordinal| decisions.is_kept(ordinal));
+    pub(super) fn decide_pending(&mut self, decisions: &Decisions, store: Option<&SeenStore>) -> Result<(), SeenError> {
+        self.survey.decide_pending(|ordinal| decisions.is_kept(ordinal));
         let Some(store) = store else { return Ok(()) };
         let mut cursor = store.cursor(0)?;
         self.survey.remove_seen(|key| cursor.seek(key))
