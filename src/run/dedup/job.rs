@@ -1,19 +1,19 @@
 //! Deduplication while records are read: [`DedupJob`] decides about the rows of a row group as far as possible.
 //!
 //! The keys of a row group are inserted into the key set in the order of row groups, one lock group after the other, while
-//! other row groups are decoded and encoded. Each such step is a stage that row groups pass in order. Meanwhile
-//! [`StoreCompaction`] merges runs of the store of seen keys.
+//! other row groups are decoded and encoded. Each such step is a stage that row groups pass in order.
 
-use super::super::{Budget, Progress, RowGroup, Ticket, memory};
+use super::super::{Budget, Progress, RowGroup, RunRequest, Ticket, memory};
 use super::candidate_keys::{CandidateKeys, EvidenceColumns};
+use super::compaction::StoreCompaction;
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, concat_batches};
 use super::second_pass::{SecondPassChoice, WaitingGroup, WaitingGroups};
 use super::summary::{DedupCounts, DedupError, DedupOutput, RowState, SURELY_KEPT};
 use super::survey::RunSurvey;
 use crate::batch::SourceRun;
-use crate::canon::{Policy, Rows};
-use crate::dedup::seen::{MergedRuns, SeenError, SeenSet};
+use crate::canon::Rows;
+use crate::dedup::seen::{SeenError, SeenSet};
 use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, LOCK_GROUPS, PartitionedKeys};
 use crate::output::{Encoder, OutputError, Part};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
@@ -21,9 +21,8 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Builder, JoinHandle};
 
 /// The stage that finds out whether rows have to wait. It follows the stages of the lock groups of the key set.
 const PENDING_STAGE: usize = LOCK_GROUPS;
@@ -48,6 +47,13 @@ pub(super) enum DedupStep {
 pub(super) struct PendingRowGroups {
     pub(super) spool: RowSpool,
     pub(super) waiting: WaitingGroups,
+}
+
+impl PendingRowGroups {
+    /// No row groups. The spool will be in `directory`.
+    pub(super) fn new(directory: &Path) -> PendingRowGroups {
+        PendingRowGroups { spool: RowSpool::new(directory), waiting: WaitingGroups::default() }
+    }
 }
 
 impl DedupStep {
@@ -105,12 +111,14 @@ struct RowGroupBuffers {
 }
 
 impl<'a> DedupJob<'a> {
+    /// A job over sources of these names. Policy and progress are those of the request.
     pub(super) fn new(
         options: &'a DedupOptions,
         encoder: &'a Encoder,
-        policy: &Policy,
-        (names, progress): (&[String], &'a Progress),
+        request: &RunRequest<'a>,
+        names: &[String],
     ) -> Result<DedupJob<'a>, SeenError> {
+        let RunRequest { policy, progress, .. } = *request;
         let compaction = StoreCompaction::start(options)?;
         let mut budget = Budget::of(options.memory);
         budget.reserve_half(compaction.memory_len());
@@ -153,11 +161,6 @@ impl<'a> DedupJob<'a> {
     pub(super) fn take_spill(&mut self) -> EntrySpill {
         let none = EntrySpill::new(self.candidates.layout(), 0, &self.options.directory);
         std::mem::replace(&mut self.spill, none)
-    }
-
-    /// No pending row groups.
-    pub(super) fn no_pending(&self) -> PendingRowGroups {
-        PendingRowGroups { spool: RowSpool::new(&self.options.directory), waiting: WaitingGroups::default() }
     }
 
     /// Decides about the rows of a row group as far as possible; `None` if the run was stopped.
@@ -383,51 +386,4 @@ pub(super) fn filter(batch: &RecordBatch, is_selected: impl Iterator<Item = bool
         return Ok(batch.clone());
     }
     Ok(filter_record_batch(batch, &is_selected)?)
-}
-
-/// A thread that merges runs of the store of seen keys while the job runs. Dropping it stops the thread.
-#[derive(Debug, Default)]
-pub(super) struct StoreCompaction {
-    is_stopped: Arc<AtomicBool>,
-    memory_len: usize,
-    thread: Option<JoinHandle<Result<Option<MergedRuns>, SeenError>>>,
-}
-
-impl StoreCompaction {
-    /// Starts a merge, if the job will add keys to the store and a merge is due.
-    pub(super) fn start(options: &DedupOptions) -> Result<StoreCompaction, SeenError> {
-        let mut compaction = StoreCompaction::default();
-        let store = options.seen.as_ref().filter(|_| options.gather_new);
-        if let Some(merge) = store.map(|store| store.due_merge()).transpose()?.flatten() {
-            compaction.memory_len = merge.memory_len();
-            let is_stopped = Arc::clone(&compaction.is_stopped);
-            // If no thread can be started, a later job merges.
-            let thread = Builder::new().name("irikey-merge".to_string()).spawn(move || merge.run(&is_stopped));
-            compaction.thread = thread.ok();
-        }
-        Ok(compaction)
-    }
-
-    /// Bytes of memory of the merge.
-    pub(super) fn memory_len(&self) -> usize {
-        self.memory_len
-    }
-
-    /// Waits for the merge.
-    ///
-    /// # Errors
-    /// The merge failed. The store has not changed.
-    pub(super) fn finish(mut self) -> Result<Option<MergedRuns>, SeenError> {
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(Ok(None))
-    }
-}
-
-impl Drop for StoreCompaction {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // The thread removes its file.
-            let _ = thread.join();
-        }
-    }
 }

@@ -4,7 +4,7 @@
 
 use super::super::in_order::OrderedPool;
 use super::super::{RowKey, RunError, RunRequest, Summary, Ticket, memory};
-use super::job::{DedupJob, DedupStep, STAGE_COUNT};
+use super::job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
 use super::options::DedupOptions;
 use super::resolve::{ReadRun, finish, resolve};
 use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
@@ -181,13 +181,12 @@ pub(crate) fn dedup_keyed_files(
     encoder: &Encoder,
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<DedupSummary, RunError<DedupError>> {
-    let RunRequest { options: run, policy, progress, .. } = request;
-    let threads = run.clamped().threads;
+    let progress = request.progress;
+    let threads = request.options.clamped().threads;
     let key = if options.key == RowKey::Rung { RowKey::Rung } else { RowKey::More(0) };
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
-    let mut job =
-        DedupJob::new(options, encoder, policy, (&names, progress)).map_err(|error| RunError::Output(error.into()))?;
+    let mut job = DedupJob::new(options, encoder, &request, &names).map_err(|error| RunError::Output(error.into()))?;
     let row_groups = files.row_groups();
     let schema = files.schema(encoder);
     let tally = Mutex::new(Tally::default());
@@ -204,7 +203,7 @@ pub(crate) fn dedup_keyed_files(
         memory::sample();
         Ok(step)
     };
-    let mut pending = job.no_pending();
+    let mut pending = PendingRowGroups::new(&options.directory);
     let take = |step: DedupStep| step.append(&mut pending, &mut append);
     let pool = OrderedPool::new(threads.min(row_groups.len()), STAGE_COUNT)?;
     let mut row_groups = row_groups.into_iter();

@@ -7,11 +7,13 @@
 //!                                                       +--pending--> spools --resolve: decisions--> output, new keys
 //! ```
 //!
-//! Pending rows wait in a temporary file, or are read a second time (`second_pass`).
+//! Pending rows wait in a temporary file, or are read a second time (`second_pass`). Meanwhile `compaction` merges runs of
+//! the store of seen keys.
 //!
 //! The input is either records ([`dedup`]) or files of rows that have keys ([`dedup_keyed_files`]).
 
 mod candidate_keys;
+mod compaction;
 mod job;
 mod keyed_files;
 mod options;
@@ -44,16 +46,15 @@ pub fn dedup(
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<DedupSummary, RunError<DedupError>> {
     let run = &RunOptions { count_distinct: false, ..request.options.clamped() };
+    let names = request.sources.names();
+    let mut job = DedupJob::new(options, encoder, &request, &names).map_err(|error| RunError::Output(error.into()))?;
     let RunRequest { sources, policy, progress, .. } = request;
-    let names = sources.names();
-    let mut job =
-        DedupJob::new(options, encoder, policy, (&names, progress)).map_err(|error| RunError::Output(error.into()))?;
     // With a limit, how much is read depends on the records that were read.
     let again = sources.again().filter(|_| run.record_limit.is_none());
     if again.is_some() {
         job = job.with_second_pass(SecondPassChoice::new(progress, run.threads));
     }
-    let mut pending = job.no_pending();
+    let mut pending = PendingRowGroups::new(&options.directory);
     let request = |sources, progress| RunRequest::new(sources, run, policy, progress).with_stages(STAGE_COUNT);
     let decide = |row_group: RowGroup<'_>| job.add_rows(row_group);
     let take = |step: DedupStep| step.append(&mut pending, &mut append);
@@ -65,7 +66,7 @@ pub fn dedup(
         let progress = Progress::new();
         let request = waiting.request(request(sources, &progress), &read.summary.source_records);
         let decide = |row_group: RowGroup<'_>| job.add_rows_again(row_group, &waiting, &resolved.decisions);
-        let mut none = job.no_pending();
+        let mut none = PendingRowGroups::new(&options.directory);
         let summary = canon(request, decide, |step| step.append(&mut none, &mut append))?;
         if summary.rows != waiting.row_count() {
             return Err(RunError::Output(DedupError::Changed));

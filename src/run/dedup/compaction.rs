@@ -1,0 +1,54 @@
+//! Merges runs of the store of seen keys while a job runs: [`StoreCompaction`].
+
+use super::options::DedupOptions;
+use crate::dedup::seen::{MergedRuns, SeenError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, JoinHandle};
+
+/// A thread that merges runs of the store of seen keys while the job runs. Dropping it stops the thread.
+#[derive(Debug, Default)]
+pub(super) struct StoreCompaction {
+    is_stopped: Arc<AtomicBool>,
+    memory_len: usize,
+    thread: Option<JoinHandle<Result<Option<MergedRuns>, SeenError>>>,
+}
+
+impl StoreCompaction {
+    /// Starts a merge, if the job will add keys to the store and a merge is due.
+    pub(super) fn start(options: &DedupOptions) -> Result<StoreCompaction, SeenError> {
+        let mut compaction = StoreCompaction::default();
+        let store = options.seen.as_ref().filter(|_| options.gather_new);
+        if let Some(merge) = store.map(|store| store.due_merge()).transpose()?.flatten() {
+            compaction.memory_len = merge.memory_len();
+            let is_stopped = Arc::clone(&compaction.is_stopped);
+            // If no thread can be started, a later job merges.
+            let thread = Builder::new().name("irikey-merge".to_string()).spawn(move || merge.run(&is_stopped));
+            compaction.thread = thread.ok();
+        }
+        Ok(compaction)
+    }
+
+    /// Bytes of memory of the merge.
+    pub(super) fn memory_len(&self) -> usize {
+        self.memory_len
+    }
+
+    /// Waits for the merge.
+    ///
+    /// # Errors
+    /// The merge failed. The store has not changed.
+    pub(super) fn finish(mut self) -> Result<Option<MergedRuns>, SeenError> {
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(Ok(None))
+    }
+}
+
+impl Drop for StoreCompaction {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // The thread removes its file.
+            let _ = thread.join();
+        }
+    }
+}
