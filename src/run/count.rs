@@ -102,7 +102,7 @@ fn count_exactly<K: KindBits>(
     let mut buffers = buffers.into_inner();
     let inserted = counter.insert_rest(&mut buffers, threads);
     let counts = inserted.and_then(|()| counter.finish(&buffers, threads, memory));
-    let counts = counts.map_err(|error| RunError::Output(error.into()))?;
+    let counts = counts.map_err(RunError::output)?;
     Ok((summary, counts[..keys.len()].to_vec()))
 }
 

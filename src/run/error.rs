@@ -45,6 +45,13 @@ pub enum RunError<E> {
     },
 }
 
+impl<E> RunError<E> {
+    /// An error of the output, or of what a job does besides reading.
+    pub(super) fn output(error: impl Into<E>) -> RunError<E> {
+        RunError::Output(error.into())
+    }
+}
+
 /// An error of reading that stops a run, whatever its output is.
 #[derive(Debug)]
 pub(super) enum ReadError {

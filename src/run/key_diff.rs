@@ -83,7 +83,7 @@ pub fn compare_keys(request: RunRequest<'_>, diff: &KeyDiffOptions) -> Result<Ke
     let append = |block: Option<TextBlock>| Ok(block.map_or(Ok(()), |block| texts.append(block))?);
     let request = RunRequest::new(sources, options, policy, progress).with_stages(LOCK_GROUPS);
     let summary = canon(request, collect, append)?;
-    job.finish(summary, &texts, threads).map_err(|error| RunError::Output(error.into()))
+    job.finish(summary, &texts, threads).map_err(RunError::output)
 }
 
 /// A comparison while records are read.

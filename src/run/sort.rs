@@ -150,7 +150,7 @@ impl<'a> Sorter<'a> {
             }
             false => SortSchema::new(builder.schema(), builder.dictionaries(), &options.by, partition),
         };
-        let schema = schema.map_err(|error| RunError::Output(error.into()))?;
+        let schema = schema.map_err(RunError::output)?;
         Ok(Sorter { builder, schema, options, encoder })
     }
 
@@ -190,15 +190,14 @@ impl<'a> Sorter<'a> {
         runs: SortedRuns,
         mut append: impl FnMut(SortedPart) -> Result<(), OutputError> + Send,
     ) -> Result<(u64, u64), RunError<SortError>> {
-        let failed = |error: SpillError| RunError::Output(SortError::Spill(error));
         let (run, rows) = (run.clamped(), runs.rows());
-        let mut runs = runs.reduce(&self.schema).map_err(failed)?;
+        let mut runs = runs.reduce(&self.schema).map_err(RunError::output)?;
         let spilled = runs.written_len();
         // Encoding twice the texts of a row group takes about as much memory as making a row group did.
         let len = run.row_group_len.saturating_mul(2);
         let part_rows = self.options.cut.rows_per_part(rows);
         let limits = MergeLimits { len, part_rows, ..MergeLimits::default() };
-        let merger: Mutex<Merger<'_>> = Mutex::new(runs.merger(&self.schema, limits).map_err(failed)?);
+        let merger: Mutex<Merger<'_>> = Mutex::new(runs.merger(&self.schema, limits).map_err(RunError::output)?);
         let mut written = 0;
         let take = |sorted: SortedPart| {
             written += sorted.part.rows();

@@ -186,7 +186,7 @@ pub(crate) fn dedup_keyed_files(
     let key = if options.key == RowKey::Rung { RowKey::Rung } else { RowKey::More(0) };
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
-    let mut job = DedupJob::new(options, encoder, &request, &names).map_err(|error| RunError::Output(error.into()))?;
+    let mut job = DedupJob::new(options, encoder, &request, &names).map_err(RunError::output)?;
     let row_groups = files.row_groups();
     let schema = files.schema(encoder);
     let tally = Mutex::new(Tally::default());

@@ -47,7 +47,7 @@ pub fn dedup(
 ) -> Result<DedupSummary, RunError<DedupError>> {
     let run = &RunOptions { count_distinct: false, ..request.options.clamped() };
     let names = request.sources.names();
-    let mut job = DedupJob::new(options, encoder, &request, &names).map_err(|error| RunError::Output(error.into()))?;
+    let mut job = DedupJob::new(options, encoder, &request, &names).map_err(RunError::output)?;
     let RunRequest { sources, policy, progress, .. } = request;
     // With a limit, how much is read depends on the records that were read.
     let again = sources.again().filter(|_| run.record_limit.is_none());

@@ -8,7 +8,7 @@ use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
 use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, DedupTotals, SURELY_KEPT};
 use crate::dedup::evidence::{self, RecordLocator};
-use crate::dedup::seen::{RunWriter, SeenError, SeenStore};
+use crate::dedup::seen::{RunWriter, SeenStore};
 use crate::dedup::{
     Collisions, Decisions, EntrySpill, KeySet, KeyTable, PARTITION_BITS, PARTITIONS, PartitionResolver,
     resolve_by_order,
@@ -64,7 +64,7 @@ pub(super) fn resolve(
     let new_keys = resolution.resolve(&spill, read.threads, has_pending)?;
     let collisions = resolution.collisions.into_inner();
     if let Some(survey) = &mut job.survey {
-        survey.decide_pending(&decisions, resolution.store).map_err(|error| RunError::Output(error.into()))?;
+        survey.decide_pending(&decisions, resolution.store).map_err(RunError::output)?;
     }
     job.seen = None;
     let spilled = spool.written_len() + spill.written_len();
@@ -120,7 +120,7 @@ impl DuplicateResolution<'_> {
     ) -> Result<Option<RunWriter>, RunError<DedupError>> {
         let store = self.options.seen.as_ref().filter(|_| self.options.gather_new);
         let writer = store.map(|store| store.writer()).transpose();
-        let mut writer = writer.map_err(|error: SeenError| RunError::Output(error.into()))?;
+        let mut writer = writer.map_err(RunError::output)?;
         if has_pending || writer.is_some() {
             let write = |keys: Vec<u128>| Ok(writer.as_mut().map_or(Ok(()), |writer| writer.extend(keys))?);
             in_order(threads, PARTITIONS, |partition| self.resolve_partition(spill, partition), write)?;

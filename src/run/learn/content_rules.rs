@@ -185,7 +185,7 @@ pub(super) fn learn_content(
         unit.into_iter().try_for_each(|host| Ok(sites.add(host)?))
     };
     produced_in_order(threads, next, learn, take)?;
-    let learned = sites.finish().map_err(|error| RunError::Output(error.into()))?;
+    let learned = sites.finish().map_err(RunError::output)?;
     Ok(LearnedContent { spilled: spilled + learned.spilled, ..learned })
 }
 

@@ -107,11 +107,10 @@ pub(crate) fn observe(
     let store = DiskStore { sorter_memory: options.memory / 32, directory: options.directory.clone() };
     let mut observer = RedirectObserver::new(&store, &options.redirects, policy.algorithm);
     observer.add_unused(found.other_status, found.unparsable);
-    let failed = |error| RunError::Output(ObserveError::Spill(error));
     let limit = UrlLimit { urls: (memory / NUMBERED_URL_LEN).min(MAX_URLS), bytes: memory };
     let hold_out = sort.days.as_ref().zip(options.content).map(|(days, limits)| HoldOut::new(limits.held_out, days));
     let hosts = HostReader::new(captures, hold_out, &mut observer, found.redirects > 0, limit);
-    let mut hosts = hosts.map_err(failed)?;
+    let mut hosts = hosts.map_err(RunError::output)?;
     let content = match options.content {
         Some(limits) => Some(learn_content(hosts, threads, &options.directory, &limits)?),
         None => {
@@ -119,12 +118,12 @@ pub(crate) fn observe(
             None
         }
     };
-    let redirects = observer.finish(&store).map_err(failed)?;
+    let redirects = observer.finish(&store).map_err(RunError::output)?;
     let content = match options.parts.as_slice() {
         [] => content,
         parts => {
             let merged = merge_parts(parts, &policy, &options.directory);
-            Some(merged.map_err(|error| RunError::Output(error.into()))?)
+            Some(merged.map_err(RunError::output)?)
         }
     };
     Ok(ObserveResult { summary, redirects, sources, content, documents })
