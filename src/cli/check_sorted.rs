@@ -1,6 +1,6 @@
 //! `check-sorted`: checks that the rows of files are in order, and reports the first one that is not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -9,7 +9,7 @@ use super::error::CommandError;
 use super::terminal::{count_of, print_error, print_lines, visible};
 use crate::output::OutputFormat;
 use crate::process::exit;
-use crate::run::{CheckSortedReason, check_sorted};
+use crate::run::{CheckSortedError, CheckSortedReason, check_sorted};
 use crate::sort::{OrderCheck, OrderError, SortBy};
 
 const EXAMPLES: &str = "\
@@ -45,12 +45,7 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
     let mut check = OrderCheck::new(by.clone());
     let mut status = exit::SUCCESS;
     for path in &args.files {
-        CommandError::refuse_remote(path)?;
-        if path.is_dir() {
-            let parts = path.join("part-*");
-            let message = format!("{}: is a directory; name its files, such as {}", path.display(), parts.display());
-            return Err(CommandError::Usage(message));
-        }
+        check_path(path)?;
         if args.each {
             check = OrderCheck::new(by.clone());
         }
@@ -63,27 +58,44 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
                     return Ok(printed);
                 }
             }
-            Err(error) if matches!(error.reason, CheckSortedReason::Order(OrderError::OutOfOrder { .. })) => {
-                print_error(&error.to_string());
-                let has_order = |format: OutputFormat| format.has_order() || format == OutputFormat::Text;
-                if !OutputFormat::of_path(path).is_none_or(has_order) {
-                    print_error(
-                        "whole lines were compared as bytes; columns are compared only in Parquet and Arrow IPC files",
-                    );
-                }
+            Err(error) => {
+                report_unsorted(path, error)?;
                 status = exit::DIFFERENT;
                 // What comes after a file that is out of order cannot be compared with it.
                 if !args.each {
                     break;
                 }
             }
-            Err(error) => {
-                use CheckSortedReason::{NoColumn, NoColumns, NoFile, NoOrder};
-                let is_usage = matches!(error.reason, NoOrder | NoColumn { .. } | NoColumns | NoFile);
-                let kind = if is_usage { CommandError::Usage } else { CommandError::Input };
-                return Err(kind(error.to_string()));
-            }
         }
     }
     Ok(status)
+}
+
+/// Checks that a path is not that of an object or a directory.
+fn check_path(path: &Path) -> Result<(), CommandError> {
+    CommandError::refuse_remote(path)?;
+    if path.is_dir() {
+        let parts = path.join("part-*");
+        let message = format!("{}: is a directory; name its files, such as {}", path.display(), parts.display());
+        return Err(CommandError::Usage(message));
+    }
+    Ok(())
+}
+
+/// Prints that a file is out of order.
+///
+/// # Errors
+/// The file cannot be checked.
+fn report_unsorted(path: &Path, error: CheckSortedError) -> Result<(), CommandError> {
+    use CheckSortedReason::{NoColumn, NoColumns, NoFile, NoOrder, Order};
+    match error.reason {
+        Order(OrderError::OutOfOrder { .. }) => print_error(&error.to_string()),
+        NoOrder | NoColumn { .. } | NoColumns | NoFile => return Err(CommandError::Usage(error.to_string())),
+        _ => return Err(CommandError::Input(error.to_string())),
+    }
+    let has_order = |format: OutputFormat| format.has_order() || format == OutputFormat::Text;
+    if !OutputFormat::of_path(path).is_none_or(has_order) {
+        print_error("whole lines were compared as bytes; columns are compared only in Parquet and Arrow IPC files");
+    }
+    Ok(())
 }
