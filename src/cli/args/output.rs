@@ -145,22 +145,22 @@ impl OutputArgs {
                     if can_have_parts { ", or add a / to write parts in the directory" } else { "" }
                 )))
             }
-            Some(path) => {
-                let by_path =
-                    || OutputFormat::of_path(path).or_else(|| is_device_or_pipe(path).then(|| self.default_text(keys)));
-                let format = self.output_format.or_else(by_path).ok_or_else(|| {
-                    let suffixes: Vec<_> =
-                        OutputFormat::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
-                    let (path, suffixes) = (path.display(), suffixes.join(", "));
-                    CommandError::Usage(format!(
-                        "{path}: the suffix names no format; expected one of {suffixes}, of which those of text may be \
-                         followed by .gz or .zst; or use --output-format"
-                    ))
-                })?;
-                Ok((Destination::File(path.clone()), format))
-            }
+            Some(path) => Ok((Destination::File(path.clone()), self.file_format(path, keys)?)),
             None => Ok((Destination::Stdout, self.output_format.unwrap_or_else(|| self.default_text(keys)))),
         }
+    }
+
+    /// The format of a file: that of the flag, or the one that its suffix names.
+    fn file_format(&self, path: &Path, keys: &[ColumnId]) -> Result<OutputFormat, CommandError> {
+        let of_device = || is_device_or_pipe(path).then(|| self.default_text(keys));
+        self.output_format.or_else(|| OutputFormat::of_path(path)).or_else(of_device).ok_or_else(|| {
+            let suffixes: Vec<_> = OutputFormat::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
+            let (path, suffixes) = (path.display(), suffixes.join(", "));
+            CommandError::Usage(format!(
+                "{path}: the suffix names no format; expected one of {suffixes}, of which those of text may be followed by \
+                 .gz or .zst; or use --output-format"
+            ))
+        })
     }
 
     /// The format of standard output and devices: text has only one column.
