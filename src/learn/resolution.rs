@@ -353,7 +353,7 @@ impl<S: RecordStore> GroupLearner<'_, S> {
         Ok(())
     }
 
-    /// Learns the patterns of a group.
+    /// Learns the patterns of a group, ready to be applied.
     fn end_group(&mut self, votes: GroupVotes) -> Result<Equivalences, S::Error> {
         let mut hosts = Equivalences::new(self.algorithm);
         for pattern in votes.learn(self.limits, &mut self.counts.refused) {
@@ -364,6 +364,7 @@ impl<S: RecordStore> GroupLearner<'_, S> {
             pattern.write(&mut self.record);
             self.patterns.push(&self.record)?;
         }
+        hosts.compile();
         Ok(hosts)
     }
 
