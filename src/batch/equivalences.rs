@@ -115,7 +115,7 @@ pub enum EquivalencesTableError {
     #[error("{0}; the table was changed, run irikey learn again")]
     EquivalencesConflict(#[from] EquivalencesConflict),
     /// Columns are missing or have other types.
-    #[error("cannot read the equivalences: {0}")]
+    #[error("cannot read the equivalences: {0}; give a file that irikey learn wrote")]
     Arrow(#[from] ArrowError),
 }
 

@@ -59,7 +59,7 @@ pub enum CheckSortedReason {
     #[error("this file has lines, not columns; --by is for Parquet and Arrow IPC files")]
     NoColumns,
     /// A table comes from a pipe, but its footer at the end has to be read first.
-    #[error("Parquet and Arrow IPC are checked in files only, not in pipes")]
+    #[error("Parquet and Arrow IPC are checked in files only, not in pipes; write this one to a file")]
     NoFile,
     /// A line after this many rows is too long.
     #[error("there is a line of more than {MAX_LINE_LEN} bytes after {0} rows; check that this is text")]

@@ -33,7 +33,9 @@ pub enum SpillError {
     )]
     Read(PathBuf, io::Error),
     /// A record batch could not be encoded or decoded.
-    #[error("cannot encode or decode rows of a temporary file: {0}")]
+    #[error(
+        "cannot encode or decode rows of a temporary file: {0}; check the storage device of --tmp, and run the job again"
+    )]
     Arrow(#[from] ArrowError),
 }
 
