@@ -106,6 +106,7 @@ impl From<SortError> for CommandError {
         match error {
             SortError::Output(error) => CommandError::Output(error),
             SortError::Spill(error) => CommandError::SideFile(error.to_string()),
+            SortError::Columns { .. } => CommandError::Usage(error.to_string()),
             SortError::Lost { .. } => CommandError::Internal(error.to_string()),
         }
     }

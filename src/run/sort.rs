@@ -79,6 +79,14 @@ pub enum SortError {
     /// A temporary file cannot be used.
     #[error(transparent)]
     Spill(#[from] SpillError),
+    /// A column to sort or to partition by is missing, or its type has no order.
+    #[error("cannot sort by {by}: {error}")]
+    Columns {
+        /// The columns to sort by.
+        by: SortBy,
+        /// The error.
+        error: ArrowError,
+    },
     /// Rows were lost: a bug in irikey.
     #[error(
         "{rows} rows were sorted, but {written} were written; this is a bug in irikey: do not use the output, and please report it"
@@ -150,7 +158,8 @@ impl<'a> Sorter<'a> {
             }
             false => SortSchema::new(builder.schema(), builder.dictionaries(), &options.by, partition),
         };
-        let schema = schema.map_err(RunError::output)?;
+        let failed = |error| RunError::Output(SortError::Columns { by: options.by.clone(), error });
+        let schema = schema.map_err(failed)?;
         Ok(Sorter { builder, schema, options, encoder })
     }
 

@@ -121,6 +121,18 @@ fn rows_are_sorted_with_any_threads_and_memory() {
 }
 
 #[test]
+fn a_column_that_does_not_exist_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let (sources, policy, progress) = (sources(), policy(), Progress::new());
+    let output_options = output_options(OutputFormat::Parquet, &sources.names());
+    let (encoder, _) = output::create(&Destination::File(directory.path().join("x.parquet")), output_options).unwrap();
+    let (sort_options, options) = (sort_options(&["nope"], 1 << 30, directory.path()), options(1, 3000, 500));
+    let request = RunRequest::new(sources, &options, &policy, &progress);
+    let error = sort(request, &sort_options, &encoder, |_| Ok(())).unwrap_err().to_string();
+    assert!(error.starts_with("cannot sort by nope: ") && !error.contains("temporary"), "{error}");
+}
+
+#[test]
 fn parquet_bytes_do_not_depend_on_threads_and_memory() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = |threads, memory| {
