@@ -22,7 +22,9 @@ use crate::key::{KeyAlgorithm, KeyBytes};
 #[cfg(feature = "pipeline")]
 use crate::learn::content::ContentLimits;
 use crate::learn::content::{ContentRule, PathContext, ScopedRule};
-use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Pattern, RewriteRule};
+use crate::learn::{
+    ClassMember, Equivalences, EquivalencesBuilder, EquivalencesConflict, LearnLimits, Pattern, RewriteRule,
+};
 
 /// Version of the columns and of the meaning of rows; stored in the metadata as `irikey.equivalences`.
 const EQUIVALENCES_VERSION: &str = "2";
@@ -337,7 +339,7 @@ pub(crate) fn find_evidence(batch: &RecordBatch, texts: &[(&str, String)]) -> Op
 /// Reads a table of equivalences batch by batch.
 #[derive(Debug)]
 pub struct EquivalencesReader {
-    equivalences: Equivalences,
+    builder: EquivalencesBuilder,
     algorithm: KeyAlgorithm,
     rows: u64,
 }
@@ -353,7 +355,7 @@ impl EquivalencesReader {
             return Err(EquivalencesTableError::Part);
         }
         let algorithm = policy.algorithm;
-        Ok(EquivalencesReader { equivalences: Equivalences::new(algorithm), algorithm, rows: 0 })
+        Ok(EquivalencesReader { builder: EquivalencesBuilder::new(algorithm), algorithm, rows: 0 })
     }
 
     /// Adds the rows of a batch.
@@ -404,12 +406,12 @@ impl EquivalencesReader {
         if self.algorithm.key(uri) != key {
             return Err(self.invalid_row(format!("the key does not belong to {}", String::from_utf8_lossy(uri))));
         }
-        Ok(self.equivalences.add_member(key, representative)?)
+        Ok(self.builder.add_member(key, representative)?)
     }
 
     fn pattern(&mut self, host: &str, name: &str) -> Result<(), EquivalencesTableError> {
         let rule = RewriteRule::named(name).ok_or_else(|| self.invalid_row(format!("unknown pattern {name:?}")))?;
-        Ok(self.equivalences.add_pattern(host.as_bytes(), rule)?)
+        Ok(self.builder.add_pattern(host.as_bytes(), rule)?)
     }
 
     fn rule(&mut self, scope: &str, name: &str, context: &str) -> Result<(), EquivalencesTableError> {
@@ -420,7 +422,7 @@ impl EquivalencesReader {
         if scope.is_empty() {
             return Err(self.invalid_row("the rule has no host".to_string()));
         }
-        self.equivalences.add_rule(scope.as_bytes(), ScopedRule { rule, context });
+        self.builder.add_rule(scope.as_bytes(), ScopedRule { rule, context });
         Ok(())
     }
 
@@ -432,8 +434,7 @@ impl EquivalencesReader {
     ///
     /// # Errors
     /// Rows contradict each other.
-    pub fn finish(mut self) -> Result<Equivalences, EquivalencesTableError> {
-        self.equivalences.check()?;
-        Ok(self.equivalences)
+    pub fn finish(self) -> Result<Equivalences, EquivalencesTableError> {
+        Ok(self.builder.build()?)
     }
 }

@@ -43,7 +43,7 @@ impl ChangedUrls {
             return;
         }
         self.keys.clear();
-        equivalences.algorithm.push_keys(&self.texts, &self.ends, &mut self.keys);
+        equivalences.algorithm().push_keys(&self.texts, &self.ends, &mut self.keys);
         for (row, key) in self.rows.drain(..).zip(&self.keys) {
             keys[row as usize] = equivalences.representative(key).unwrap_or(*key);
         }

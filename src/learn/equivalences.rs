@@ -1,4 +1,5 @@
-//! Classes of URLs, patterns of hosts and rules about content: [`Equivalences`].
+//! Classes of URLs, patterns of hosts and rules about content: [`EquivalencesBuilder`] takes them, [`Equivalences`] are ready
+//! to be applied.
 
 #[cfg(feature = "pipeline")]
 use super::content::ContentRule;
@@ -24,36 +25,42 @@ pub enum EquivalencesConflict {
 ///
 /// ```
 /// use irikey::key::KeyAlgorithm;
-/// use irikey::learn::{Equivalences, RewriteRule};
+/// use irikey::learn::{EquivalencesBuilder, RewriteRule};
 /// let key = |uri: &str| KeyAlgorithm::Xxh3.key(uri.as_bytes());
-/// let (mut equivalences, old, new) = (Equivalences::new(KeyAlgorithm::Xxh3), "http://a.example/old", "http://a.example/new");
-/// equivalences.add_member(key(old), key(new)).unwrap();
-/// equivalences.add_pattern(b"b.example", RewriteRule::named("http->https").unwrap()).unwrap();
-/// equivalences.check().unwrap();
+/// let (mut builder, old, new) = (EquivalencesBuilder::new(KeyAlgorithm::Xxh3), "http://a.example/old", "http://a.example/new");
+/// builder.add_member(key(old), key(new)).unwrap();
+/// builder.add_pattern(b"b.example", RewriteRule::named("http->https").unwrap()).unwrap();
+/// let equivalences = builder.build().unwrap();
 /// assert_eq!(equivalences.key(old.as_bytes(), key(old)).0, key(new));
 /// let insecure = "http://b.example/";
 /// assert_eq!(equivalences.key(insecure.as_bytes(), key(insecure)).0, key("https://b.example/"));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Equivalences {
-    pub(super) algorithm: KeyAlgorithm,
-    pub(super) representatives: TextMap<KeyBytes, KeyBytes>,
+    entries: EquivalencesBuilder,
+    /// The patterns and the rules about content in the form that they are applied in.
+    pub(super) by_host: HostRuleIndex,
+}
+
+/// Takes the entries of [`Equivalences`], in any order.
+#[derive(Clone, Debug, Default)]
+pub struct EquivalencesBuilder {
+    algorithm: KeyAlgorithm,
+    representatives: TextMap<KeyBytes, KeyBytes>,
     /// The patterns of hosts that have some.
-    pub(super) patterns: TextMap<Vec<u8>, HostPatterns>,
+    patterns: TextMap<Vec<u8>, HostPatterns>,
     /// Rules about content by the host that they are for, or `*.` and a domain, or `*`.
     rules: TextMap<Vec<u8>, BTreeSet<ScopedRule>>,
     /// There are rules for domains or for all hosts.
     has_domains: bool,
-    /// The patterns and the rules about content in the form that they are applied in.
-    pub(super) by_host: HostRuleIndex,
     /// Sum of the hashes of all entries, which does not depend on their order.
     digest: u128,
 }
 
-impl Equivalences {
+impl EquivalencesBuilder {
     /// Creates an empty set for keys of `algorithm`.
-    pub fn new(algorithm: KeyAlgorithm) -> Equivalences {
-        Equivalences { algorithm, ..Equivalences::default() }
+    pub fn new(algorithm: KeyAlgorithm) -> EquivalencesBuilder {
+        EquivalencesBuilder { algorithm, ..EquivalencesBuilder::default() }
     }
 
     /// Adds `key` to the class of `representative`.
@@ -71,7 +78,7 @@ impl Equivalences {
         Ok(())
     }
 
-    /// Adds a rule that the host applies to all of its URLs that are in no class. It is applied after [`Equivalences::check`].
+    /// Adds a rule that the host applies to all of its URLs that are in no class.
     ///
     /// # Errors
     /// The rule cannot apply to the host, or contradicts an earlier rule.
@@ -91,8 +98,18 @@ impl Equivalences {
         self.rules.entry(scope.to_vec()).or_default().insert(rule);
     }
 
-    /// Prepares patterns and rules about content to be applied.
-    pub(super) fn compile(&mut self) {
+    /// Returns the equivalences, ready to be applied.
+    ///
+    /// # Errors
+    /// A representative has another representative, or patterns or rules form a loop.
+    pub fn build(self) -> Result<Equivalences, EquivalencesConflict> {
+        let equivalences = self.build_unchecked();
+        equivalences.check()?;
+        Ok(equivalences)
+    }
+
+    /// Does what [`Self::build`] does, without the check.
+    pub(crate) fn build_unchecked(self) -> Equivalences {
         let with_rules =
             self.rules.keys().filter(|scope| !scope.starts_with(b"*") && !self.patterns.contains_key(*scope));
         let hosts = self.patterns.keys().chain(with_rules).map(|host| NamedRules {
@@ -108,11 +125,12 @@ impl Equivalences {
             patterns: HostPatterns::default(),
             rules: without_scopes(self.rules_of_domains(domain)),
         });
-        self.by_host = HostRuleIndex::new(hosts.chain(domains).collect());
+        let by_host = HostRuleIndex::new(hosts.chain(domains).collect());
+        Equivalences { entries: self, by_host }
     }
 
     /// Returns the rules about content that hold for a host: its own, those of its domains and those of all hosts.
-    pub(super) fn rules_for(&self, host: &[u8]) -> Vec<(Vec<u8>, &ScopedRule)> {
+    fn rules_for(&self, host: &[u8]) -> Vec<(Vec<u8>, &ScopedRule)> {
         let patterns = self.patterns.get(host);
         let is_open =
             |(_, rule): &(Vec<u8>, &ScopedRule)| patterns.is_none_or(|patterns| !patterns.decides(&rule.rule));
@@ -132,6 +150,37 @@ impl Equivalences {
         rules.map(move |rule| (scope.clone(), rule))
     }
 
+    fn mix(&mut self, entry: &[u8]) {
+        let hash = u128::from_be_bytes(KeyAlgorithm::Blake3.key(entry));
+        self.digest = self.digest.wrapping_add(hash);
+    }
+}
+
+impl Equivalences {
+    /// Returns the entries, to add others.
+    #[cfg(feature = "cli")]
+    pub(crate) fn into_builder(self) -> EquivalencesBuilder {
+        self.entries
+    }
+
+    pub(super) fn algorithm(&self) -> KeyAlgorithm {
+        self.entries.algorithm
+    }
+
+    pub(super) fn representatives(&self) -> &TextMap<KeyBytes, KeyBytes> {
+        &self.entries.representatives
+    }
+
+    /// Returns the first of the patterns of a host that change the origin.
+    pub(super) fn first_pattern_of_origin(&self, host: &[u8]) -> Option<RewriteRule> {
+        self.entries.patterns.get(host).and_then(HostPatterns::first_of_origin)
+    }
+
+    /// Returns the rules about content that hold for a host, each with its scope.
+    pub(super) fn rules_for(&self, host: &[u8]) -> Vec<(Vec<u8>, &ScopedRule)> {
+        self.entries.rules_for(host)
+    }
+
     /// Returns the rules about content that hold for a host and change URLs, except for aliases of the host.
     #[cfg(feature = "pipeline")]
     pub(crate) fn rules_of(&self, host: &[u8]) -> Vec<ScopedRule> {
@@ -148,12 +197,7 @@ impl Equivalences {
 
     /// Returns a hexadecimal hash of all entries. Sets with equal hashes result in equal keys.
     pub fn identity(&self) -> String {
-        hex(&self.digest.to_be_bytes())
-    }
-
-    fn mix(&mut self, entry: &[u8]) {
-        let hash = u128::from_be_bytes(KeyAlgorithm::Blake3.key(entry));
-        self.digest = self.digest.wrapping_add(hash);
+        hex(&self.entries.digest.to_be_bytes())
     }
 }
 

@@ -53,7 +53,7 @@ impl KeyResolver {
         keys: &mut [KeyBytes],
     ) -> OriginCounts {
         let mut counts = OriginCounts::default();
-        if !equivalences.representatives.is_empty() {
+        if !equivalences.representatives().is_empty() {
             replace_by_classes(equivalences, urls, keys, &mut counts);
         }
         if !equivalences.by_host.is_empty() {
@@ -176,6 +176,7 @@ fn replace_by_classes(
 #[cfg(test)]
 mod tests {
     use super::super::content::ScopedRule;
+    use super::super::equivalences::EquivalencesBuilder;
     use super::super::rewrite::RewriteRule;
     use super::*;
     use crate::key::KeyAlgorithm;
@@ -237,16 +238,16 @@ mod tests {
             &["ignore-fragment", "ignore-parameter sid"],
             &["ignore-scheme", "ignore-path-case"],
         ];
-        let mut all = Equivalences::new(KeyAlgorithm::Xxh3);
+        let mut builder = EquivalencesBuilder::new(KeyAlgorithm::Xxh3);
         for (i, rules) in rules.iter().enumerate() {
             for text in *rules {
-                all.add_rule(format!("h{i}.a-host").as_bytes(), ScopedRule::parse(text));
+                builder.add_rule(format!("h{i}.a-host").as_bytes(), ScopedRule::parse(text));
             }
         }
-        all.add_rule(b"*.d.b", ScopedRule::parse("ignore-final-slash"));
-        all.add_rule(b"m.b", ScopedRule::parse("same-as https://h0.a-host"));
-        all.add_pattern(b"e.b", RewriteRule::named("http->https").unwrap()).unwrap();
-        all.check().unwrap();
+        builder.add_rule(b"*.d.b", ScopedRule::parse("ignore-final-slash"));
+        builder.add_rule(b"m.b", ScopedRule::parse("same-as https://h0.a-host"));
+        builder.add_pattern(b"e.b", RewriteRule::named("http->https").unwrap()).unwrap();
+        let all = builder.clone().build().unwrap();
         let long = "long-".repeat(14);
         let segments = ["", "b", "B", "index.html", "x;sid=1", "12", "*", "%C3", "0123456789abcdef", &long];
         let ends = [
@@ -280,14 +281,13 @@ mod tests {
         let counts = check(&all, &urls);
         assert!(counts.by_rule > 5_000 && counts.by_rule < 20_000 && counts.by_pattern > 500, "{counts:?}");
         // Some URLs, and some that rules result in, are in classes; some hosts have patterns besides rules.
-        let mut more = all.clone();
         for url in urls.iter().step_by(3) {
             let representative = key(&format!("{url}&representative"));
-            more.add_member(key(url), representative).unwrap();
+            builder.add_member(key(url), representative).unwrap();
         }
-        more.add_pattern(b"h0.a-host", RewriteRule::named("http->https").unwrap()).unwrap();
-        more.add_pattern(b"h8.a-host", RewriteRule::named("add-slash").unwrap()).unwrap();
-        more.check().unwrap();
+        builder.add_pattern(b"h0.a-host", RewriteRule::named("http->https").unwrap()).unwrap();
+        builder.add_pattern(b"h8.a-host", RewriteRule::named("add-slash").unwrap()).unwrap();
+        let more = builder.build().unwrap();
         let counts = check(&more, &urls);
         assert!(counts.by_class > 5_000 && counts.by_rule > 2_000 && counts.by_pattern > 100, "{counts:?}");
         // One URL after the other: nothing follows it in the column.
@@ -298,10 +298,10 @@ mod tests {
 
     #[test]
     fn keys_of_empty_urls_stay() {
-        let mut all = Equivalences::new(KeyAlgorithm::Xxh3);
-        all.add_member(key(""), key("http://q.r/")).unwrap();
-        all.add_rule(b"*", ScopedRule::parse("ignore-query"));
-        all.check().unwrap();
+        let mut builder = EquivalencesBuilder::new(KeyAlgorithm::Xxh3);
+        builder.add_member(key(""), key("http://q.r/")).unwrap();
+        builder.add_rule(b"*", ScopedRule::parse("ignore-query"));
+        let all = builder.build().unwrap();
         let (mut keys, column) = ([key("")], UrlColumn { texts: b"", ends: &[0, 0] });
         assert_eq!(KeyResolver::default().resolve(&all, column, &mut keys), OriginCounts::default());
         assert_eq!(keys, [key("")]);

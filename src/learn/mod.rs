@@ -41,7 +41,7 @@ mod text_map;
 #[cfg(feature = "cli")]
 mod trace;
 
-pub use equivalences::{Equivalences, EquivalencesConflict};
+pub use equivalences::{Equivalences, EquivalencesBuilder, EquivalencesConflict};
 pub(crate) use host_places::UrlColumn;
 pub use host_rules::KeyOrigin;
 pub(crate) use key_resolver::{KeyResolver, OriginCounts};

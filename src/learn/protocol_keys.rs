@@ -6,7 +6,7 @@
 
 use super::content::{RuleBuffers, UrlParts};
 use super::equivalences::{Equivalences, EquivalencesConflict, hex};
-use super::host_rules::{HostPatterns, HostRules, KeyOrigin, Step};
+use super::host_rules::{HostRules, KeyOrigin, Step};
 use super::rewrite::RewriteRule;
 use super::spelling::Spelling;
 use crate::key::KeyBytes;
@@ -36,18 +36,17 @@ pub(super) struct Followed {
 }
 
 impl Equivalences {
-    /// Prepares and checks the complete set.
+    /// Checks the complete set.
     ///
     /// # Errors
     /// A representative has another representative, or patterns or rules form a loop.
-    pub fn check(&mut self) -> Result<(), EquivalencesConflict> {
-        let is_closed = |key: &KeyBytes| self.representatives.get(key) == Some(key);
-        if let Some(key) = self.representatives.values().find(|key| !is_closed(key)) {
+    pub(super) fn check(&self) -> Result<(), EquivalencesConflict> {
+        let is_closed = |key: &KeyBytes| self.representatives().get(key) == Some(key);
+        if let Some(key) = self.representatives().values().find(|key| !is_closed(key)) {
             return Err(EquivalencesConflict::Class(hex(key)));
         }
         if let Some(host) = self.find_loops().into_iter().min() {
-            let pattern = self.patterns.get(&host).and_then(HostPatterns::first_of_origin);
-            let name = pattern.map_or_else(|| "same-as".to_string(), RewriteRule::name);
+            let name = self.first_pattern_of_origin(&host).map_or_else(|| "same-as".to_string(), RewriteRule::name);
             return Err(EquivalencesConflict::Pattern(String::from_utf8_lossy(&host).into_owned(), name));
         }
         Ok(())
@@ -55,8 +54,7 @@ impl Equivalences {
 
     /// Returns the hosts, and the domains with `*.`, whose patterns and rules never end when they are applied one after the
     /// other.
-    pub(crate) fn find_loops(&mut self) -> Vec<Vec<u8>> {
-        self.compile();
+    pub(crate) fn find_loops(&self) -> Vec<Vec<u8>> {
         let mut buffers = FollowBuffers::default();
         let mut is_loop_of = |host: &[u8], rules: &HostRules, scheme: &[u8], path: &[u8]| {
             let uri = [scheme, b"://", host, b"/", path].concat();
@@ -88,7 +86,7 @@ impl Equivalences {
     }
 
     pub(super) fn representative(&self, key: &KeyBytes) -> Option<KeyBytes> {
-        if self.representatives.is_empty() { None } else { self.representatives.get(key).copied() }
+        if self.representatives().is_empty() { None } else { self.representatives().get(key).copied() }
     }
 
     /// Applies rules and patterns until none applies to the result or a class contains it. Returns the last URL, the key of its
@@ -96,7 +94,7 @@ impl Equivalences {
     pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, (KeyBytes, KeyOrigin))> {
         let (url, mut buffers) = (UrlParts::of(uri)?, FollowBuffers::default());
         let followed = self.follow_rules((&url, self.by_host.find(url.authority())?), &mut buffers)?;
-        let key = followed.key.unwrap_or_else(|| self.algorithm.key(&buffers.uri));
+        let key = followed.key.unwrap_or_else(|| self.algorithm().key(&buffers.uri));
         Some((buffers.uri, (key, followed.origin)))
     }
 
@@ -109,7 +107,7 @@ impl Equivalences {
         buffers: &mut FollowBuffers,
     ) -> Option<Followed> {
         let first = rules.apply(url, false, &mut buffers.rules, &mut buffers.uri)?;
-        if first.is_last && self.representatives.is_empty() {
+        if first.is_last && self.representatives().is_empty() {
             return Some(Followed { key: None, origin: first.origin, is_one_step: true });
         }
         self.follow_further((url, rules), first, buffers)
@@ -126,7 +124,7 @@ impl Equivalences {
         let (mut last, origin) = (first, first.origin);
         for steps in 1..=MOST_STEPS {
             let is_one_step = steps == 1;
-            let own = if self.representatives.is_empty() { None } else { Some(self.algorithm.key(text)) };
+            let own = if self.representatives().is_empty() { None } else { Some(self.algorithm().key(text)) };
             if let Some(representative) = own.and_then(|own| self.representative(&own)) {
                 return Some(Followed { key: Some(representative), origin, is_one_step });
             }
@@ -166,6 +164,7 @@ impl Equivalences {
 #[cfg(test)]
 mod tests {
     use super::super::content::ScopedRule;
+    use super::super::equivalences::EquivalencesBuilder;
     use super::super::host_places::UrlColumn;
     use super::super::key_resolver::KeyResolver;
     use super::*;
@@ -176,18 +175,24 @@ mod tests {
     }
 
     fn with(members: &[(&str, &str)], patterns: &[(&str, &str)]) -> Result<Equivalences, EquivalencesConflict> {
-        let mut equivalences = Equivalences::new(KeyAlgorithm::Xxh3);
-        members.iter().try_for_each(|(a, b)| equivalences.add_member(key(a), key(b)))?;
-        for (host, rule) in patterns {
-            equivalences.add_pattern(host.as_bytes(), RewriteRule::named(rule).unwrap())?;
-        }
-        equivalences.check()?;
-        Ok(equivalences)
+        builder(members, patterns)?.build()
     }
 
-    fn add_rules(all: &mut Equivalences, rules: &[(&str, &str)]) {
-        rules.iter().for_each(|(scope, rule)| all.add_rule(scope.as_bytes(), ScopedRule::parse(rule)));
-        all.check().unwrap();
+    fn builder(
+        members: &[(&str, &str)],
+        patterns: &[(&str, &str)],
+    ) -> Result<EquivalencesBuilder, EquivalencesConflict> {
+        let mut builder = EquivalencesBuilder::new(KeyAlgorithm::Xxh3);
+        members.iter().try_for_each(|(a, b)| builder.add_member(key(a), key(b)))?;
+        for (host, rule) in patterns {
+            builder.add_pattern(host.as_bytes(), RewriteRule::named(rule).unwrap())?;
+        }
+        Ok(builder)
+    }
+
+    fn with_rules(mut builder: EquivalencesBuilder, rules: &[(&str, &str)]) -> EquivalencesBuilder {
+        rules.iter().for_each(|(scope, rule)| builder.add_rule(scope.as_bytes(), ScopedRule::parse(rule)));
+        builder
     }
 
     #[test]
@@ -217,9 +222,9 @@ mod tests {
             ("c.d", "keep-parameter utm"),
             ("m.a.b", "same-as https://a.b"),
         ];
-        let mut all =
-            with(&[("https://a.b/old", "https://x/")], &[("e.b", "http->https"), ("e.b", "add-slash")]).unwrap();
-        add_rules(&mut all, &rules);
+        let patterns = [("e.b", "http->https"), ("e.b", "add-slash")];
+        let mut builder = with_rules(builder(&[("https://a.b/old", "https://x/")], &patterns).unwrap(), &rules);
+        let all = builder.clone().build().unwrap();
         let cases = [
             ("https://a.b/x/?sid=1&utm=2", "https://a.b/x", KeyOrigin::Rule),
             ("https://z.b/x/?sid=1&utm=2", "https://z.b/x?sid=1", KeyOrigin::Rule),
@@ -234,18 +239,18 @@ mod tests {
         for (uri, want, origin) in cases {
             assert_eq!(all.key(uri.as_bytes(), key(uri)), (key(want), origin), "{uri}");
         }
-        all.add_rule(b"a.b", ScopedRule::parse("same-as https://m.a.b"));
-        assert!(all.check().is_err());
-        let mut domains = with(&[], &[]).unwrap();
-        add_rules(&mut domains, &[("*.a.b", "same-as https://x.c.d")]);
+        builder.add_rule(b"a.b", ScopedRule::parse("same-as https://m.a.b"));
+        assert!(builder.build().is_err());
+        let mut domains = with_rules(EquivalencesBuilder::default(), &[("*.a.b", "same-as https://x.c.d")]);
+        assert!(domains.clone().build().is_ok());
         domains.add_rule(b"*.c.d", ScopedRule::parse("same-as https://x.a.b"));
-        assert!(domains.check().is_err());
+        assert!(domains.build().is_err());
     }
 
     #[test]
     fn rules_of_a_host_are_not_for_the_hosts_below_it() {
-        let mut all = with(&[], &[("b.c", "add-slash")]).unwrap();
-        add_rules(&mut all, &[("b.c", "ignore-parameter sid"), ("*.b.c", "ignore-final-slash")]);
+        let rules = [("b.c", "ignore-parameter sid"), ("*.b.c", "ignore-final-slash")];
+        let all = with_rules(builder(&[], &[("b.c", "add-slash")]).unwrap(), &rules).build().unwrap();
         let cases = [
             ("http://b.c/x?sid=1", "http://b.c/x/"),
             ("http://a.b.c/x?sid=1", "http://a.b.c/x?sid=1"),
@@ -260,12 +265,9 @@ mod tests {
     #[test]
     fn rules_are_applied_until_none_applies() {
         let all = |rules: &[&str]| {
-            let mut all = with(&[], &[]).unwrap();
-            for text in rules {
-                all.add_rule(b"a.b", ScopedRule::parse(text));
-            }
-            all.check().unwrap();
-            all
+            let mut builder = EquivalencesBuilder::default();
+            rules.iter().for_each(|text| builder.add_rule(b"a.b", ScopedRule::parse(text)));
+            builder.build().unwrap()
         };
         let cases: [(&[&str], &str, &str); 5] = [
             // The path has another context afterwards.
@@ -289,11 +291,11 @@ mod tests {
 
     #[test]
     fn a_host_may_have_many_rules() {
-        let mut all = with(&[], &[]).unwrap();
+        let mut builder = EquivalencesBuilder::default();
         for name in 0..40_000 {
-            all.add_rule(b"a.b", ScopedRule::parse(&format!("ignore-parameter p{name}")));
+            builder.add_rule(b"a.b", ScopedRule::parse(&format!("ignore-parameter p{name}")));
         }
-        all.check().unwrap();
+        let all = builder.build().unwrap();
         let (uri, want) = ("http://a.b/?p39999=1&q", "http://a.b/?q");
         assert_eq!(all.key(uri.as_bytes(), key(uri)).0, key(want));
     }
@@ -301,9 +303,8 @@ mod tests {
     #[test]
     #[cfg(feature = "cli")]
     fn what_never_ends_is_not_traced() {
-        let mut all = with(&[], &[]).unwrap();
-        all.add_rule(b"a.b", ScopedRule::parse("ignore-segment .../p"));
-        all.check().unwrap();
+        let rules = [("a.b", "ignore-segment .../p")];
+        let all = with_rules(EquivalencesBuilder::default(), &rules).build().unwrap();
         for (count, is_changed) in [(MOST_STEPS, true), (MOST_STEPS + 1, false)] {
             let uri = format!("http://a.b/x{}", "/p".repeat(count));
             let steps = all.trace(uri.as_bytes());

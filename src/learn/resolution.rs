@@ -11,7 +11,7 @@
 //!
 //! Texts are in sorters only. In memory are the number of the next URL and the flags of each numbered URL, five bytes.
 
-use super::equivalences::Equivalences;
+use super::equivalences::{Equivalences, EquivalencesBuilder};
 use super::graph::{NOWHERE, follow_to_ends, mark_loops};
 use super::learned::{LearnCounts, LearnedRedirects, MemberReason, MemberRow};
 use super::observer::{RedirectObserver, flag};
@@ -353,9 +353,9 @@ impl<S: RecordStore> GroupLearner<'_, S> {
         Ok(())
     }
 
-    /// Learns the patterns of a group, ready to be applied.
+    /// Learns the patterns of a group.
     fn end_group(&mut self, votes: GroupVotes) -> Result<Equivalences, S::Error> {
-        let mut hosts = Equivalences::new(self.algorithm);
+        let mut hosts = EquivalencesBuilder::new(self.algorithm);
         for pattern in votes.learn(self.limits, &mut self.counts.refused) {
             // Patterns that contradict each other were refused before.
             let added = hosts.add_pattern(&pattern.host, pattern.rule);
@@ -364,8 +364,7 @@ impl<S: RecordStore> GroupLearner<'_, S> {
             pattern.write(&mut self.record);
             self.patterns.push(&self.record)?;
         }
-        hosts.compile();
-        Ok(hosts)
+        Ok(hosts.build_unchecked())
     }
 
     /// Applies patterns to an end.

@@ -46,7 +46,7 @@ impl Equivalences {
         let scope_text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (mut steps, mut text) = (Vec::new(), uri.to_vec());
         for _ in 0..=MOST_STEPS {
-            let key = self.algorithm.key(&text);
+            let key = self.algorithm().key(&text);
             if let Some(representative) = self.representative(&key) {
                 if representative != key {
                     let step = TraceStep::new(KeyOrigin::Class, &text);

@@ -5,8 +5,8 @@ use crate::generators::config;
 use crate::oracle::equivalence::{self, Redirect};
 use irikey::key::{KeyAlgorithm, KeyBytes};
 use irikey::learn::{
-    Equivalences, KeyOrigin, LearnLimits, Learned, MemberReason, Observations, RecordPlace, RedirectCode,
-    RedirectVerdict,
+    Equivalences, EquivalencesBuilder, KeyOrigin, LearnLimits, Learned, MemberReason, Observations, RecordPlace,
+    RedirectCode, RedirectVerdict,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -59,15 +59,14 @@ fn learn(redirects: &[Redirect], served: &[String], limits: &LearnLimits) -> Lea
 }
 
 fn apply(learned: &Learned) -> Equivalences {
-    let mut equivalences = Equivalences::new(KeyAlgorithm::Xxh3);
+    let mut equivalences = EquivalencesBuilder::new(KeyAlgorithm::Xxh3);
     for member in &learned.members {
         equivalences.add_member(member.key, member.representative_key).unwrap();
     }
     for pattern in &learned.patterns {
         equivalences.add_pattern(&pattern.host, pattern.rule).unwrap();
     }
-    equivalences.check().unwrap();
-    equivalences
+    equivalences.build().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -11,7 +11,7 @@ use csv::StringRecord;
 use crate::batch::{applied_rule, rule_batch};
 use crate::cli::error::CommandError;
 use crate::iri::{ParseMode, Rung, normalize_to_rung};
-use crate::learn::Equivalences;
+use crate::learn::EquivalencesBuilder;
 use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule};
 use crate::process::error_and_remedy;
 
@@ -47,19 +47,20 @@ impl HandRules {
             let row = row.map_err(|error| refused(place(), &error.to_string()))?;
             rules.add(&row, columns).map_err(|reason| refused(place(), &reason))?;
         }
-        rules.with_patterns(Equivalences::default())?;
+        rules.with_patterns(EquivalencesBuilder::default())?;
         Ok(rules)
     }
 
     /// Returns the added rules together with patterns of hosts.
-    pub(super) fn with_patterns(&self, mut all: Equivalences) -> Result<Equivalences, CommandError> {
+    pub(super) fn with_patterns(&self, mut all: EquivalencesBuilder) -> Result<EquivalencesBuilder, CommandError> {
         self.added.iter().for_each(|rule| all.add_rule(&rule.scope, rule.judged.rule.clone()));
+        let all = all.build_unchecked();
         match all.find_loops().into_iter().min() {
             Some(host) => Err(CommandError::Usage(format!(
                 "--rules: the rules of {} form a loop, with redirects or with other rules; remove one of them",
                 String::from_utf8_lossy(&host)
             ))),
-            None => Ok(all),
+            None => Ok(all.into_builder()),
         }
     }
 

@@ -20,7 +20,7 @@ use super::files::abandoned;
 use super::progress::watch;
 use super::terminal::{count_of, print_error};
 use crate::batch::{BatchError, EquivalenceRows, applied_rule, equivalences_metadata, equivalences_schema};
-use crate::learn::{Equivalences, LearnedRedirects, Pattern};
+use crate::learn::{EquivalencesBuilder, LearnedRedirects, Pattern};
 use crate::output::{OutputError, TableWriter, metadata, write_file};
 use crate::run::{self, DiskStore, LearnedContent, ObserveError, ObserveResult, RunRequest, Validation, WorkerNeed};
 
@@ -141,16 +141,15 @@ fn batch_error(error: ArrowError) -> OutputError {
     OutputError::from(BatchError::from(error))
 }
 
-fn add_rules(rules: &mut Equivalences, batch: &RecordBatch) {
+fn add_rules(rules: &mut EquivalencesBuilder, batch: &RecordBatch) {
     let applied = (0..batch.num_rows()).filter_map(|row| applied_rule(batch, row));
     applied.for_each(|(scope, rule)| rules.add_rule(scope, rule));
 }
 
 /// Tries rules on the captures that were held out.
-fn validate(content: &LearnedContent, mut rules: Equivalences) -> Result<Validation, CommandError> {
-    rules.find_loops();
+fn validate(content: &LearnedContent, rules: EquivalencesBuilder) -> Result<Validation, CommandError> {
     content
-        .validate(&rules)
+        .validate(&rules.build_unchecked())
         .map_err(|error| CommandError::SideFile(format!("{error} (--validate; the equivalences are complete)")))
 }
 
@@ -188,7 +187,7 @@ struct WrittenPatterns {
     /// Those with the most support.
     shown: Vec<Pattern>,
     /// All of them, if rules about content have to be compared with them.
-    applied: Equivalences,
+    applied: EquivalencesBuilder,
 }
 
 /// Writes members of classes and patterns of hosts. `is_compared` says that all patterns are needed afterwards.

@@ -15,11 +15,11 @@ use super::held_out::{HeldOutSpool, Validation};
 use super::host_reader::{HostReader, HostUnit};
 use super::rule_collector::{BatchSpool, ContentCounts, RuleCollector};
 use crate::batch::{BatchError, PartRow, applied_rule, part_row, rule_batch, vote_batch};
-use crate::learn::Equivalences;
 use crate::learn::content::{
     ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, RuleHighlights, RuleRefusal,
     ScopeRule, ScopedRule, site_of,
 };
+use crate::learn::{Equivalences, EquivalencesBuilder};
 use crate::spill::SpillError;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -127,14 +127,14 @@ impl LearnedContent {
     }
 
     /// Refuses learned aliases of hosts that form a loop with other equivalences.
-    pub(crate) fn refuse_loops(&mut self, mut all: Equivalences) -> Result<(), BatchError> {
+    pub(crate) fn refuse_loops(&mut self, mut all: EquivalencesBuilder) -> Result<(), BatchError> {
         for batch in self.batches() {
             let batch = batch?;
             let rules = (0..batch.num_rows()).filter_map(|row| applied_rule(&batch, row));
             let aliases = rules.filter(|(_, rule)| matches!(rule.rule, ContentRule::SameAs { .. }));
             aliases.for_each(|(host, rule)| all.add_rule(host, rule));
         }
-        self.looping = all.find_loops().into_iter().collect();
+        self.looping = all.build_unchecked().find_loops().into_iter().collect();
         Ok(())
     }
 
