@@ -118,6 +118,12 @@ def breadcrumbs(site, page):
     return site.url(f"/c/{site.dice.choice(WORDS)}/{site.dice.choice(WORDS)}/{page}"), page
 
 
+def reference_segment(site, page):
+    """Where a visitor came from, as a segment behind those of the page."""
+    reference = f"/ref={token(site.dice, 2, WORDS[0])}_{site.dice.randrange(90)}" if site.dice.random() < 0.7 else ""
+    return site.url(f"/{site.sections[page % 4]}/{page}{reference}"), page
+
+
 def slug(site, page):
     return site.url(f"/article/{1000 + page}/{words(site.dice, 3)}"), page
 
@@ -414,7 +420,7 @@ def missing_directories(site, page):
 
 
 DUPLICATES = [session_parameter, session_first, tracking, order, order_and_session, index, slash, letter_case, path_session,
-              segment_session, print_view, default_language, breadcrumbs, slug, double_slash, cache_buster, schemes, aliases, noisy_session,
+              segment_session, print_view, default_language, breadcrumbs, reference_segment, slug, double_slash, cache_buster, schemes, aliases, noisy_session,
               error_noise_session, cart_session, deep_session, semicolons, script_parameter, slash_of_some, last_value, partner,
               anchors, two_sessions, four_spellings, front_controller, empty_parameters]
 HOSTILE = [plain, rare_value, soft_404, missing_items, login_wall, noise, calendar, infinite, diverging, session_like, changing,

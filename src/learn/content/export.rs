@@ -42,6 +42,17 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
         ContentRule::PathParameter(name) => {
             one(format!("^{any}{first}/[^?#]*?);(?i:{})(?:=[^/?#;]*)?((?:[/?#;].*)?)$", escaped(name)), "$1$2")
         }
+        ContentRule::SegmentParameter(name) => {
+            let segment = format!("{}=[^/?#]*", escaped(name));
+            let before = if first.is_empty() { "/[^?#]*" } else { "(?:/[^?#]*)?" };
+            let rules = [
+                (format!("^{any}{first}(?:/[^?#]*)?)/{segment}(/.*)$"), "$1$2"),
+                (format!("^{any}{first}{before})/{segment}([?#].*)?$"), "$1$2"),
+                // One slash remains of the path.
+                (format!("^{any})/{segment}([?#].*)?$"), "$1/$2"),
+            ];
+            all(rules).into_iter().take(if first.is_empty() { 3 } else { 2 }).collect()
+        }
         ContentRule::Segment(SegmentPlace::First, name) => {
             let name = escaped(name);
             all([(format!("^{any})/{name}/(.*)$"), "$1/$2"), (format!("^{any})/{name}([?#].*)?$"), "$1/$2")])

@@ -77,6 +77,7 @@ pub(super) struct PathRules {
     path_case: RulePlaces,
     documents: Vec<(SoughtName, PathContext, u16)>,
     path_parameters: Vec<(Vec<u8>, PathContext, u16)>,
+    segment_parameters: Vec<(Vec<u8>, PathContext, u16)>,
     segments: Vec<(SegmentPlace, SoughtName, PathContext, u16)>,
     segment_values: Vec<(ValueRule, PathContext, u16)>,
 }
@@ -109,6 +110,7 @@ impl PathRules {
             ContentRule::PathCase => self.path_case.add(context, number),
             ContentRule::Document(name) => self.documents.push((SoughtName::new(name), place(), number)),
             ContentRule::PathParameter(name) => self.path_parameters.push((name, place(), number)),
+            ContentRule::SegmentParameter(name) => self.segment_parameters.push((name, place(), number)),
             ContentRule::Segment(at, name) => self.segments.push((at, SoughtName::new(name), place(), number)),
             ContentRule::SegmentValue(before, shape) => {
                 self.segment_values.push((ValueRule::new(&before, shape), place(), number));
@@ -140,12 +142,13 @@ impl PathRules {
         self.may_change_to_plain(path) || self.may_change_segments(path)
     }
 
-    /// Returns whether rules about path parameters, letter case and doubled slashes may apply to a path.
+    /// Returns whether rules about parameters in the path, letter case and doubled slashes may apply to a path.
     #[inline(always)]
     fn may_change_to_plain(&self, path: PathText<'_>) -> bool {
         self.path_case.is_used() && any_byte(path.path, |byte| byte.is_ascii_uppercase())
             || self.doubled_slashes.is_used() && path.has_doubled_slashes()
             || !self.path_parameters.is_empty() && path.has_semicolons()
+            || !self.segment_parameters.is_empty() && any_byte(path.path, |byte| byte == b'=')
     }
 
     /// Returns whether a rule about segments or the final slash may apply to the path.
@@ -158,8 +161,8 @@ impl PathRules {
             || self.segment_values.iter().any(|(rule, ..)| path.matching_value(rule).is_some())
     }
 
-    /// Leaves out of a path what makes no difference. Returns the plain path: without what rules about path parameters, letter
-    /// case and doubled slashes leave out.
+    /// Leaves out of a path what makes no difference. Returns the plain path: without what rules about parameters in the path,
+    /// letter case and doubled slashes leave out.
     #[inline(always)]
     pub(super) fn edit<'b>(
         &self,
@@ -228,7 +231,7 @@ impl PathRules {
         }
     }
 
-    /// Writes the path without path parameters, in lower case, and without doubled slashes, as far as rules say so.
+    /// Writes the path without parameters, in lower case, and without doubled slashes, as far as rules say so.
     fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalLog) {
         if self.path_parameters.is_empty() {
             append(out, path);
@@ -237,6 +240,9 @@ impl PathRules {
         }
         if let Some(number) = self.path_case.number_ignoring_case(out) {
             lower_case(out, number, removed);
+        }
+        if !self.segment_parameters.is_empty() {
+            *out = self.without_segment_parameters(out, removed);
         }
         if let Some(number) = self.doubled_slashes.number(out)
             && any_pair(out, |byte, next| (byte == b'/') & (next == b'/'))
@@ -262,6 +268,27 @@ impl PathRules {
             }
         }
         append(out, &path[from..]);
+    }
+
+    /// Returns the path without the segments that are parameters.
+    fn without_segment_parameters(&self, path: &[u8], removed: &mut impl RemovalLog) -> Vec<u8> {
+        let mut kept = Vec::with_capacity(path.len());
+        for segment in path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/') {
+            let (name, value) = name_and_value(segment);
+            let has_value = name.len() < segment.len();
+            let is_for = |(known, context, _): &&(Vec<u8>, PathContext, u16)| known == name && context.contains(path);
+            match self.segment_parameters.iter().find(is_for).filter(|_| has_value) {
+                Some((.., number)) => removed.add(*number, || xxh3_64(value) | 1),
+                None => {
+                    kept.push(b'/');
+                    append(&mut kept, segment);
+                }
+            }
+        }
+        if kept.is_empty() {
+            kept.push(b'/');
+        }
+        kept
     }
 
     /// Leaves out the document and the final slash, as far as rules say so. There are no other rules about segments.

@@ -27,6 +27,8 @@ pub(crate) enum ContentRule {
     Document(Vec<u8>),
     /// The path parameter `;name` or `;name=value`.
     PathParameter(Vec<u8>),
+    /// The segments `name=value`.
+    SegmentParameter(Vec<u8>),
     /// This segment.
     Segment(SegmentPlace, Vec<u8>),
     /// The value of the segment after these, of a shape or any. Segments before it are names, `#` for a number, or `*`.
@@ -152,13 +154,14 @@ impl From<ContentRule> for ScopedRule {
 impl ContentRule {
     /// For each kind of rules: what they are written like, beginning with the name of the kind; and what makes no difference by
     /// them.
-    pub(crate) const FORMS: [(&'static str, &'static str); 15] = [
+    pub(crate) const FORMS: [(&'static str, &'static str); 16] = [
         ("ignore-scheme", "http and https"),
         ("ignore-doubled-slashes", "`//` in the path is `/`"),
         ("ignore-final-slash", "a slash at the end of the path"),
         ("ignore-path-case", "letter case of the path"),
         ("ignore-document NAME", "this last segment, such as `index.html`"),
         ("ignore-path-parameter NAME", "`;NAME` and `;NAME=...` in the path"),
+        ("ignore-segment-parameter NAME", "segments `NAME=...` of the path"),
         ("ignore-segment /NAME/...", "the first segment NAME; with `.../NAME`, the last one"),
         (
             "ignore-segment-value /a/#/*",
@@ -187,15 +190,16 @@ impl ContentRule {
             ContentRule::PathCase => 3,
             ContentRule::Document(_) => 4,
             ContentRule::PathParameter(_) => 5,
-            ContentRule::Segment(..) => 6,
-            ContentRule::SegmentValue(..) => 7,
-            ContentRule::Parameter(..) => 8,
-            ContentRule::Query => 9,
-            ContentRule::ParameterOrder => 10,
-            ContentRule::EmptyParameters => 11,
-            ContentRule::Fragment => 12,
-            ContentRule::SameAs { .. } => 13,
-            ContentRule::KeepParameter(_) => 14,
+            ContentRule::SegmentParameter(_) => 6,
+            ContentRule::Segment(..) => 7,
+            ContentRule::SegmentValue(..) => 8,
+            ContentRule::Parameter(..) => 9,
+            ContentRule::Query => 10,
+            ContentRule::ParameterOrder => 11,
+            ContentRule::EmptyParameters => 12,
+            ContentRule::Fragment => 13,
+            ContentRule::SameAs { .. } => 14,
+            ContentRule::KeepParameter(_) => 15,
         }
     }
 
@@ -208,6 +212,7 @@ impl ContentRule {
                 | ContentRule::PathCase
                 | ContentRule::Document(_)
                 | ContentRule::PathParameter(_)
+                | ContentRule::SegmentParameter(_)
                 | ContentRule::Segment(..)
                 | ContentRule::SegmentValue(..)
         )
@@ -238,6 +243,9 @@ impl ContentRule {
             "ignore-path-case" => alone(ContentRule::PathCase),
             "ignore-document" => segment().map(ContentRule::Document),
             "ignore-path-parameter" => segment().map(ContentRule::PathParameter),
+            "ignore-segment-parameter" => {
+                segment().filter(|name| !name.contains(&b'=')).map(ContentRule::SegmentParameter)
+            }
             "ignore-segment" => parse_segment(argument),
             "ignore-segment-value" => parse_segment_value(argument),
             "ignore-parameter" => match argument.split_once('=') {
@@ -299,9 +307,10 @@ impl fmt::Display for ContentRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind())?;
         match self {
-            ContentRule::Document(name) | ContentRule::PathParameter(name) | ContentRule::KeepParameter(name) => {
-                write!(f, " {}", text(name))
-            }
+            ContentRule::Document(name)
+            | ContentRule::PathParameter(name)
+            | ContentRule::SegmentParameter(name)
+            | ContentRule::KeepParameter(name) => write!(f, " {}", text(name)),
             ContentRule::Segment(SegmentPlace::First, name) => write!(f, " /{}/...", text(name)),
             ContentRule::Segment(SegmentPlace::Last, name) => write!(f, " .../{}", text(name)),
             ContentRule::SegmentValue(before, shape) => {
@@ -342,6 +351,7 @@ mod tests {
             "ignore-path-case",
             "ignore-document index.html",
             "ignore-path-parameter jsessionid",
+            "ignore-segment-parameter ref",
             "ignore-segment /print/...",
             "ignore-segment .../amp",
             "ignore-segment-value /article/#/*",
@@ -364,6 +374,7 @@ mod tests {
             "ignore-parameter",
             "ignore-scheme x",
             "ignore-parameter a=<x>",
+            "ignore-segment-parameter a=b",
             "same-as example.org",
             "same-as http://a/b",
         ] {

@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn rules_remove_what_they_name() {
-        let cases: [(&[&str], &str, &str); 37] = [
+        let cases: [(&[&str], &str, &str); 43] = [
             (&[], "http://a/b//c/?x=1&&y#z", "http://a/b//c/?x=1&&y#z"),
             (&["ignore-scheme"], "http://a/", "https://a/"),
             (&["ignore-scheme"], "http://a:8080/", "http://a:8080/"),
@@ -268,6 +268,12 @@ mod tests {
             (&["ignore-document index.html"], "http://a/index.html", "http://a/"),
             (&["ignore-document index.html", "ignore-final-slash"], "http://a/b/index.html", "http://a/b"),
             (&["ignore-path-parameter jsessionid"], "http://a/b;jsessionid=1F/c;v=1?q", "http://a/b/c;v=1?q"),
+            (&["ignore-segment-parameter ref"], "http://a/dp/12/ref=x_1?q", "http://a/dp/12?q"),
+            (&["ignore-segment-parameter ref"], "http://a/ref=/b/ref=2/", "http://a/b/"),
+            (&["ignore-segment-parameter ref"], "http://a/ref=1", "http://a/"),
+            (&["ignore-segment-parameter ref"], "http://a/ref/REF=1/b;ref=1", "http://a/ref/REF=1/b;ref=1"),
+            (&["/b/: ignore-segment-parameter ref"], "http://a/c/ref=1", "http://a/c/ref=1"),
+            (&["ignore-path-case", "ignore-segment-parameter ref"], "http://a/b/REF=1", "http://a/b"),
             (&["ignore-segment /print/..."], "http://a/print/b", "http://a/b"),
             (&["ignore-segment .../amp"], "http://a/b/amp/", "http://a/b/"),
             (&["ignore-segment-value /shop/<hex>"], "http://a/shop/0123456789abcdef/x", "http://a/shop/*/x"),
@@ -312,6 +318,7 @@ mod tests {
             "ignore-path-case",
             "ignore-document index.html",
             "ignore-path-parameter sid",
+            "ignore-segment-parameter ref",
             "ignore-segment /b/...",
             "ignore-segment .../b",
             "ignore-segment-value /b/*",
@@ -325,7 +332,7 @@ mod tests {
             "same-as https://c",
             "keep-parameter sid",
         ];
-        let segments = ["", "b", "B", "index.html", "x;sid=1", "12", "*", "%C3", "bb"];
+        let segments = ["", "b", "B", "index.html", "x;sid=1", "12", "*", "%C3", "bb", "ref=b"];
         let ends = ["", "?", "?x=1&sid=2", "?sid", "#b", "?a&&b#"];
         let (mut changed, mut skipped) = (0, 0);
         for rule in rules {

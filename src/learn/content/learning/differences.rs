@@ -5,7 +5,7 @@ use super::super::path_text::PLACEHOLDER;
 use super::super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, extension_of};
 use super::super::url_parts::{UrlParts, general_segment, name_and_value, parameters_of};
 use super::super::value_shape::ValueShape;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Last segments that often name their directory.
 const DOCUMENTS: [&[u8]; 14] = [
@@ -90,6 +90,7 @@ fn add_contexts(a: &[u8], b: &[u8], found: &mut Differences) {
                 | ContentRule::DoubledSlashes
                 | ContentRule::Document(_)
                 | ContentRule::PathParameter(_)
+                | ContentRule::SegmentParameter(_)
                 | ContentRule::ParameterOrder
                 | ContentRule::EmptyParameters
         );
@@ -119,6 +120,7 @@ fn compare_paths(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<()> 
             push(rules, is_rule_name(name).then(|| ContentRule::PathParameter(name.clone()))?);
         }
     }
+    remove_segment_parameters(&mut a, &mut b, rules);
     if a == b {
         return Some(());
     }
@@ -162,6 +164,34 @@ fn without_path_parameters(path: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>)
         }
     }
     (rest, parameters)
+}
+
+/// Adds rules for the segments `name=value` in which two paths differ, and removes these segments.
+fn remove_segment_parameters(a: &mut Vec<u8>, b: &mut Vec<u8>, rules: &mut Vec<ScopedRule>) {
+    let names = {
+        let [a, b] = [&*a, &*b].map(|path| segment_parameters(path));
+        let differing = a.keys().chain(b.keys()).filter(|name| a.get(*name) != b.get(*name));
+        differing.map(|name| name.to_vec()).collect::<BTreeSet<_>>()
+    };
+    let is_kept = |segment: &&[u8]| !segment.contains(&b'=') || !names.contains(name_and_value(segment).0);
+    for path in [a, b].into_iter().filter(|_| !names.is_empty()) {
+        let kept: Vec<&[u8]> = path.split(|byte| *byte == b'/').filter(is_kept).collect();
+        let kept = kept.join(&b'/');
+        *path = if kept.is_empty() { b"/".to_vec() } else { kept };
+    }
+    names.into_iter().for_each(|name| push(rules, ContentRule::SegmentParameter(name)));
+}
+
+/// Returns the values of the segments `name=value` of a path, those of one name in their order.
+fn segment_parameters(path: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
+    let mut parameters: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
+    for segment in path.split(|byte| *byte == b'/').filter(|segment| segment.contains(&b'=')) {
+        let (name, value) = name_and_value(segment);
+        if is_rule_name(name) {
+            parameters.entry(name).or_default().push(value);
+        }
+    }
+    parameters
 }
 
 /// A path in segments, and how it ends.
@@ -375,6 +405,14 @@ mod tests {
             ("http://a/x/y", "http://a/x/y/amp", Some("ignore-segment .../amp")),
             ("http://a/a/12/one", "http://a/a/12/two", Some("ignore-segment-value /a/#/*")),
             ("http://a/s/0123456789abcdef/x", "http://a/s/0123456789abcdee/x", Some("ignore-segment-value /s/<hex>")),
+            ("http://a/dp/12/ref=x_1", "http://a/dp/12/ref=y_2", Some("ignore-segment-parameter ref")),
+            (
+                "http://a/dp/12/ref=x_1/at=1",
+                "http://a/dp/12/at=1/",
+                Some("ignore-segment-parameter ref, ignore-final-slash"),
+            ),
+            ("http://a/ref=x", "http://a/", Some("ignore-segment-parameter ref")),
+            ("http://a/id=1/ref=x", "http://a/id=2/ref=x", Some("ignore-segment-parameter id")),
             ("http://a/c/x/y/12", "http://a/c/u/v/12", Some("ignore-segment-value /c/*, ignore-segment-value /c/*/*")),
             ("http://a/1/y/12", "http://a/2/v/12", Some("ignore-segment-value /*, ignore-segment-value /*/*")),
             ("http://a/x/y/z", "http://a/x", None),

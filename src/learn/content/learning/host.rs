@@ -296,7 +296,9 @@ impl HostLearner<'_> {
     fn needed_contents(&self, rule: &ScopedRule) -> u64 {
         let needed = match &rule.rule {
             ContentRule::SegmentValue(_, None) | ContentRule::Query => 3 * self.limits.min_contents,
-            ContentRule::SegmentValue(..) | ContentRule::Segment(..) => 2 * self.limits.min_contents,
+            ContentRule::SegmentValue(..) | ContentRule::Segment(..) | ContentRule::SegmentParameter(_) => {
+                2 * self.limits.min_contents
+            }
             // Other values than those of sessions are parts of names.
             ContentRule::PathParameter(name) if !self.trial.has_made_path_parameters(name) => {
                 2 * self.limits.min_contents

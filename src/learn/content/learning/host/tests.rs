@@ -263,6 +263,17 @@ fn segments_may_be_deep_and_parameters_may_have_semicolons() {
 }
 
 #[test]
+fn segments_may_be_parameters() {
+    let reference = |page: u64, copy: u64| {
+        let segment = if copy % 3 == 0 { String::new() } else { format!("/ref=x_{}", page * 7 + copy) };
+        (format!("http://a/{}/dp/{page}{segment}", ["one", "two", "three"][page as usize % 3]), page)
+    };
+    assert_eq!(learned(&urls(40, reference)), ["ignore-segment-parameter ref "]);
+    let numbers = |page: u64, copy: u64| (format!("http://a/view/id={page}/sid={}", page * 7 + copy), page);
+    assert_eq!(learned(&urls(40, numbers)), ["ignore-segment-parameter sid "]);
+}
+
+#[test]
 fn two_segments_of_a_path_may_make_no_difference() {
     let names = ["music", "river", "stone", "paper", "light", "winter", "market"];
     let name = |number: u64| names[number as usize % names.len()];
