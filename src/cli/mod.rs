@@ -119,6 +119,8 @@ pub fn main() -> ExitCode {
 /// Runs the command that `arguments` name, the name of the program first, and returns its exit code.
 #[doc(hidden)]
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    // A program that embeds the command may run without standard handles.
+    process::reserve_standard_handles();
     process::remove_temporary_files_on_signals();
     crate::input::silence_caught_panics();
     let words: Vec<OsString> = arguments.into_iter().collect();
@@ -128,6 +130,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             let (error, words) = with_similar_command(error, words);
             let printed = print_usage(&error, &words).and_then(|()| io::stdout().flush());
+            let printed = printed.and_then(|()| process::check_stdout());
             return if error.use_stderr() { exit::USAGE } else { terminal::status_of_print(printed) };
         }
     };

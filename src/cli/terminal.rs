@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use crate::process::{exit, is_hidden, plain_error, wait_if_terminating};
+use crate::process::{check_stdout, exit, is_hidden, plain_error, wait_if_terminating};
 pub(crate) use crate::process::{visible, visible_lines};
 
 /// Prints one message of one line on stderr. A closed stderr is ignored.
@@ -37,7 +37,8 @@ pub(crate) fn print_json(text: &str) -> u8 {
 /// Prints text on standard output as it is and returns the exit code. A closed pipe is a success: its reader has read enough.
 pub(crate) fn print(text: &str) -> u8 {
     let mut stdout = std::io::stdout().lock();
-    status_of_print(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    let printed = check_stdout().and_then(|()| stdout.write_all(text.as_bytes()));
+    status_of_print(printed.and_then(|()| stdout.flush()))
 }
 
 /// The exit code after something was written to standard output; prints the error. A closed pipe is a success.

@@ -14,7 +14,7 @@ use super::error::ListError;
 use super::source::{Origin, Source, os_string, source_name};
 use super::table::TableFile;
 use super::whole_file::{read_file, shown_path};
-use crate::process::HandleName;
+use crate::process::{HandleName, check_stdin};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
 use flate2::read::MultiGzDecoder;
 use std::ffi::{OsStr, OsString};
@@ -97,6 +97,7 @@ impl Sources {
             return Err(ListError::StdinTwice);
         }
         if path.as_os_str() == "-" {
+            check_stdin().map_err(|error| ListError::Open { path, error })?;
             self.0.push(Source::stdin());
         } else if path.is_dir() {
             self.0.extend(list_directory(&path)?);
@@ -123,7 +124,7 @@ pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
 pub(crate) fn list_prefixed<S: AsRef<OsStr>>(arguments: &[S], prefix: &OsStr) -> Result<Sources, ListError> {
     let mut sources = Sources::default();
     if arguments.is_empty() {
-        sources.0.push(Source::stdin());
+        sources.push(PathBuf::from("-"), false)?;
     }
     let mut errors = Vec::new();
     for argument in arguments {
@@ -170,7 +171,7 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
     let failed = |error| ListError::List { path: shown_path(path), error };
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
-        io::stdin().read_to_end(&mut bytes).map_err(failed)?;
+        check_stdin().and_then(|()| io::stdin().read_to_end(&mut bytes)).map_err(failed)?;
     } else {
         bytes = read_file(path).map_err(failed)?;
     }

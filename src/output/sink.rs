@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
 use crate::process::{
-    BackgroundSync, CommitError, Existing, HandleName, PendingFile, obstacle, parent, remedy, sync_directory,
-    visible_lines,
+    BackgroundSync, CommitError, Existing, HandleName, PendingFile, check_stdout, obstacle, parent, remedy,
+    sync_directory, visible_lines,
 };
 use crate::remote::{RemoteUrl, RemoteWriter, clear_object};
 
@@ -362,6 +362,7 @@ pub(super) fn open_error(path: &Path, operation: &'static str, error: io::Error,
 /// Duplicates the handle of standard output, because the standard library's writer searches every write for line ends.
 fn stdout() -> Result<File, OutputError> {
     let duplicate = || -> io::Result<File> {
+        check_stdout()?;
         #[cfg(unix)]
         let handle = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
         #[cfg(windows)]

@@ -1,6 +1,7 @@
 //! State of the process as a whole: exit codes, temporary files that must not outlive it, files that get their name when
 //! they are on disk, files that cannot be replaced, names of open handles, reads and writes at positions, locks of directories,
-//! a thread that syncs a file in the background, what to do about limits of the system, and text for its terminal.
+//! a thread that syncs a file in the background, what to do about limits of the system, standard handles that are closed,
+//! and text for its terminal.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal
@@ -20,6 +21,7 @@ mod pending_file;
 mod positioned;
 mod remedy;
 mod replaceable;
+mod standard_handles;
 mod temporary;
 mod temporary_directory;
 mod visible;
@@ -36,6 +38,9 @@ pub(crate) use pending_file::{
 pub(crate) use positioned::{read_at, read_exact_at, write_all_at};
 pub(crate) use remedy::{error_and_remedy, remedy};
 pub(crate) use replaceable::obstacle;
+#[doc(hidden)]
+pub use standard_handles::reserve_standard_handles;
+pub(crate) use standard_handles::{check_stdin, check_stdout};
 #[cfg(feature = "remote")]
 pub(crate) use temporary::before_termination;
 #[cfg(unix)]

@@ -14,6 +14,7 @@ pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
         libc::ENOSPC => "free disk space, or choose another directory",
         libc::EDQUOT => "free disk space of this user, or choose another directory",
         libc::EFBIG => "allow longer files (ulimit -f), or choose another file system",
+        libc::EBADF => "open this handle, or name a file",
         libc::ENAMETOOLONG => "choose a shorter name",
         _ => return None,
     };

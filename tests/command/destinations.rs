@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::{irikey, printed, sample};
 
@@ -109,4 +109,36 @@ fn lists_have_comments_or_end_names_with_nul() {
     let names = [path("#b\nc.txt"), path("a.txt")].map(|path| path.display().to_string());
     fs::write(path("list"), names.join("\0")).unwrap();
     assert_eq!(printed(&["canon", "-q", &list], b""), "http://h/\nhttp://h/\n");
+}
+
+/// A handle that the caller has closed is no `/dev/null`: rows would be lost.
+#[test]
+#[cfg(unix)]
+fn closed_standard_handles_are_errors_if_they_are_used() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("a.txt"), "HTTP://h\n").unwrap();
+    let run = |script: &str| {
+        let script = format!("'{}' {script}", env!("CARGO_BIN_EXE_irikey"));
+        let ran = Command::new("sh").args(["-c", &script]).current_dir(directory.path()).output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let unused = [
+        "canon a.txt -o b.txt <&- >&- 2>&- && test \"$(cat b.txt)\" = http://h/",
+        "canon -q a.txt > /dev/null",
+        "canon -q a.txt <> /dev/null 1>&0",
+        "seen info missing >&- || test $? = 2",
+    ];
+    for script in unused {
+        assert_eq!(run(script).0, Some(0), "{script}");
+    }
+    let unwritten =
+        ["canon a.txt", "dedup a.txt -o -", "canon a.txt -o /dev/stdout", "count a.txt", "--help", "eval < a.txt"];
+    for words in unwritten {
+        let (status, message) = run(&format!("{words} >&-"));
+        assert!(status == Some(5) && message.contains("bad file descriptor"), "{words}: {message}");
+    }
+    for words in ["canon", "dedup -", "count @-", "eval"] {
+        let (status, message) = run(&format!("{words} <&- > out"));
+        assert!(status == Some(4) && message.contains("bad file descriptor"), "{words}: {message}");
+    }
 }

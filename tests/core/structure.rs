@@ -33,15 +33,16 @@ const LAST_PURE_LAYER: usize = 4;
 /// Modules in those layers that are not pure.
 const IMPURE_MODULES: [&str; 2] = ["ordered", "process"];
 
-/// Where `unsafe` is allowed: the byte kernels, the mapping of files, libdeflate and zstd, signals, and Arrow arrays made without a
-/// second check.
-const UNSAFE: [&str; 6] = [
+/// Where `unsafe` is allowed: the byte kernels, the mapping of files, libdeflate and zstd, signals, Arrow arrays made without a
+/// second check, and the function that runs before the runtime.
+const UNSAFE: [&str; 7] = [
     "src/kernel/",
     "src/input/mmap",
     "src/input/deflate",
     "src/output/pages/zstd_context",
     "src/process",
     "src/batch/text_array",
+    "src/main.rs",
 ];
 
 /// The rows of the table of layers: number, modules, and the row as it is written.

@@ -15,7 +15,7 @@ pub(crate) use self::request::fault_value;
 use self::request::{Answer, Request, parse_json};
 use crate::cli::error::CommandError;
 use crate::output::OutputError;
-use crate::process::exit;
+use crate::process::{check_stdin, check_stdout, exit};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +32,8 @@ pub(crate) struct EvalArgs {}
 /// Answers all lines of standard input, except blank ones.
 pub(crate) fn run(_args: &EvalArgs) -> Result<u8, CommandError> {
     let unread = |error| CommandError::unreadable(Path::new("standard input"), &error);
+    check_stdin().map_err(unread)?;
+    check_stdout().map_err(unwritten)?;
     let (mut questions, mut answers) = (io::stdin().lock(), io::BufWriter::new(io::stdout().lock()));
     let mut line = Vec::new();
     loop {
