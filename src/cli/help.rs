@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use clap_mangen::Man;
 
+use super::args::named_path;
 use super::error::CommandError;
 use super::terminal::print;
 use crate::process::exit;
@@ -112,7 +113,7 @@ Examples:
 #[command(after_help = MAN_EXAMPLES)]
 pub(crate) struct ManArgs {
     /// Write irikey.1 and a page for each command to this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
     out: Option<PathBuf>,
 }
 

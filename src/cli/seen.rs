@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use serde_json::{Map, Value, json};
 
+use super::args::named_path;
 use super::error::CommandError;
 use super::terminal::{count_of, print_json, print_lines, thousands};
 use crate::dedup::seen::{RunInfo, SeenStore, StoreInfo};
@@ -47,7 +48,7 @@ struct InfoArgs {
 #[derive(Debug, Args)]
 struct DirectoryArgs {
     /// Directory of the store, on a local disk
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_parser = named_path())]
     directory: PathBuf,
 }
 

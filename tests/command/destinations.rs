@@ -142,3 +142,28 @@ fn closed_standard_handles_are_errors_if_they_are_used() {
         assert!(status == Some(4) && message.contains("bad file descriptor"), "{words}: {message}");
     }
 }
+
+#[test]
+fn a_dash_is_not_the_name_of_a_directory_or_of_a_file_beside_the_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = [
+        "dedup --seen - --update-seen",
+        "canon --tmp -",
+        "canon --psl -",
+        "canon --equivalences -",
+        "canon --report -",
+        "canon --partition surt:- -o d",
+        "learn -o x.parquet --export csv=-",
+        "learn -o x.parquet --merge -",
+        "learn -o x.parquet --rules -",
+        "seen merge -",
+        "man --out -",
+    ];
+    for words in refused {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+        let ran = command.args(words.split(' ')).current_dir(directory.path()).stdin(Stdio::null()).output().unwrap();
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains("invalid value '"), "{words}: {message}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::values::{COLUMN_NAMES, read_text};
+use super::values::{COLUMN_NAMES, check_named, read_text};
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
@@ -192,7 +192,7 @@ fn parse_partition(text: &str) -> Result<PartitionFlag, String> {
         Some(("surt", text)) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
             count(text).map(PartitionFlag::Ranges)
         }
-        Some(("surt", path)) if !path.is_empty() => Ok(PartitionFlag::Points(PathBuf::from(path))),
+        Some(("surt", path)) if !path.is_empty() => Ok(PartitionFlag::Points(check_named(PathBuf::from(path))?)),
         _ => Err("expected host:N, surt:N or surt:FILE".to_string()),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::input::InputArgs;
-use super::values::{Choices, Named, parse_size_up_to, read_text};
+use super::values::{Choices, Named, named_path, parse_size_up_to, read_text};
 use crate::batch::{COLUMNS, ColumnId, ColumnSet, OWN_RULES};
 use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
@@ -181,7 +181,7 @@ impl PolicyArgs {
 pub(crate) struct KeyArgs {
     /// Table of equivalences for --key protocol, written by irikey learn with the same --profile, --key-hash and
     /// --drop-fragment
-    #[arg(long, value_name = "FILE", help_heading = "Canonical form")]
+    #[arg(long, value_name = "FILE", value_parser = named_path(), help_heading = "Canonical form")]
     equivalences: Option<PathBuf>,
     /// Define the recipe for --key rules: by rules, such as +www,+fragment, or by the name of a recipe and changes to its
     /// rules, such as surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
@@ -255,7 +255,7 @@ pub(crate) struct ColumnArgs {
     #[command(flatten)]
     keys: KeyArgs,
     /// Public Suffix List for the columns url_host_*, a public_suffix_list.dat [default: the embedded one]
-    #[arg(long, value_name = "FILE", help_heading = "Canonical form")]
+    #[arg(long, value_name = "FILE", value_parser = named_path(), help_heading = "Canonical form")]
     psl: Option<PathBuf>,
 }
 

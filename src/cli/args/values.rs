@@ -1,9 +1,9 @@
 //! Parsers of flag values: names that stand for values of library types, sizes in bytes, and files.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 
 use crate::batch::COLUMNS;
@@ -54,6 +54,19 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Named<T> {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new((self.names)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// Parses the path of a file or directory that must have a name, see [`check_named`].
+pub(crate) fn named_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(check_named)
+}
+
+/// Refuses `-`, which means standard input or output in other flags. A file of this name would be a surprise.
+pub(crate) fn check_named(path: PathBuf) -> Result<PathBuf, &'static str> {
+    match path.as_os_str() == "-" {
+        true => Err("standard input and output cannot be used here; if this is really the name, write ./-"),
+        false => Ok(path),
     }
 }
 

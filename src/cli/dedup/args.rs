@@ -9,7 +9,9 @@ use serde_json::json;
 
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, Rung};
-use crate::cli::args::{Choices, ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs};
+use crate::cli::args::{
+    Choices, ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path,
+};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::{FileRoles, absolute};
 use crate::cli::job::Job;
@@ -85,7 +87,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, help_heading = "Dedup")]
     keep_faulty: bool,
     /// Leave out records whose keys are in this store, which earlier jobs wrote with --update-seen. See also 'irikey seen'
-    #[arg(long, value_name = "DIR", help_heading = "Dedup")]
+    #[arg(long, value_name = "DIR", value_parser = named_path(), help_heading = "Dedup")]
     seen: Option<PathBuf>,
     /// Add the keys of kept records to the store when the output is complete. Creates the store if it does not exist;
     /// merges its runs in the background if there are many

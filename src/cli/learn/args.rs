@@ -7,7 +7,7 @@ use clap::Args;
 use super::export::{Export, parse_export};
 use crate::batch::part_metadata;
 use crate::canon::{Policy, Rung};
-use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs};
+use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::help;
@@ -80,7 +80,7 @@ pub(crate) struct LearnArgs {
     pub(super) part: bool,
     /// Take the rules about content from FILE, which was written with --part, or from the .parquet files of a directory,
     /// instead of learning them from the inputs. May be repeated. Redirects are learned from the inputs, if there are any
-    #[arg(long, value_name = "FILE",
+    #[arg(long, value_name = "FILE", value_parser = named_path(),
           conflicts_with_all = ["no_content", "part", "validate", "near_duplicates", "canonical_links"],
           help_heading = "Learning")]
     merge: Vec<PathBuf>,
@@ -106,7 +106,7 @@ pub(crate) struct LearnArgs {
     /// Add or leave out rules about content: a CSV file with the columns host, pattern and how, and context if needed, such
     /// as --export csv=FILE writes. A row whose how is hand adds a rule; one whose how is strike leaves a learned rule out;
     /// other rows are ignored
-    #[arg(long, value_name = "FILE", help_heading = "Learning")]
+    #[arg(long, value_name = "FILE", value_parser = named_path(), help_heading = "Learning")]
     pub(super) rules: Option<PathBuf>,
     /// Also write the rules about content for other tools: csv=FILE (a table, for --rules), nutch=FILE
     /// (regex-normalize.xml), stormcrawler=FILE (a URL filter) or sql=FILE (a table of regular expressions). May be repeated

@@ -7,6 +7,7 @@ use arrow::array::{Array, RecordBatch};
 use serde_json::{Value, json};
 
 use crate::batch::applied_rule;
+use crate::cli::args::check_named;
 use crate::learn::content::{ContentRule, ScopedRule, regexes_of};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub(super) fn parse_export(text: &str) -> Result<Export, String> {
         "sql" => ExportFormat::Sql,
         _ => return Err(expected.to_string()),
     };
-    Ok(Export { format, path: path.into() })
+    Ok(Export { format, path: check_named(path.into())? })
 }
 
 #[derive(Debug)]
