@@ -99,14 +99,17 @@ impl CanonArgs {
         }
         let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition.as_ref());
         let policy = self.columns.complete(self.policy.policy(&self.input)?, &columns)?;
-        let directory = self.work.directory()?;
+        self.work.check_tmp()?;
         let need = match !layout.is_sorted() && output.joins_slices() {
             true => WorkerNeed::slices(row_group_len),
             false if layout.is_sorted() => WorkerNeed::rows(row_group_len).with_waiting_rows(),
             false => WorkerNeed::rows(row_group_len),
         };
         let memory = self.input.reserve_memory(&self.work, &mut options, need.with_columns(&columns))?;
-        let sort = layout.is_sorted().then(|| layout.sort_options(memory, directory));
+        let sort = match layout.is_sorted() {
+            true => Some(layout.sort_options(memory, self.work.directory()?)),
+            false => None,
+        };
         let (input, reporting) = (&self.input, &self.reporting);
         let files = reporting.files(&input.files.inputs).input("--partition", layout.split_points_file.as_deref());
         let files = match &destination {

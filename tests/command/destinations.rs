@@ -167,3 +167,23 @@ fn a_dash_is_not_the_name_of_a_directory_or_of_a_file_beside_the_output() {
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+/// Before the job, as `--tmp`: keys and rows may be spilled after hours.
+#[test]
+#[cfg(unix)]
+fn a_temporary_directory_that_cannot_be_used_is_noticed_before_the_job() {
+    let run = |words: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+        let command = command.args(words.split(' ')).arg(sample("urls.txt")).env("TMPDIR", "/missing");
+        let ran = command.output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    for words in ["dedup", "canon --sort uri", "count", "diff --key simple,scheme"] {
+        let (status, message) = run(words);
+        assert!(status == Some(2) && message.contains("TMPDIR /missing: cannot create"), "{words}: {message}");
+    }
+    // These jobs need no temporary files, or have another directory.
+    for words in ["canon -q", "count -q --approximate", "dedup -q --tmp ."] {
+        assert_eq!(run(words), (Some(0), String::new()), "{words}");
+    }
+}

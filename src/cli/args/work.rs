@@ -1,10 +1,10 @@
 //! The flags that say with how many threads and how much memory a job works. Its output does not depend on them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::values::{parse_size, parse_size_up_to};
+use super::values::{named_path, parse_size, parse_size_up_to};
 use crate::cli::error::CommandError;
 use crate::process::{plain_error, remedy, without_termination};
 use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS};
@@ -26,23 +26,41 @@ pub(crate) struct WorkArgs {
     /// count
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
     pub(super) memory: Option<usize>,
-    /// Write temporary files to DIR [default: the directory of the system]. They have no names and disappear with the process
-    #[arg(long, value_name = "DIR", help_heading = "Work")]
+    /// Write temporary files to DIR [default: TMPDIR, or the directory of the system]. They have no names and disappear with the process
+    #[arg(long, value_name = "DIR", value_parser = named_path(), help_heading = "Work")]
     tmp: Option<PathBuf>,
 }
 
 impl WorkArgs {
-    /// The directory of temporary files.
+    /// The directory of temporary files, for a job that may need some.
+    ///
+    /// # Errors
+    /// No file can be created in the directory that the flag or TMPDIR names. That of the system is not checked, because it does
+    /// not exist in some containers, and few jobs use it.
     pub(crate) fn directory(&self) -> Result<PathBuf, CommandError> {
-        let Some(path) = &self.tmp else { return Ok(std::env::temp_dir()) };
-        match without_termination(|| tempfile::tempfile_in(path)) {
-            Ok(_) => Ok(path.clone()),
-            Err(error) => Err(CommandError::Usage(format!(
-                "--tmp {}: cannot create temporary files in this directory: {}; {}",
-                path.display(),
-                plain_error(&error),
-                remedy(&error).unwrap_or("name a writable directory")
-            ))),
+        self.check_tmp()?;
+        let directory = std::env::temp_dir();
+        if self.tmp.is_none() && std::env::var_os("TMPDIR").is_some() {
+            check_temporary("TMPDIR", &directory)?;
         }
+        Ok(self.tmp.clone().unwrap_or(directory))
+    }
+
+    /// Checks the directory that the flag names.
+    pub(crate) fn check_tmp(&self) -> Result<(), CommandError> {
+        self.tmp.as_deref().map_or(Ok(()), |path| check_temporary("--tmp", path))
+    }
+}
+
+/// Checks that temporary files can be created in the directory that `setting` names.
+fn check_temporary(setting: &str, path: &Path) -> Result<(), CommandError> {
+    match without_termination(|| tempfile::tempfile_in(path)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(CommandError::Usage(format!(
+            "{setting} {}: cannot create temporary files in this directory: {}; {}",
+            path.display(),
+            plain_error(&error),
+            remedy(&error).unwrap_or("name a writable directory with --tmp")
+        ))),
     }
 }
