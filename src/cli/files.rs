@@ -19,6 +19,9 @@ use crate::sort::{SORT_METADATA_KEY, SplitPoints};
 /// Lists the parts of a directory, and the policy under which they were made.
 pub(crate) const MANIFEST: &str = "_manifest.json";
 
+/// The state of the parts when only files about them are missing.
+pub(crate) const COMPLETE: &str = "the parts are complete";
+
 /// The output while it is written.
 pub(crate) enum OutputFiles {
     /// A file, or standard output.
@@ -196,10 +199,10 @@ impl OutputDirectory {
         let path = series.directory().to_path_buf();
         let (files, lock) = series.finish()?;
         if let Some(splits) = splits {
-            write_atomically(&root.join(SPLITS), &splits.to_string())?;
+            write_atomically(&root.join(SPLITS), &splits.to_string(), COMPLETE)?;
         }
         let manifest = manifest(job, &root, &files);
-        write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"))?;
+        write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"), COMPLETE)?;
         lock.into_iter().for_each(|lock| lock.complete());
         Ok(WrittenFiles::in_directory(path, files))
     }
@@ -229,8 +232,9 @@ fn manifest(job: &Job, root: &Path, files: &[FinishedOutput]) -> Value {
     })
 }
 
-/// Writes a small file into the directory of the parts. It has its name only when it is complete.
-pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandError> {
+/// Writes a small file into the directory of the parts. It has its name only when it is complete. An error ends with `state`,
+/// that of the parts.
+pub(crate) fn write_atomically(path: &Path, text: &str, state: &str) -> Result<(), CommandError> {
     output::write_file(&Destination::File(path.to_path_buf()), text.as_bytes())
-        .map_err(|error| CommandError::SideFile(format!("{error}; the parts are complete")))
+        .map_err(|error| CommandError::SideFile(format!("{error}; {state}")))
 }

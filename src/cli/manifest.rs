@@ -170,7 +170,7 @@ impl Manifest {
                 states.errors.push(SourceError { source, message });
             }
         }
-        self.write()?;
+        self.write("no input was read")?;
         Ok(states)
     }
 
@@ -239,15 +239,15 @@ impl Manifest {
         Ok(())
     }
 
-    /// Writes the manifest, which then contains what was in the log.
-    pub(crate) fn write(&mut self) -> Result<(), CommandError> {
+    /// Writes the manifest, which then contains what was in the log. An error ends with `state`, that of the parts.
+    pub(crate) fn write(&mut self, state: &str) -> Result<(), CommandError> {
         let manifest = json!({
             "manifest_version": VERSION,
             "policy": self.policy,
             "inputs": self.inputs,
             "merge": self.merge,
         });
-        write_atomically(&self.path, &format!("{manifest:#}\n"))?;
+        write_atomically(&self.path, &format!("{manifest:#}\n"), state)?;
         self.log.remove()
     }
 }

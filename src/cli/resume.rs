@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::error::CommandError;
 use super::file_stamp::FileStamp;
-use super::files::{OutputFiles, WrittenFiles};
+use super::files::{COMPLETE, OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::progress::watch;
@@ -127,7 +127,7 @@ impl ResumableJob<'_> {
     fn write_parts(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
         let job = self.job;
         let summary = self.run_all(pending, |input, request| write_part(job, input, request))?;
-        self.manifest.write()?;
+        self.manifest.write(COMPLETE)?;
         let files = std::mem::take(&mut self.finished);
         Ok((summary, WrittenFiles::in_directory(self.directory.to_path_buf(), files)))
     }
@@ -156,11 +156,11 @@ impl ResumableJob<'_> {
         let sorter = Sorter::new(names, sort, &job.policy, &encoder)?;
         let summary = self.run_all(pending, |input, request| write_runs(&sorter, input, request))?;
         self.manifest.merge = json!(MERGING);
-        self.manifest.write()?;
+        self.manifest.write("the sorted runs are complete; run the job again to merge them")?;
         let written = self.merge(&sorter, files)?;
         let merged = written.files.iter().map(|file| finished_to_json(file, self.directory));
         self.manifest.merge = json!({"files": merged.collect::<Vec<_>>()});
-        self.manifest.write()?;
+        self.manifest.write(COMPLETE)?;
         Ok((summary, written))
     }
 

@@ -185,6 +185,13 @@ fn a_torn_manifest_does_not_stop_a_job_for_ever() {
         assert!(fs::read(&manifest).unwrap() == whole && fs::read(place.path("out/part-00000.csv")).unwrap() == part);
     }
     fs::remove_file(&manifest).unwrap();
+    std::os::unix::fs::symlink("missing/manifest", &manifest).unwrap();
+    fs::rename(place.path("out/part-00000.csv"), place.path("part")).unwrap();
+    fs::remove_file(place.path("out/part-00001.csv")).unwrap();
+    place.refused(job, 5, "cannot create: ");
+    assert!(place.run(job).1.ends_with("create it first; no input was read\n"), "{}", place.run(job).1);
+    fs::remove_file(&manifest).unwrap();
+    fs::rename(place.path("part"), place.path("out/part-00000.csv")).unwrap();
     place.refused(job, 2, "part-00000.csv: the file exists, but the manifest of --resume does not list it");
     assert_eq!(fs::read(place.path("out/part-00000.csv")).unwrap(), part);
     fs::create_dir(place.path("new")).unwrap();
