@@ -39,7 +39,7 @@ fn attributes(path: &Path) -> u64 {
     }
 }
 
-/// The directory lets only the owner of the file replace it, and the owner of the directory.
+/// The directory lets only the owner of the file replace it, the owner of the directory, and processes with `CAP_FOWNER`.
 #[cfg(target_os = "linux")]
 fn is_of_another_user(path: &Path, file: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -48,5 +48,15 @@ fn is_of_another_user(path: &Path, file: &Metadata) -> bool {
     // SAFETY: geteuid has no effects on memory.
     let user = unsafe { libc::geteuid() };
     let is_sticky = directory.mode() & libc::S_ISVTX != 0;
-    is_sticky && ![0, file.uid(), directory.uid()].contains(&user)
+    is_sticky && ![file.uid(), directory.uid()].contains(&user) && !has_fowner().unwrap_or(user == 0)
+}
+
+/// The process may act as the owner of every file, see capabilities(7). `None` if this is not known.
+#[cfg(target_os = "linux")]
+fn has_fowner() -> Option<bool> {
+    /// `CAP_FOWNER` of `linux/capability.h`.
+    const FOWNER: u64 = 3;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    Some(u64::from_str_radix(effective.trim(), 16).ok()? >> FOWNER & 1 == 1)
 }

@@ -519,6 +519,23 @@ fn files_that_cannot_be_replaced_are_refused_before_the_job() {
             assert!(!message.contains("records"), "{message}");
         }
         assert_eq!(fs::read(place.path("shared/x.csv")).unwrap(), b"old");
+        // With this capability, a process may do what the owner may; without it, root may not.
+        let with_capability = |user: &str, sign: &str| {
+            let mut command = Command::new("setpriv");
+            let sets = ["bounding-set", "inh-caps", "ambient-caps"].map(|set| format!("--{set}={sign}fowner"));
+            let sets = if sign == "+" { &sets[1..] } else { &sets[..] };
+            let user = [format!("--reuid={user}"), "--regid=0".to_string(), "--clear-groups".to_string()];
+            command.args(user).args(sets).args([program, "canon", "-q", "a.txt", "-o", "shared/x.csv"]);
+            command.current_dir(place.path("")).output().map(|ran| ran.status.code())
+        };
+        if let Ok(status) = with_capability("65534", "+") {
+            assert_eq!(status, Some(0));
+            assert_ne!(fs::read(place.path("shared/x.csv")).unwrap(), b"old");
+            for name in ["shared/x.csv", "shared"] {
+                std::os::unix::fs::chown(place.path(name), Some(65534), None).unwrap();
+            }
+            assert_eq!(with_capability("0", "-").unwrap(), Some(5));
+        }
     }
     let mounted = |script: &str| {
         let mut command = Command::new("unshare");
