@@ -2,9 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatchReader as _;
-use arrow::ffi_stream::RecordBatchStreamReader;
-use arrow::pyarrow::FromPyArrow;
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
@@ -16,9 +13,10 @@ use crate::engine::{Counted, Engine, Signals, check_schema, named_counts};
 use crate::files::{self, ReadOptions};
 use crate::import::export;
 use crate::intake::Inputs;
-use crate::reader::{Answers, Reader, next_of};
+use crate::reader::{Answers, Reader};
 use crate::scalars::{single, text_of};
 use crate::schema::Schema;
+use crate::stream::Stream;
 
 /// Computes canonical URIs and keys by one policy. Can be pickled (its configuration, not its counters) and shared between
 /// threads; counts what it processes.
@@ -132,16 +130,16 @@ impl Canonicalizer {
                  table, reader, data frame, array or list"
             )));
         }
-        let mut source = RecordBatchStreamReader::from_pyarrow_bound(data).map_err(|error| not_a_table(py, error))?;
-        check_schema(&source.schema(), &self.0.configuration)?;
+        let mut source = Stream::of(data).map_err(|error| not_a_table(py, error))?;
+        check_schema(&source.schema, &self.0.configuration)?;
         if !data.hasattr("__len__")? {
             let answers = Answers::new(self.0.clone(), source);
             return Ok(Bound::new(py, Reader::of(answers))?.into_any());
         }
         let mut batches = Vec::new();
         // Another thread of the stream's library may need the interpreter for the next batch.
-        while let Some(batch) = py.detach(|| next_of(&mut source))? {
-            let inputs = Inputs::of_batch(&self.0.configuration, &batch)?;
+        while let Some(batch) = py.detach(|| source.next_batch())? {
+            let inputs = Inputs::of_imported(&self.0.configuration, &batch)?;
             batches.extend(py.detach(|| self.0.answer(&inputs, Signals::Handled))?);
             py.check_signals()?;
         }

@@ -11,6 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::aligned::aligned;
 use crate::column::Column;
 use crate::plain::plain_column;
 use crate::schema::arrow_error;
@@ -72,15 +73,16 @@ impl Exported<'_> {
 /// Imports an array. The data is not validated: see [`checked`].
 ///
 /// # Safety
-/// The schema describes the array, and both are valid by the C data interface of Arrow.
+/// The schema describes the array, and both are valid by the C data interface of Arrow. Buffers need not be aligned.
 ///
 /// # Errors
 /// The type cannot be imported.
 #[expect(unsafe_code, reason = "the caller guarantees that the structures of C are valid")]
 pub unsafe fn import_parts(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayData> {
     let kind = DataType::try_from(schema).map_err(arrow_error)?;
-    // SAFETY: the buffers are those that the schema describes; arrays of text and arrays of bytes have the same buffers.
-    unsafe { from_ffi_and_data_type(array, as_bytes(&kind)) }.map_err(arrow_error)
+    // SAFETY: the buffers are those that the schema describes, and arrow reads none that is not aligned; arrays of text and arrays
+    // of bytes have the same buffers.
+    unsafe { from_ffi_and_data_type(aligned(array, schema), as_bytes(&kind)) }.map_err(arrow_error)
 }
 
 /// Returns the type with bytes instead of text, also in the columns of a structure.

@@ -85,14 +85,21 @@ impl Inputs {
     }
 
     /// Returns the inputs in imported data: the columns of a structure, or an array of URLs. Other columns are not looked at.
-    fn of_imported(configuration: &Configuration, data: &ArrayData) -> PyResult<Inputs> {
+    ///
+    /// # Errors
+    /// As for [`Inputs::of`]; a column has fewer rows than the structure, or offsets outside its bytes.
+    pub fn of_imported(configuration: &Configuration, data: &ArrayData) -> PyResult<Inputs> {
         let DataType::Struct(fields) = data.data_type() else {
             let array = checked(data.clone())?;
             return Inputs::of_urls(configuration, &array);
         };
         Inputs::of(configuration, |name| {
             let place = only_place(fields, name)?;
-            let column = checked(data.child_data()[place].slice(data.offset(), data.len()))?;
+            let column = &data.child_data()[place];
+            if column.len() < data.offset() + data.len() {
+                return Err(PyValueError::new_err(format!("data: the column {name:?} has fewer rows than its batch")));
+            }
+            let column = checked(column.slice(data.offset(), data.len()))?;
             // Rows of a null structure are null.
             null_where(column, data.nulls())
         })

@@ -9,6 +9,7 @@
 //!
 //! Invalid data gives faults in rows, and invalid calls raise exceptions; nothing panics.
 
+mod aligned;
 mod answer;
 mod arrays;
 mod canonicalizer;
@@ -23,6 +24,7 @@ mod polars;
 mod reader;
 mod scalars;
 mod schema;
+mod stream;
 
 use irikey::iri::{FaultKind, Flags, SpoofingFlags};
 use pyo3::prelude::*;

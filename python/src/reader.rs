@@ -1,52 +1,36 @@
 //! Results of readers: [`Reader`] computes each batch when it is read, so that memory is bounded by one batch.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use arrow::ffi_stream::RecordBatchStreamReader;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::answer::{AnswerSchema, Batch, Capsule, Requested, stream_capsule};
 use crate::engine::{Engine, Signals, lock};
 use crate::intake::Inputs;
-use crate::schema::arrow_error;
-
-/// Returns the next batch of a stream. The interpreter must not be held: the source may need it in another thread.
-///
-/// # Errors
-/// The source fails, or its batch does not have the columns and types that its schema states: arrow panics then.
-pub fn next_of(source: &mut RecordBatchStreamReader) -> PyResult<Option<RecordBatch>> {
-    let unlike = |_| {
-        Err(PyValueError::new_err(
-            "data: a batch of the stream does not have the columns and types of the stream's schema; \
-             give every batch the schema that the reader states",
-        ))
-    };
-    catch_unwind(AssertUnwindSafe(|| source.next().transpose().map_err(arrow_error))).unwrap_or_else(unlike)
-}
+use crate::stream::Stream;
 
 /// The results for the batches of a stream.
 pub struct Answers {
     engine: Arc<Engine>,
-    source: RecordBatchStreamReader,
+    source: Stream,
     pending: VecDeque<RecordBatch>,
 }
 
 impl Answers {
-    pub fn new(engine: Arc<Engine>, source: RecordBatchStreamReader) -> Answers {
+    pub fn new(engine: Arc<Engine>, source: Stream) -> Answers {
         Answers { engine, source, pending: VecDeque::new() }
     }
 
     /// Returns the next batch. The interpreter must not be held: the source may need it in another thread.
     fn next_batch(&mut self, signals: Signals) -> PyResult<Option<RecordBatch>> {
         while self.pending.is_empty() {
-            let Some(batch) = next_of(&mut self.source)? else { return Ok(None) };
-            let inputs = Inputs::of_batch(&self.engine.configuration, &batch)?;
+            let Some(batch) = self.source.next_batch()? else { return Ok(None) };
+            let inputs = Inputs::of_imported(&self.engine.configuration, &batch)?;
             self.pending.extend(self.engine.answer(&inputs, signals)?);
         }
         Ok(self.pending.pop_front())

@@ -234,18 +234,72 @@ def test_a_wrong_number_of_nulls_does_not_change_the_counters():
         assert found.null_count == nulls == canonicalizer.counters["nulls"] and canonicalizer.counters["rows"] == 2
 
 
-def test_offsets_that_are_not_aligned_are_read_and_negative_ones_refused():
-    offsets = b"".join(end.to_bytes(4, "little") for end in (0, 9, 18))
-    for before in range(4):
-        shifted = pa.py_buffer(b"?" * before + offsets).slice(before)
-        array = pa.Array.from_buffers(pa.string(), 2, [None, shifted, pa.py_buffer(b"http://h/http://g/")])
-        found = pa.record_batch(irikey.canonicalize(pa.record_batch([array], names=["url"])))
-        assert found["uri"].to_pylist() == ["http://h/", "http://g/"], before
-    negative = b"".join(end.to_bytes(4, "little", signed=True) for end in (0, -9, 9))
-    # pyarrow itself looks at the first offset and the last one.
-    array = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(negative), pa.py_buffer(b"http://h/")]).slice(1)
-    with pytest.raises(ValueError, match="[Oo]ffset"):
-        irikey.canonicalize(pa.record_batch([array], names=["url"]))
+def shifted(numbers, width, before):
+    """Numbers of width bytes in a buffer that begins before bytes after an aligned place."""
+    data = b"".join(number.to_bytes(width, "little", signed=True) for number in numbers)
+    return pa.py_buffer(b"?" * before + data).slice(before)
+
+
+def found_in_every_form(array):
+    """Canonicalizes an array alone, in batches, and in streams."""
+    batch = pa.record_batch([array], names=["url"])
+    table = pa.Table.from_batches([batch, batch])
+    yield pa.record_batch(irikey.canonicalize(array))["uri"].to_pylist()
+    yield irikey.Canonicalizer().array(array).to_pylist()
+    yield pa.record_batch(irikey.canonicalize(batch))["uri"].to_pylist()
+    # A column that is not looked at, beside one that needs a complete import.
+    beside = pa.record_batch([array, array.cast(pa.large_string()).dictionary_encode()], names=["other", "url"])
+    yield pa.record_batch(irikey.canonicalize(beside))["uri"].to_pylist()
+    yield pa.table(irikey.canonicalize(table))["uri"].to_pylist()[2:]
+    reader = irikey.canonicalize(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
+    yield pa.RecordBatchReader.from_stream(reader).read_all()["uri"].to_pylist()[2:]
+
+
+def test_buffers_that_are_not_aligned_are_read():
+    text = pa.py_buffer(b"http://h/http://g/")
+    for before in range(8):
+        arrays = [
+            pa.Array.from_buffers(kind, 2, [None, shifted((0, 9, 18), width, before), text])
+            for kind, width in [(pa.string(), 4), (pa.binary(), 4), (pa.large_string(), 8), (pa.large_binary(), 8)]
+        ]
+        keys = pa.Array.from_buffers(pa.int32(), 2, [None, shifted((0, 1), 4, before)])
+        arrays.append(pa.DictionaryArray.from_arrays(keys, arrays[0]))
+        long = "http://h/" + "x" * 20
+        view = len(long).to_bytes(4, "little") + long[:4].encode() + bytes(8)
+        views = pa.py_buffer(b"?" * before + view + view).slice(before)
+        arrays.append(pa.Array.from_buffers(pa.string_view(), 2, [None, views, pa.py_buffer(long.encode())]))
+        for array in arrays:
+            expected = [long] * 2 if array.type == pa.string_view() else ["http://h/", "http://g/"]
+            for place, found in enumerate(found_in_every_form(array)):
+                assert found == expected, (before, array.type, place)
+    # Other columns of a batch are imported as well, whatever their type.
+    words = pa.Array.from_buffers(pa.string(), 2, [None, shifted((0, 9, 18), 4, 1), text])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), words)
+    structs = pa.StructArray.from_arrays([lists], ["inner"])
+    batch = pa.record_batch([structs, words.dictionary_encode()], names=["nested", "url"])
+    assert pa.table(irikey.canonicalize(pa.Table.from_batches([batch])))["uri"].to_pylist() == ["http://h/", "http://g/"]
+
+
+def test_offsets_outside_the_text_are_refused():
+    for offsets in [(0, -9, 9), (0, 2_000_000_000, 9)]:
+        # pyarrow itself looks at the first offset and the last one.
+        for before in (0, 1):
+            text = pa.py_buffer(b"http://h/")
+            array = pa.Array.from_buffers(pa.string(), 2, [None, shifted(offsets, 4, before), text])
+            batch = pa.record_batch([array], names=["url"])
+            reader = irikey.canonicalize(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+            calls = [
+                lambda: irikey.canonicalize(array),
+                lambda: irikey.canonicalize(batch),
+                lambda: irikey.canonicalize(batch.slice(1)),
+                lambda: irikey.canonicalize(pa.Table.from_batches([batch])),
+                lambda: next(iter(irikey.canonicalize(pa.RecordBatchReader.from_batches(batch.schema, [batch])))),
+                lambda: pa.RecordBatchReader.from_stream(reader).read_all(),
+            ]
+            for place, call in enumerate(calls):
+                with pytest.raises(ValueError, match="[Oo]ffset"):
+                    call()
+                    raise AssertionError(f"{offsets} {place}")
 
 
 def test_a_null_structure_is_a_null_row():

@@ -1,0 +1,98 @@
+//! Imports streams of batches through the Arrow PyCapsule interface: [`Stream`]. Arrow's own reader checks no offsets, and reads
+//! them even if they are not aligned.
+
+use std::ffi::{CStr, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow::array::ArrayData;
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow::ffi_stream::FFI_ArrowArrayStream;
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::import::import_parts;
+use crate::schema::arrow_error;
+
+/// A stream of another library.
+pub struct Stream {
+    stream: FFI_ArrowArrayStream,
+    /// The schema as the stream states it.
+    stated: FFI_ArrowSchema,
+    pub schema: SchemaRef,
+}
+
+impl Stream {
+    /// Returns the stream that an object with `__arrow_c_stream__` exports.
+    ///
+    /// # Errors
+    /// The method fails, or does not return the capsule of a stream; the stream has no schema, or not that of batches.
+    pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Stream> {
+        let capsule: Bound<'_, PyCapsule> = value.call_method0(intern!(value.py(), "__arrow_c_stream__"))?.extract()?;
+        let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+        // SAFETY: a capsule with this name holds this structure, by the PyCapsule interface, and lives until this function
+        // ends. `from_raw` moves the stream out of its capsule, which then releases nothing.
+        #[expect(unsafe_code, reason = "the interface passes structures of C")]
+        let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
+        let get_schema = stream.get_schema().filter(|_| stream.release().is_some());
+        let get_schema = get_schema.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
+        let mut stated = FFI_ArrowSchema::empty();
+        // SAFETY: the function is that of this stream, which is not released, and the schema is an empty structure.
+        #[expect(unsafe_code, reason = "the interface passes structures of C")]
+        let status = unsafe { get_schema(&raw mut stream, &raw mut stated) };
+        check(status, &mut stream, "the schema")?;
+        let schema = Arc::new(Schema::try_from(&stated).map_err(arrow_error)?);
+        Ok(Stream { stream, stated, schema })
+    }
+
+    /// Returns the next batch, a structure. It is not validated. The interpreter must not be held: the source may need it in
+    /// another thread.
+    ///
+    /// # Errors
+    /// The source fails, or its batch does not have the columns and types that its schema states: arrow panics then.
+    pub fn next_batch(&mut self) -> PyResult<Option<ArrayData>> {
+        let unlike = |_| {
+            Err(PyValueError::new_err(
+                "data: a batch of the stream does not have the columns and types of the stream's schema; \
+                 give every batch the schema that the reader states",
+            ))
+        };
+        catch_unwind(AssertUnwindSafe(|| self.import_next())).unwrap_or_else(unlike)
+    }
+
+    fn import_next(&mut self) -> PyResult<Option<ArrayData>> {
+        let Some(get_next) = self.stream.get_next() else { return Ok(None) };
+        let mut array = FFI_ArrowArray::empty();
+        // SAFETY: the function is that of this stream, which is not released, and the array is an empty structure.
+        #[expect(unsafe_code, reason = "the interface passes structures of C")]
+        let status = unsafe { get_next(&raw mut self.stream, &raw mut array) };
+        check(status, &mut self.stream, "the next batch")?;
+        if array.is_released() {
+            return Ok(None);
+        }
+        // SAFETY: the stream states that this schema describes its arrays.
+        #[expect(unsafe_code, reason = "the interface passes structures of C")]
+        unsafe { import_parts(array, &self.stated) }.map(Some)
+    }
+}
+
+/// Returns an error with the message of the producer if a function of the stream has failed.
+fn check(status: c_int, stream: &mut FFI_ArrowArrayStream, what: &str) -> PyResult<()> {
+    if status == 0 {
+        return Ok(());
+    }
+    let message = stream.get_last_error().and_then(|get_last_error| {
+        // SAFETY: the function is that of this stream, whose last call has failed. Its text, if there is one, is a C string
+        // that lives until the next call.
+        #[expect(unsafe_code, reason = "the interface passes structures of C")]
+        unsafe {
+            let message = get_last_error(stream);
+            (!message.is_null()).then(|| CStr::from_ptr(message).to_string_lossy().into_owned())
+        }
+    });
+    let message = message.unwrap_or_else(|| format!("error {status}"));
+    Err(PyValueError::new_err(format!("data: the stream cannot return {what}: {message}")))
+}
