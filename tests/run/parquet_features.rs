@@ -253,3 +253,67 @@ fn the_columnar_index_of_common_crawl_is_read_without_options() {
     assert_eq!(groups.concat(), ["https://www.example.com/a?b=C", "http://example.org/"]);
     assert_eq!(batch.column_by_name("url").unwrap().len(), 2);
 }
+
+/// Writes a checksum into the header of the only page of a file with one column: field 4 of `PageHeader` of the format, in the
+/// compact protocol of Thrift.
+fn add_checksum(file: &Path, checksum: impl Fn(&[u8]) -> u32) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(file).unwrap()).unwrap();
+    let chunk_len = metadata.row_group(0).column(0).compressed_size() as usize;
+    // The numbers of the fields 1 to 3, of which the last one is the length of the content.
+    let (mut at, mut number) = (4, 0);
+    for _ in 0..3 {
+        assert_eq!(bytes[at], 0x15);
+        let len = 1 + bytes[at + 1..].iter().take_while(|byte| **byte >= 0x80).count();
+        number = bytes[at + 1..][..len].iter().rev().fold(0, |number, byte| number << 7 | usize::from(byte & 0x7F));
+        at += 1 + len;
+    }
+    let content_len = number / 2;
+    let checksum = checksum(&bytes[4 + chunk_len - content_len..4 + chunk_len]) as i32;
+    let mut rest = ((checksum << 1) ^ (checksum >> 31)) as u32;
+    let mut field = vec![0x15];
+    while rest >= 0x80 {
+        field.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    // The next field is the header of the kind of page. The upper half of its first byte is the distance from the field before.
+    field.extend([rest as u8, bytes[at] - 0x10]);
+    let more = field.len() as i64 - 1;
+    bytes.splice(at..=at, field);
+    std::fs::write(file, bytes).unwrap();
+    change_columns(file, |column| column.set_total_compressed_size(chunk_len as i64 + more));
+}
+
+/// Such as Spark and Hadoop write. Damage that no codec notices would otherwise be another URL.
+#[test]
+fn checksums_of_pages_are_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("t.parquet");
+    let crc = |content: &[u8]| {
+        let mut crc = flate2::Crc::new();
+        crc.update(content);
+        crc.sum()
+    };
+    let urls = batch().slice(0, 30).project(&[0]).unwrap();
+    for codec in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(ZstdLevel::default()),
+        Compression::GZIP(GzipLevel::default()),
+    ] {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let properties = || {
+                let properties = WriterProperties::builder().set_dictionary_enabled(false).set_writer_version(version);
+                properties.set_compression(codec).set_encoding(Encoding::PLAIN).set_offset_index_disabled(true)
+            };
+            write(&file, &urls, properties());
+            let expected = read(&file);
+            add_checksum(&file, crc);
+            assert!(read(&file) == expected && expected.0.len() == 30, "{codec:?} {version:?}");
+            write(&file, &urls, properties());
+            add_checksum(&file, |content| crc(content) ^ 1);
+            let message = error(&file, None);
+            assert!(message.contains("row group 0 is damaged") && message.contains("checksum"), "{message}");
+        }
+    }
+}
