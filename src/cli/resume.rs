@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::error::CommandError;
 use super::file_stamp::FileStamp;
-use super::files::{COMPLETE, OutputFiles, WrittenFiles};
+use super::files::{COMPLETE, MANIFEST, OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::progress::watch;
@@ -232,14 +232,27 @@ impl ResumableJob<'_> {
     fn merged_files(&self) -> Result<Option<WrittenFiles>, CommandError> {
         let Some(files) = self.manifest.merge["files"].as_array() else { return Ok(None) };
         let files: Vec<FinishedOutput> = files.iter().map(|file| finished_from_json(file, self.directory)).collect();
-        if let Some(lost) = files.iter().filter_map(|file| file.path.as_deref()).find(|path| !path.exists()) {
-            let lost = lost.display();
-            return Err(CommandError::Usage(format!(
-                "{lost}: the file was finished, but no longer exists; remove the directory {RUNS} to start again"
-            )));
+        for file in &files {
+            file.path.as_deref().map_or(Ok(()), |path| check_merged(path, Some(file.bytes)))?;
         }
+        check_merged(&self.job.layout.root(self.directory).join(MANIFEST), None)?;
         Ok(Some(WrittenFiles::in_directory(self.directory.to_path_buf(), files)))
     }
+}
+
+/// Refuses a finished file of a merge that does not exist any more, or has not the length with which it was finished.
+fn check_merged(path: &Path, finished: Option<u64>) -> Result<(), CommandError> {
+    let state = match (fs::metadata(path), finished) {
+        (Err(_), _) => "no longer exists".to_string(),
+        (Ok(file), Some(finished)) if file.len() != finished => {
+            format!("has {} bytes instead of {finished} now", file.len())
+        }
+        _ => return Ok(()),
+    };
+    let path = path.display();
+    Err(CommandError::Usage(format!(
+        "{path}: the file was finished, but {state}; to start again, remove the files of this job and the directory {RUNS}"
+    )))
 }
 
 fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result<FinishedInput, CommandError> {

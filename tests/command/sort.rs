@@ -590,12 +590,20 @@ fn a_job_with_another_order_or_list_of_inputs_is_not_resumed() {
     let twice = [&inputs[..1], &inputs[..1]].concat();
     assert_rejected(&resume(&twice, directory.path().join("b").to_str().unwrap(), &[]), 2, "name it once");
     assert_rejected(&resume(&inputs, path, &["--part-rows", "5"]), 2, "remove --part-rows and --hive, or add --sort");
+    for name in ["part-00000.jsonl", "_manifest.json"] {
+        let finished = std::fs::read(target.join(name)).unwrap();
+        std::fs::remove_file(target.join(name)).unwrap();
+        let lost = format!("{name}: the file was finished, but no longer exists");
+        assert_rejected(&resume(&inputs, path, &["--sort", "uri"]), 2, &lost);
+        if name.starts_with("part-") {
+            std::fs::write(target.join(name), &finished[1..]).unwrap();
+            let message = format!("has {} bytes instead of {} now", finished.len() - 1, finished.len());
+            assert_rejected(&resume(&inputs, path, &["--sort", "uri"]), 2, &message);
+        }
+        std::fs::write(target.join(name), finished).unwrap();
+        succeed(&resume(&inputs, path, &["--sort", "uri"]));
+    }
     std::fs::remove_file(target.join("part-00000.jsonl")).unwrap();
-    assert_rejected(
-        &resume(&inputs, path, &["--sort", "uri"]),
-        2,
-        "part-00000.jsonl: the file was finished, but no longer exists",
-    );
     std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
     assert_rejected(
         &resume(&inputs, path, &["--sort", "uri"]),
