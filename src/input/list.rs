@@ -3,7 +3,7 @@
 //!
 //! A directory gives all regular files below it, sorted by the bytes of their paths, so that the same tree gives the
 //! same list on every system. Files and directories whose name begins with `.` or `_` are skipped, as Hive and Spark do:
-//! they hold manifests, markers and unfinished files. Links to files are followed; links to directories are not, because
+//! they hold manifests, markers and unfinished files. So are the split points and the index of parts that a job wrote. Links to files are followed; links to directories are not, because
 //! they may form cycles. Links without a target, pipes, sockets and devices are sources that cannot be read, so that they
 //! are reported. A path that is itself an argument is always read, whatever it is.
 //!
@@ -21,6 +21,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// The file that a directory has to which a job wrote parts.
+const MANIFEST: &str = "_manifest.json";
+
+/// Files in and below such a directory that hold no records: split points, and the index of all parts.
+const ABOUT_PARTS: [&str; 3] = ["splits.txt", "cluster.idx", "cluster.loc"];
 
 /// Longest list that is compressed, unpacked, in bytes.
 const MAX_LIST_LEN: u64 = 1 << 30;
@@ -234,21 +240,28 @@ fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListErr
     Ok(sources.map_err(failed)?.into_iter().flatten().collect())
 }
 
+/// A file or directory called `name` in a directory of inputs is not read.
+fn is_skipped(name: &OsStr, is_output: bool) -> bool {
+    let is_about_parts = || ABOUT_PARTS.iter().any(|about| name == *about);
+    matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_')) || is_output && is_about_parts()
+}
+
 /// Returns the files below `root`, sorted.
 fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
     let mut files = Vec::new();
-    let mut todo = vec![root.to_path_buf()];
-    while let Some(path) = todo.pop() {
+    let mut todo = vec![(root.to_path_buf(), false)];
+    while let Some((path, is_in_output)) = todo.pop() {
         let failed = |error| ListError::Open { path: path.clone(), error };
+        let is_output = is_in_output || path.join(MANIFEST).exists();
         for entry in fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
-            if matches!(entry.file_name().as_encoded_bytes().first(), Some(b'.' | b'_')) {
+            if is_skipped(&entry.file_name(), is_output) {
                 continue;
             }
             let path = entry.path();
             if kind.is_dir() {
-                todo.push(path);
+                todo.push((path, is_output));
             } else if !(kind.is_symlink() && path.is_dir()) {
                 files.push(path);
             }

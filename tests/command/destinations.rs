@@ -73,6 +73,42 @@ fn a_slash_makes_a_directory_of_one_part() {
     assert_eq!(fs::read_dir(&unsorted).unwrap().filter(|entry| is_part(entry.as_ref().unwrap())).count(), 1);
 }
 
+/// A job can read the directory that another job wrote: its files about parts hold no records.
+#[test]
+fn a_directory_of_parts_is_an_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = |name: &str| format!("{}/", directory.path().join(name).display());
+    let rows = |name: &str| printed(&["canon", "-q", name, "--columns", "uri,fault"], b"").lines().count();
+    for (name, flags) in [
+        ("ranges", "--partition surt:3"),
+        ("zipnum", "--output-format zipnum"),
+        ("hosts", "--partition host:2 --output-format zipnum"),
+    ] {
+        let (input, out) = (sample("crawl.cdx"), out(name));
+        let words = ["canon", "-q", &input, "-o", &out].into_iter().chain(flags.split(' '));
+        printed(&words.collect::<Vec<_>>(), b"");
+        let parts = parts_below(Path::new(&out));
+        assert!(
+            !parts.is_empty() && rows(&out) == 1 + parts.iter().map(|part| rows(part) - 1).sum::<usize>(),
+            "{name}"
+        );
+        // Named files are read, and so are files of these names that no job wrote.
+        if name == "ranges" {
+            assert_eq!(rows(&format!("{out}splits.txt")), 3);
+            fs::remove_file(format!("{out}_manifest.json")).unwrap();
+            assert_eq!(rows(&out), 3 + parts.iter().map(|part| rows(part) - 1).sum::<usize>());
+        }
+    }
+}
+
+/// The paths of the parts below a directory.
+fn parts_below(directory: &Path) -> Vec<String> {
+    let entries: Vec<_> = fs::read_dir(directory).unwrap().map(Result::unwrap).collect();
+    let below = entries.iter().filter(|entry| entry.path().is_dir()).flat_map(|entry| parts_below(&entry.path()));
+    let parts = entries.iter().filter(|entry| is_part(entry)).map(|entry| entry.path().display().to_string());
+    parts.chain(below).collect()
+}
+
 fn is_part(entry: &fs::DirEntry) -> bool {
     entry.file_name().to_string_lossy().starts_with("part-")
 }
