@@ -93,8 +93,8 @@ impl FileRoles {
     /// Returns the files that the job will replace.
     ///
     /// # Errors
-    /// A usage error if an output is an input or another output, or exists although it must not. Devices and pipes are
-    /// never in the way, because nothing is lost if they are written. An output error if the name of an output is too long or
+    /// A usage error if an output is an input or another output, or exists although it must not. Devices are never in the way,
+    /// because nothing is lost if they are written. An output error if the name of an output is too long or
     /// its file cannot be replaced, or if the report, which is written when the job has ended, could not be created.
     pub(crate) fn check(&self, sources: &Sources) -> Result<Vec<PathBuf>, CommandError> {
         let written = self.written()?;
@@ -147,7 +147,7 @@ impl FileRoles {
         replaced.into_iter().filter(is_replaced).collect()
     }
 
-    /// The names of all outputs that are regular files or do not exist.
+    /// The names of all outputs that are regular files or pipes, or do not exist.
     fn written(&self) -> Result<HashMap<FileId, String>, CommandError> {
         let stdout = self.has_stdout.then(|| FileId::of_handle(&std::io::stdout())).flatten();
         let mut written: HashMap<_, _> = stdout.into_iter().map(|id| (id, "standard output".to_string())).collect();
@@ -281,13 +281,13 @@ impl FileId {
         metadata.is_dir().then(|| FileId::new(&metadata, path))
     }
 
-    /// The regular file at `path`, or the one that will be created there; `None` for devices, pipes and directories.
+    /// The regular file or pipe at `path`, or the file that will be created there; `None` for devices and directories.
     fn of_output(path: &Path) -> Option<FileId> {
         if let Some(object) = FileId::of_object(path) {
             return Some(object);
         }
         match fs::metadata(path) {
-            Ok(metadata) => metadata.is_file().then(|| FileId::new(&metadata, path)),
+            Ok(metadata) => is_file_or_pipe(&metadata).then(|| FileId::new(&metadata, path)),
             Err(_) => Some(FileId::Path(resolve(path))),
         }
     }
@@ -303,18 +303,27 @@ impl FileId {
         FileId::Path(fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()))
     }
 
-    /// The regular file behind an open handle.
+    /// The regular file or pipe behind an open handle.
     #[cfg(unix)]
     fn of_handle(handle: &impl std::os::fd::AsFd) -> Option<FileId> {
         let file = fs::File::from(handle.as_fd().try_clone_to_owned().ok()?);
         let metadata = file.metadata().ok()?;
-        metadata.is_file().then(|| FileId::new(&metadata, Path::new("")))
+        is_file_or_pipe(&metadata).then(|| FileId::new(&metadata, Path::new("")))
     }
 
     #[cfg(not(unix))]
     fn of_handle<H>(_handle: &H) -> Option<FileId> {
         None
     }
+}
+
+/// What a reader would find mixed if two outputs were written to it. A terminal and a device such as `/dev/null` may get several.
+fn is_file_or_pipe(metadata: &Metadata) -> bool {
+    #[cfg(unix)]
+    let is_pipe = std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type());
+    #[cfg(not(unix))]
+    let is_pipe = false;
+    metadata.is_file() || is_pipe
 }
 
 /// Path of a file that does not exist: its directory without links, and its name. Follows links to missing files.

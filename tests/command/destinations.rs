@@ -223,3 +223,25 @@ fn a_temporary_directory_that_cannot_be_used_is_noticed_before_the_job() {
         assert_eq!(run(words), (Some(0), String::new()), "{words}");
     }
 }
+
+/// The reader of a pipe would take the report for rows.
+#[test]
+#[cfg(unix)]
+fn two_outputs_are_not_written_to_one_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let run = |words: &[&str]| {
+        let ran = irikey(words, b"http://h/\n", Stdio::piped());
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap(), ran.stdout)
+    };
+    let pipe = path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (out, report) in [("-", "/dev/stdout"), ("/dev/stdout", "/dev/fd/1"), (&*pipe, &*pipe)] {
+        let (status, message, rows) = run(&["canon", "--output-format", "csv", "-o", out, "--report", report]);
+        assert!(status == Some(2) && rows.is_empty() && message.contains("are the same file"), "{out}: {message}");
+    }
+    let (file, devices) = (path("x.csv"), ["-o", "/dev/null", "--report", "/dev/null"]);
+    for words in [&devices[..], &["-o", &file, "--report", "/dev/stdout"], &["--report", "/dev/stderr"]] {
+        assert_eq!(run(&[&["canon"], words].concat()).0, Some(0), "{words:?}");
+    }
+}
