@@ -1,11 +1,12 @@
 //! Expands arguments to [`Sources`]: files, members of ZIP archives, `-`, directories and `@list` files, in the order of the
 //! arguments.
 //!
-//! A directory gives all regular files below it, sorted by the bytes of their paths, so that the same tree gives the
-//! same list on every system. Files and directories whose name begins with `.` or `_` are skipped, as Hive and Spark do:
-//! they hold manifests, markers and unfinished files. So are the split points and the index of parts that a job wrote. Links to files are followed; links to directories are not, because
-//! they may form cycles. Links without a target, pipes, sockets and devices are sources that cannot be read, so that they
-//! are reported. A path that is itself an argument is always read, whatever it is.
+//! A directory gives all regular files below it, sorted by the bytes of their paths, so that the same tree gives the same
+//! list on every system. Files and directories whose name begins with `.` or `_` are skipped, as Hive and Spark do: they
+//! hold manifests, markers and unfinished files. So are the split points and the index of parts that a job wrote. Links to
+//! files are followed; links to directories are not, because they may form cycles. Links without a target, pipes, sockets
+//! and devices are sources that cannot be read, so that they are reported. A path that is itself an argument is always
+//! read, whatever it is.
 //!
 //! A ZIP archive gives its members, each a source `ARCHIVE!MEMBER`; `ARCHIVE!PATTERN` is an argument as well.
 

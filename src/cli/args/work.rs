@@ -26,7 +26,8 @@ pub(crate) struct WorkArgs {
     /// count
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
     pub(super) memory: Option<usize>,
-    /// Write temporary files to DIR [default: TMPDIR, or the directory of the system]. They have no names and disappear with the process
+    /// Write temporary files to DIR [default: TMPDIR, or the directory of the system]. They have no names and disappear with
+    /// the process
     #[arg(long, value_name = "DIR", value_parser = named_path(), help_heading = "Work")]
     tmp: Option<PathBuf>,
 }
