@@ -154,6 +154,10 @@ def test_the_command_is_in_the_package(tmp_path):
     assert (done.returncode, done.stdout) == (0, "http://h/\n")
     done = subprocess.run([sys.executable, "-m", "irikey", "canon", "--nope"], capture_output=True, text=True)
     assert done.returncode == 2 and "--nope" in done.stderr
+    for closed, status in [("canon urls >&-", 5), ("canon <&-", 4), ("canon urls -o out.txt <&- >&- 2>&-", 0)]:
+        done = subprocess.run(["sh", "-c", f"'{sys.executable}' -m irikey {closed}"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == status, (closed, done.stderr)
+    assert (tmp_path / "out.txt").read_text() == "http://h/\n"
 
 
 WARC = b"".join(

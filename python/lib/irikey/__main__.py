@@ -12,7 +12,9 @@ def main() -> int:
     """Runs the command with the arguments of this process and returns its exit code."""
     # The command handles signals itself; with Python's handler, Ctrl-C would wait until it ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    sys.stdout.flush()
+    # Without standard output there is none to flush.
+    if sys.stdout is not None:
+        sys.stdout.flush()
     return _main(["irikey", *sys.argv[1:]])
 
 
