@@ -27,7 +27,7 @@ pub(super) fn write_block(found: &Sequences, page_len: usize, block: &mut Vec<u8
     let mut literals_end = 0;
     for sequence in &found.sequences {
         literals_end += sequence.litLength as usize;
-        // LZ4 has no blocks within a page: their last literals belong to the next match.
+        // Without a match, a block of zstd ends: its literals precede the next match.
         if sequence.offset != 0 {
             let distance = u16::try_from(sequence.offset).expect("the search keeps to the greatest distance");
             writer.write(literals_end, sequence.matchLength as usize, distance);
