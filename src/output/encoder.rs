@@ -1,5 +1,7 @@
 //! Encodes rows as parts of an output. This is the expensive part of writing, so that workers do it in parallel.
 
+use std::fmt;
+
 use arrow::array::{RecordBatch, UInt64Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::SchemaRef;
@@ -60,6 +62,19 @@ pub(super) enum PartBody {
     Batch(RecordBatch),
     Bytes(Vec<u8>),
     Members(Vec<GzipMember>),
+}
+
+impl fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<_> = self.columns().names().collect();
+        f.debug_struct("Encoder").field("columns", &columns).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("rows", &self.rows).finish_non_exhaustive()
+    }
 }
 
 impl Part {

@@ -1,5 +1,6 @@
 //! Opens outputs, appends parts in order, and finishes files.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,17 @@ pub struct Output {
     members: u64,
     /// The format declares the order of rows, so that the file can be read back and verified.
     has_order: bool,
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Output { target, rows, parts, .. } = self;
+        f.debug_struct("Output")
+            .field("target", target)
+            .field("rows", rows)
+            .field("parts", parts)
+            .finish_non_exhaustive()
+    }
 }
 
 enum Writer {

@@ -50,6 +50,7 @@ pub enum PartCut {
 }
 
 /// Encoded rows of a sorted output.
+#[derive(Debug)]
 pub struct SortedPart {
     /// The rows.
     pub part: Part,

@@ -88,6 +88,7 @@ pub enum DedupError {
 }
 
 /// Output of a dedup run.
+#[derive(Debug)]
 pub enum DedupOutput {
     /// Kept rows, encoded.
     Kept(Part),
