@@ -3,6 +3,9 @@
 //! The crate allocates memory by the lengths that the file states. A damaged or hostile file can state any length, and a
 //! failed allocation aborts the process. [`check_lengths`] compares the lengths of the footer, of each message and of each
 //! buffer with the length of the file. A message that does not violate them may still be damaged in other ways.
+//!
+//! A footer can refer to one message any number of times, and each time the message would be read and become rows. So the
+//! messages must fit into the file together.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -36,8 +39,13 @@ pub(super) fn check_lengths(file: &mut (impl Read + Seek)) -> Result<(), String>
     let footer = read_at(file, footer_at, footer_len)?;
     let footer = root_as_footer(&footer).map_err(|error| format!("the footer is damaged: {error}"))?;
     let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
+    let mut rest = footer_at;
     blocks.enumerate().try_for_each(|(number, block)| {
-        check_block(file, footer_at, block).map_err(|message| format!("message {number}: {message}"))
+        let checked = check_block(file, footer_at, block).and_then(|len| {
+            rest = rest.checked_sub(len).ok_or("it shares bytes with another message")?;
+            Ok(())
+        });
+        checked.map_err(|message| format!("message {number}: {message}"))
     })
 }
 
@@ -77,8 +85,8 @@ pub(super) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> Result<(), 
     Ok(())
 }
 
-/// Checks the message that `block` refers to. Messages are before `end` in the file.
-fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result<(), String> {
+/// Checks the message that `block` refers to. Messages are before `end` in the file. Returns the length of the message.
+fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result<u64, String> {
     let field = |value: i64| u64::try_from(value).map_err(|_| format!("a length or position is {value}"));
     let (at, body_len) = (field(block.offset())?, field(block.bodyLength())?);
     let metadata_len = field(block.metaDataLength().into())?;
@@ -92,10 +100,10 @@ fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result
     let prefix_len = if metadata.starts_with(&[0xFF; 4]) { 8 } else { 4 };
     let message = metadata.get(prefix_len..).ok_or("the message is shorter than its prefix")?;
     let message = root_as_message(message).map_err(|error| format!("the message is damaged: {error}"))?;
-    match record_batch(&message) {
-        Some(batch) => check_batch(file, body_at, body_len, &batch),
-        None => Ok(()),
+    if let Some(batch) = record_batch(&message) {
+        check_batch(file, body_at, body_len, &batch)?;
     }
+    Ok(metadata_len + body_len)
 }
 
 /// Returns the record batch of a message, which may be the values of a dictionary.
@@ -223,6 +231,20 @@ mod tests {
     #[test]
     fn lengths_of_a_whole_file_are_accepted() {
         assert_eq!(check(&bytes_of_file()), Ok(()));
+    }
+
+    /// Otherwise a file of a few megabytes could take hours: a reference has 24 bytes, and its message any length.
+    #[test]
+    fn messages_that_share_bytes_are_errors() {
+        let mut bytes = bytes_of_file();
+        let trailer_at = bytes.len() - TRAILER_LEN as usize;
+        let footer_len = u32::from_le_bytes(*bytes[trailer_at..].first_chunk().unwrap()) as usize;
+        let footer = bytes[trailer_at - footer_len..trailer_at].to_vec();
+        let blocks = root_as_footer(&footer).unwrap().recordBatches().unwrap();
+        let [long, short] = [blocks.get(0).0, blocks.get(1).0];
+        let at = memchr::memmem::rfind(&bytes, &short).unwrap();
+        bytes[at..at + short.len()].copy_from_slice(&long);
+        assert_eq!(check(&bytes), Err("message 2: it shares bytes with another message".to_string()));
     }
 
     #[test]
