@@ -27,7 +27,7 @@ const SECTION_LEN: usize = 256 << 10;
 /// Limit of unpacked bytes per section. Members that exceed it are left out.
 const UNPACKED_LEN: usize = 4 << 20;
 /// Bytes by which a header is recognized.
-const MEMBER_HEADER_LEN: u64 = 4;
+const MEMBER_HEADER_LEN: usize = 4;
 /// Header candidates that are tried per section.
 const MAX_TRIES: usize = 8;
 
@@ -57,20 +57,20 @@ impl PackedFile {
         }
     }
 
-    /// Where the first bytes in `range` are that look like the header of a member.
+    /// Where the first bytes in `range` are that look like the header of a member, which may reach past the range.
     fn find_header(&self, range: Range<usize>) -> Option<usize> {
+        let Range { start, end } = range;
+        let search_end = self.len().min(end + MEMBER_HEADER_LEN - 1);
         let offset = match self {
-            PackedFile::Mapped(mapping) => find_member_header(&mapping[range.start..])?,
+            PackedFile::Mapped(mapping) => find_member_header(&mapping[start..search_end])?,
             PackedFile::Remote(..) => {
                 let mut bytes = Vec::new();
-                // The header may reach past the range.
-                let read =
-                    self.reader(range.start).take(range.len() as u64 + MEMBER_HEADER_LEN).read_to_end(&mut bytes);
+                let read = self.reader(start).take((search_end - start) as u64).read_to_end(&mut bytes);
                 // The error is found again by the reader that continues here.
                 read.ok().and_then(|_| find_member_header(&bytes))?
             }
         };
-        Some(range.start + offset).filter(|header| *header < range.end)
+        Some(start + offset)
     }
 
     /// Updates a checksum with the bytes of `range`. Those of an object were read a moment ago and are still in memory.
@@ -399,6 +399,24 @@ mod tests {
             bad[at] ^= 0x10;
             check(&bad);
         }
+    }
+
+    /// Pages that a search reads count as memory of the process.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_header_is_searched_within_its_section() {
+        const LEN: u64 = 512 << 20;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(LEN).unwrap();
+        let packed = PackedFile::Mapped(Arc::new(MappedFile::new(file.as_file(), file.path()).unwrap()));
+        let resident_len = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+            line.trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
+        };
+        let before = resident_len();
+        assert_eq!(packed.find_header(0..SECTION_LEN), None);
+        assert!(resident_len() < before + LEN / 2);
     }
 
     #[test]
