@@ -81,26 +81,11 @@ struct TagScope {
 impl XmlCollector<'_, '_, '_> {
     /// Reads all elements; returns why it stopped before the end.
     fn read_elements(&mut self) -> Option<ParserStop> {
-        let end = self.text.len();
         while !self.sink.is_done() {
             let before = self.position();
             let event = match self.reader.read_event() {
                 Ok(event) => event,
-                Err(error) => {
-                    // The crate has no position for errors of namespaces, which are in the tag that was read, and the
-                    // message of one of them has advice to programmers.
-                    let position = match &error {
-                        Error::Namespace(_) => before,
-                        _ => usize::try_from(self.reader.error_position()).unwrap_or(end).min(end),
-                    };
-                    let detail = match &error {
-                        Error::Namespace(NamespaceError::TooManyBindings(limit)) => {
-                            format!("more than {limit} namespaces are in scope")
-                        }
-                        _ => error.to_string(),
-                    };
-                    return Some(ParserStop { kind: DefectKind::IllFormed, position, detail });
-                }
+                Err(error) => return Some(self.stop_of(&error, before)),
             };
             match event {
                 Event::Start(tag) => {
@@ -124,7 +109,7 @@ impl XmlCollector<'_, '_, '_> {
                 Event::GeneralRef(reference) => self.push_reference(&reference, before),
                 Event::Eof if !self.scopes.is_empty() => {
                     let detail = format!("the document ends and {} elements are still open", self.scopes.len());
-                    return Some(ParserStop { kind: DefectKind::Truncated, position: end, detail });
+                    return Some(ParserStop { kind: DefectKind::Truncated, position: self.text.len(), detail });
                 }
                 Event::Eof => return None,
                 _ => {}
@@ -133,9 +118,29 @@ impl XmlCollector<'_, '_, '_> {
         None
     }
 
+    /// Why the parser stops at an error of the event that begins at `before`.
+    fn stop_of(&self, error: &Error, before: usize) -> ParserStop {
+        // The crate has no position for errors of namespaces, which are in the tag that was read.
+        let is_of_namespace = matches!(error, Error::Namespace(_));
+        let position = if is_of_namespace { before } else { self.clamped(self.reader.error_position()) };
+        let detail = match error {
+            // The message of the crate has advice to programmers.
+            Error::Namespace(NamespaceError::TooManyBindings(limit)) => {
+                format!("more than {limit} namespaces are in scope")
+            }
+            error => error.to_string(),
+        };
+        ParserStop { kind: DefectKind::IllFormed, position, detail }
+    }
+
     /// Where the next event begins in the text.
     fn position(&self) -> usize {
-        usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX).min(self.text.len())
+        self.clamped(self.reader.buffer_position())
+    }
+
+    /// A position of the reader, within the text.
+    fn clamped(&self, position: u64) -> usize {
+        usize::try_from(position).unwrap_or(usize::MAX).min(self.text.len())
     }
 
     fn push_text(&mut self, text: &str) {
