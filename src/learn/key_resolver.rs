@@ -99,7 +99,7 @@ impl RuleApplication<'_> {
         let rules = self.equivalences.by_host.numbered(target.rules);
         let text = self.urls.buffered(target.place.url as usize);
         let url = UrlParts::of_any(text, target.place.origin_len as usize);
-        match self.equivalences.follow_rules((&url, rules), self.buffers) {
+        match self.equivalences.follow_rules(&url, rules, self.buffers) {
             Some(followed) if followed.is_one_step || self.buffers.uri != url.uri() => {
                 self.counts.add(followed.origin);
                 match followed.key {

@@ -60,7 +60,7 @@ impl Equivalences {
             let uri = [scheme, b"://", host, b"/", path].concat();
             let Some(url) = UrlParts::of(&uri) else { return false };
             rules.apply(&url, false, &mut buffers.rules, &mut buffers.uri).is_some()
-                && self.follow_rules((&url, rules), &mut buffers).is_none()
+                && self.follow_rules(&url, rules, &mut buffers).is_none()
         };
         let mut is_loop = |host: &[u8], rules: &HostRules, scheme: &[u8]| {
             let mut paths = std::iter::once(&b""[..]).chain(rules.content.alias_paths());
@@ -93,7 +93,7 @@ impl Equivalences {
     /// representative, and what was applied first; or `None` if nothing applies or the rules loop.
     pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, (KeyBytes, KeyOrigin))> {
         let (url, mut buffers) = (UrlParts::of(uri)?, FollowBuffers::default());
-        let followed = self.follow_rules((&url, self.by_host.find(url.authority())?), &mut buffers)?;
+        let followed = self.follow_rules(&url, self.by_host.find(url.authority())?, &mut buffers)?;
         let key = followed.key.unwrap_or_else(|| self.algorithm().key(&buffers.uri));
         Some((buffers.uri, (key, followed.origin)))
     }
@@ -103,20 +103,22 @@ impl Equivalences {
     #[inline(always)]
     pub(super) fn follow_rules(
         &self,
-        (url, rules): (&UrlParts<'_>, &HostRules),
+        url: &UrlParts<'_>,
+        rules: &HostRules,
         buffers: &mut FollowBuffers,
     ) -> Option<Followed> {
         let first = rules.apply(url, false, &mut buffers.rules, &mut buffers.uri)?;
         if first.is_last && self.representatives().is_empty() {
             return Some(Followed { key: None, origin: first.origin, is_one_step: true });
         }
-        self.follow_further((url, rules), first, buffers)
+        self.follow_further(url, rules, first, buffers)
     }
 
     /// Applies rules and patterns after the first step.
     fn follow_further(
         &self,
-        (url, rules): (&UrlParts<'_>, &HostRules),
+        url: &UrlParts<'_>,
+        rules: &HostRules,
         first: Step,
         buffers: &mut FollowBuffers,
     ) -> Option<Followed> {

@@ -41,6 +41,8 @@ pub(super) struct QueryText<'a> {
     /// Where the query begins in the text.
     at: usize,
     query: &'a [u8],
+    /// The plain path of the URL.
+    path: &'a [u8],
     /// Masks of the ampersands and of the semicolons, if they are known.
     separators: Option<[u64; 2]>,
 }
@@ -87,25 +89,26 @@ impl QueryRules {
         self.kept.iter().any(|kept| kept == name)
     }
 
-    /// Leaves out of a query what makes no difference. `path` is the plain path of the URL. Returns whether what remains has
-    /// other parameters than before. `may_sort` says that there may be rules about the order of parameters.
+    /// Leaves out of a query what makes no difference. Returns whether what remains has other parameters than before.
+    /// `may_sort` says that there may be rules about the order of parameters.
     #[inline(always)]
     pub(super) fn edit(
         &self,
-        (query, path, may_sort): (QueryText<'_>, &[u8], bool),
+        query: QueryText<'_>,
+        may_sort: bool,
         parts: &mut Vec<QueryPart>,
         removed: &mut impl RemovalLog,
         editor: &mut UrlEditor<'_, '_>,
     ) -> bool {
-        if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(path)) {
+        if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(query.path)) {
             removed.add(*number, || xxh3_64(query.query) | 1);
             editor.cut(query.at - 1..query.at + query.query.len());
             return false;
         }
-        let order = if may_sort { self.parameter_order.number(path) } else { None };
+        let order = if may_sort { self.parameter_order.number(query.path) } else { None };
         match query.short() {
-            Some(short) if order.is_none() => self.cut_parameters((query, short, path), removed, editor),
-            _ => self.rebuild((query, path, order), parts, removed, editor),
+            Some(short) if order.is_none() => self.cut_parameters(query, short, removed, editor),
+            _ => self.rebuild(query, order, parts, removed, editor),
         }
     }
 
@@ -114,7 +117,8 @@ impl QueryRules {
     #[inline(always)]
     fn cut_parameters(
         &self,
-        (query, short, path): (QueryText<'_>, ShortQuery<'_>, &[u8]),
+        query: QueryText<'_>,
+        short: ShortQuery<'_>,
         removed: &mut impl RemovalLog,
         editor: &mut UrlEditor<'_, '_>,
     ) -> bool {
@@ -123,7 +127,7 @@ impl QueryRules {
         let (mut left_out, mut kept) = (0_u64, 0_u64);
         loop {
             let end = len.min(separators.trailing_zeros() as usize);
-            match self.rule_of_parameter(query, at..end, short.word_at(at), path) {
+            match self.rule_of_parameter(query, at..end, short.word_at(at)) {
                 Some(number) => {
                     removed.add(number, || xxh3_64(&query.query[at..end]) | 1);
                     left_out |= 1 << at;
@@ -158,7 +162,8 @@ impl QueryRules {
     /// does.
     fn rebuild(
         &self,
-        (query, path, order): (QueryText<'_>, &[u8], Option<u16>),
+        query: QueryText<'_>,
+        order: Option<u16>,
         parts: &mut Vec<QueryPart>,
         removed: &mut impl RemovalLog,
         editor: &mut UrlEditor<'_, '_>,
@@ -170,7 +175,7 @@ impl QueryRules {
         while at <= text.len() {
             let end = separators.next().unwrap_or(text.len());
             let word = word_at(query.text, query.at + at);
-            if let Some(number) = self.rule_of_parameter(query, at..end, word, path) {
+            if let Some(number) = self.rule_of_parameter(query, at..end, word) {
                 removed.add(number, || xxh3_64(&text[at..end]) | 1);
                 is_changed = true;
             } else {
@@ -202,13 +207,13 @@ impl QueryRules {
 
     /// Returns the number of the rule by which a parameter of the query, which begins with `word`, makes no difference.
     #[inline(always)]
-    fn rule_of_parameter(&self, query: QueryText<'_>, parameter: Range<usize>, word: u64, path: &[u8]) -> Option<u16> {
+    fn rule_of_parameter(&self, query: QueryText<'_>, parameter: Range<usize>, word: u64) -> Option<u16> {
         if parameter.is_empty() {
-            return self.empty_parameters.number(path);
+            return self.empty_parameters.number(query.path);
         }
         // A loop is compiled for the caller's instruction set; `find` may become a call.
         for rule in &self.parameters {
-            if rule.name.may_begin(word) && self.applies(rule, &query.query[parameter.clone()], path) {
+            if rule.name.may_begin(word) && self.applies(rule, &query.query[parameter.clone()], query.path) {
                 return Some(rule.number);
             }
         }
@@ -229,11 +234,11 @@ impl QueryRules {
 }
 
 impl<'a> QueryText<'a> {
-    /// Returns the query of a URL.
+    /// Returns the query of a URL, whose plain path is `path`.
     #[inline(always)]
-    pub(super) fn of(url: &UrlParts<'a>) -> Option<QueryText<'a>> {
+    pub(super) fn of(url: &UrlParts<'a>, path: &'a [u8]) -> Option<QueryText<'a>> {
         let (text, at) = (url.text.buffer(), url.path_end + 1);
-        url.query().map(|query| QueryText { text, at, query, separators: url.separators })
+        url.query().map(|query| QueryText { text, at, query, path, separators: url.separators })
     }
 
     /// Returns the byte that separates parameters, and a mask of its positions if it is known.
@@ -349,7 +354,8 @@ mod tests {
                     .filter(|(_, other)| *other == byte)
                     .fold(0, |mask, (at, _)| mask | 1_u64 << at)
             };
-            let text = |separators| QueryText { text: query.as_bytes(), at: 0, query: query.as_bytes(), separators };
+            let bytes = query.as_bytes();
+            let text = |separators| QueryText { text: bytes, at: 0, query: bytes, path: b"/", separators };
             let (with, without) = (text(Some([mask(b'&'), mask(b';')])).separators(), text(None).separators());
             assert_eq!(with, (without.0, Some(mask(without.0))), "{query}");
         }
@@ -383,27 +389,21 @@ mod tests {
                 ] {
                     let text = format!("?{query}#{}", "&sid;x".repeat(20));
                     let masks = masks_of(query.as_bytes(), *b"&;").filter(|_| query.len() < 64);
-                    let query = QueryText { text: text.as_bytes(), at: 1, query: query.as_bytes(), separators: masks };
+                    let (text, query, path) = (text.as_bytes(), query.as_bytes(), path.as_bytes());
+                    let query = QueryText { text, at: 1, query, path, separators: masks };
                     let edited = |is_short: bool| {
                         let (mut out, mut removed) = (Vec::new(), Vec::new());
                         let mut editor = UrlEditor::new(query.text, &mut out);
                         let is_renewed = match query.short().filter(|_| is_short) {
-                            Some(short) => {
-                                rules.cut_parameters((query, short, path.as_bytes()), &mut removed, &mut editor)
-                            }
-                            None => rules.rebuild(
-                                (query, path.as_bytes(), None),
-                                &mut Vec::new(),
-                                &mut removed,
-                                &mut editor,
-                            ),
+                            Some(short) => rules.cut_parameters(query, short, &mut removed, &mut editor),
+                            None => rules.rebuild(query, None, &mut Vec::new(), &mut removed, &mut editor),
                         };
                         let is_changed = editor.is_changed();
                         editor.finish(1 + query.query.len());
                         (out, removed, is_renewed, is_changed)
                     };
                     let expected = edited(false);
-                    assert_eq!(edited(true), expected, "{texts:?} {text}");
+                    assert_eq!(edited(true), expected, "{texts:?} {}", text.escape_ascii());
                     (changed, kept) = (changed + u32::from(expected.3), kept + u32::from(!expected.3));
                     renewed += u32::from(expected.2);
                 }

@@ -191,10 +191,10 @@ impl ContentRuleSet {
             editor.insert(b"/");
         }
         let (path, is_moved) = (from..editor.place_of(url.path_end), editor.is_changed());
-        let has_new_parameters = match QueryText::of(url) {
+        let has_new_parameters = match QueryText::of(url, plain_path) {
             Some(query) if SUBJECT != RuleSubject::PATH && self.query.is_used() => {
                 let may_sort = SUBJECT != RuleSubject::QUERY;
-                self.query.edit((query, plain_path, may_sort), &mut buffers.query, removed, editor)
+                self.query.edit(query, may_sort, &mut buffers.query, removed, editor)
             }
             _ => false,
         };
