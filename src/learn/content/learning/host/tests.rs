@@ -265,7 +265,7 @@ fn segments_may_be_deep_and_parameters_may_have_semicolons() {
 #[test]
 fn segments_may_be_parameters() {
     let reference = |page: u64, copy: u64| {
-        let segment = if copy % 3 == 0 { String::new() } else { format!("/ref=x_{}", page * 7 + copy) };
+        let segment = if copy.is_multiple_of(3) { String::new() } else { format!("/ref=x_{}", page * 7 + copy) };
         (format!("http://a/{}/dp/{page}{segment}", ["one", "two", "three"][page as usize % 3]), page)
     };
     assert_eq!(learned(&urls(40, reference)), ["ignore-segment-parameter ref "]);
