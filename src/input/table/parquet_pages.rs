@@ -69,7 +69,7 @@ impl CheckedRowGroup {
         let column = self.row_group().column(i);
         let name = column.column_path().string();
         let file_len = self.file.len();
-        if chunk_range(column).is_none_or(|range| range.end > file_len) {
+        if !is_within(column, file_len) {
             let (start, len) = (chunk_start(column), column.compressed_size());
             let message = format!("{len} bytes at byte {start} reach past the end of the file, at byte {file_len}");
             return Err(ParquetError::General(format!("column `{name}`: {message}")));
@@ -94,6 +94,11 @@ impl CheckedRowGroup {
         let has_levels = column.column_descr().max_def_level() > 0;
         Ok(CheckedPages { pages, codec, content_len, memory, has_levels })
     }
+}
+
+/// Returns whether a column chunk is within a file of this length.
+pub(super) fn is_within(column: &ColumnChunkMetaData, file_len: u64) -> bool {
+    chunk_range(column).is_some_and(|range| range.end <= file_len)
 }
 
 /// Where a column chunk begins, as its file states it.

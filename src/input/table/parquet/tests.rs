@@ -152,6 +152,32 @@ fn a_stated_length_does_not_make_many_units() {
     }
 }
 
+/// Otherwise a file of a few megabytes could have any number of rows.
+#[test]
+fn row_groups_that_share_bytes_are_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    write(&path, &urls(14_000), false, WriterProperties::builder().set_dictionary_enabled(false));
+    let honest = open(&path, 1, 1 << 20);
+    let expected = buffers(open(&path, 1, 1 << 20), UNIT_LEN);
+    assert!(expected.iter().all(Result::is_ok));
+    let groups = honest.metadata.metadata().row_groups();
+    for text_column in [honest.text_column, None] {
+        for order in [&[0, 1, 0, 1][..], &[0, 1, 1]] {
+            let groups = order.iter().map(|group: &usize| groups[*group].clone()).collect();
+            let metadata = honest.metadata.metadata().as_ref().clone().into_builder().set_row_groups(groups).build();
+            let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new()).unwrap();
+            let mut found = buffers(ParquetTable { metadata, text_column, ..open(&path, 1, 1 << 20) }, UNIT_LEN);
+            let error = found.pop().unwrap().unwrap_err();
+            assert!(
+                error.contains("row group 2 is damaged: ") && error.contains("it shares bytes with another"),
+                "{error}"
+            );
+            assert_eq!(found, expected);
+        }
+    }
+}
+
 /// A column that is also carried has further uses of its values, and a base is another column.
 #[test]
 fn only_a_column_that_nothing_else_needs_is_read_from_pages() {
