@@ -11,13 +11,11 @@ use super::report::pairs_to_json;
 use super::terminal::print_error;
 use crate::output::{
     self, Destination, DirectoryLayout, Encoder, FinishedOutput, NewReadBack, Output, OutputError, Part, PartDirectory,
-    ReadBack, SPLITS,
+    ReadBack,
 };
+use crate::process::part_names::{MANIFEST, SPLITS};
 use crate::run::{SortedPart, Summary, sorted_rows_counter};
 use crate::sort::{SORT_METADATA_KEY, SplitPoints};
-
-/// Lists the parts of a directory, and the policy under which they were made.
-pub(crate) const MANIFEST: &str = "_manifest.json";
 
 /// The state of the parts when only files about them are missing.
 pub(crate) const COMPLETE: &str = "the parts are complete";

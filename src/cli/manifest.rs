@@ -19,11 +19,12 @@ use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
 
 use super::error::CommandError;
 use super::file_stamp::{FileStamp, hash_file};
-use super::files::{MANIFEST, write_atomically};
+use super::files::write_atomically;
 use super::job::Job;
 use super::report::{SourceError, pairs_to_json};
 use crate::input::{Origin, Source, Sources};
 use crate::output::FinishedOutput;
+use crate::process::part_names::MANIFEST;
 use crate::process::{file_names, parent, sync_directory};
 use crate::run::Summary;
 use crate::sort::Partition;

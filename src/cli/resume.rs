@@ -18,12 +18,13 @@ use serde_json::json;
 
 use super::error::CommandError;
 use super::file_stamp::FileStamp;
-use super::files::{COMPLETE, MANIFEST, OutputFiles, WrittenFiles};
+use super::files::{COMPLETE, OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::progress::watch;
 use super::report::Report;
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
+use crate::process::part_names::MANIFEST;
 use crate::process::{PendingFile, commit_all, create_directory};
 use crate::remote::RemoteUrl;
 use crate::run::{self, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary};

@@ -15,6 +15,7 @@ use super::error::ListError;
 use super::source::{Origin, Source, os_string, source_name};
 use super::table::TableFile;
 use super::whole_file::{read_file, shown_path};
+use crate::process::part_names::{MANIFEST, is_about_parts};
 use crate::process::{HandleName, check_stdin};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
 use flate2::read::MultiGzDecoder;
@@ -22,12 +23,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-
-/// The file that a directory has to which a job wrote parts.
-const MANIFEST: &str = "_manifest.json";
-
-/// Files in and below such a directory that hold no records: split points, and the index of all parts.
-const ABOUT_PARTS: [&str; 3] = ["splits.txt", "cluster.idx", "cluster.loc"];
 
 /// Longest list that is compressed, unpacked, in bytes.
 const MAX_LIST_LEN: u64 = 1 << 30;
@@ -243,8 +238,8 @@ fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListErr
 
 /// A file or directory called `name` in a directory of inputs is not read.
 fn is_skipped(name: &OsStr, is_output: bool) -> bool {
-    let is_about_parts = || ABOUT_PARTS.iter().any(|about| name == *about);
-    matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_')) || is_output && is_about_parts()
+    let is_hidden = matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_'));
+    is_hidden || is_output && name.to_str().is_some_and(is_about_parts)
 }
 
 /// Returns the files below `root`, sorted.

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::OutputError;
 use super::options::Destination;
 use super::sink::write_file;
-
-/// Name of the index of a directory of parts, without its suffix.
-const CLUSTER: &str = "cluster";
+use crate::process::part_names::CLUSTER;
 
 /// The index of several files in one directory, which together are in order.
 #[derive(Debug)]
@@ -49,15 +47,10 @@ impl ClusterIndex {
 
     /// Writes the index and the locations.
     pub(super) fn write(&self) -> Result<(), OutputError> {
-        let [index, locations] = cluster_files().map(|name| Destination::File(self.directory.join(name)));
+        let [index, locations] = CLUSTER.map(|name| Destination::File(self.directory.join(name)));
         write_file(&locations, &self.locations)?;
         write_file(&index, &self.lines)
     }
-}
-
-/// The names of the index and of the locations of a directory of parts.
-pub(crate) fn cluster_files() -> [String; 2] {
-    ["idx", "loc"].map(|suffix| format!("{CLUSTER}.{suffix}"))
 }
 
 /// The line that says that the file `name` is beside the index.

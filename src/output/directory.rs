@@ -7,21 +7,19 @@
 use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
 
-use super::cluster::{ClusterIndex, cluster_files};
+use super::cluster::ClusterIndex;
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::sink::{check_name, open_error};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
+use crate::process::part_names::is_about_parts;
 use crate::process::{DirectoryLock, PendingFile, commit_all, create_directory, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
 use crate::sort::Partition;
 
 /// The lock file of a directory that is being written.
 pub(crate) const INCOMPLETE: &str = "_incomplete";
-
-/// Holds the split points of ranges that the job made.
-pub(crate) const SPLITS: &str = "splits.txt";
 
 /// What the names of directories of partitions begin with, before `=`.
 const PARTITIONS: [&str; 2] = [Partition::HOST_DIRECTORY, Partition::SURT_DIRECTORY];
@@ -275,7 +273,7 @@ pub(crate) fn remove_parts(root: &Path) -> Result<(), OutputError> {
 
 /// Whether a job writes a file of this name in its directory, besides the manifest.
 pub(crate) fn is_part_file(name: &str) -> bool {
-    name.starts_with("part-") || name == SPLITS || cluster_files().iter().any(|file| file == name)
+    name.starts_with("part-") || is_about_parts(name)
 }
 
 fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> OutputError {

@@ -1,7 +1,7 @@
 //! State of the process as a whole: exit codes, temporary files that must not outlive it, files that get their name when
 //! they are on disk, files that cannot be replaced, names of open handles, reads and writes at positions, locks of directories,
 //! a thread that syncs a file in the background, what to do about limits of the system, standard handles that are closed,
-//! and text for its terminal.
+//! names of files beside the parts of an output, and text for its terminal.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal
@@ -17,6 +17,7 @@ mod background_sync;
 mod directory_lock;
 pub(crate) mod exit;
 mod handle;
+pub(crate) mod part_names;
 mod pending_file;
 mod positioned;
 mod remedy;

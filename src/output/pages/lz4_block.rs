@@ -92,6 +92,7 @@ impl BlockWriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::pages::matches::tests::pages;
     use crate::output::pages::matches::{MatchFinder, sequence};
     use proptest::prelude::*;
 
@@ -155,13 +156,8 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
         #[test]
-        fn blocks_are_unpacked_to_the_page(
-            parts in prop::collection::vec("[a-c]{1,9}|[/.%=-]|[0-9]{1,70}|[a-z]{200,600}|é|日本", 4..40),
-            order in prop::collection::vec(any::<prop::sample::Index>(), 1000..4000),
-            repeats in 1_usize..30,
-        ) {
-            let page: String = order.iter().map(|index| index.get(&parts).as_str()).collect();
-            check(page.repeat(repeats).as_bytes());
+        fn blocks_are_unpacked_to_the_page(page in pages()) {
+            check(&page);
         }
     }
 }

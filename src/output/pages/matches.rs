@@ -343,7 +343,7 @@ pub(super) fn sequence(literals: usize, len: usize, offset: usize) -> ZSTD_Seque
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -448,18 +448,22 @@ mod tests {
         assert_eq!(words, [1, 1, 1, 1], "every 64 bytes, a position is looked up");
     }
 
+    /// Pages of few different strings, so that nearly all of them have matches that overlap, touch or end with a block.
+    pub(in crate::output::pages) fn pages() -> impl Strategy<Value = Vec<u8>> {
+        let parts = prop::collection::vec("[a-c]{1,9}|[/.%=-]|[0-9]{1,70}|[a-z]{200,600}|é|日本", 4..40);
+        let order = prop::collection::vec(any::<prop::sample::Index>(), 1000..4000);
+        (parts, order, 1_usize..30).prop_map(|(parts, order, repeats)| {
+            let page: String = order.iter().map(|index| index.get(&parts).as_str()).collect();
+            page.repeat(repeats).into_bytes()
+        })
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
-        /// Pages of few different strings, so that nearly all cases have matches that overlap, touch or end with a block.
         #[test]
-        fn sequences_describe_the_page(
-            parts in prop::collection::vec("[a-c]{1,9}|[/.%=-]|[0-9]{1,70}|é|日本", 4..40),
-            order in prop::collection::vec(any::<prop::sample::Index>(), 1000..4000),
-            repeats in 1_usize..30,
-        ) {
-            let page: String = order.iter().map(|index| index.get(&parts).as_str()).collect();
-            check(page.repeat(repeats).as_bytes());
+        fn sequences_describe_the_page(page in pages()) {
+            check(&page);
         }
     }
 }
