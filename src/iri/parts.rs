@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::class::{ALPHA, SCHEME_TAIL};
 use super::fault::Component;
 
-/// Byte offsets of the components of a reference. Offsets are `u32`: a reference is shorter than 4 GiB.
+/// Byte offsets of the components of a reference of less than 4 GiB.
 ///
 /// ```
 /// use irikey::iri::Parts;
@@ -64,7 +64,11 @@ impl Parts {
     ///
     /// These are also the components of draft-weber-iri-guidelines-00 section 5, except that a port there has digits
     /// only. Today's URL Standard ends the userinfo at the last `@`.
+    ///
+    /// # Panics
+    /// If `text` has 4 GiB or more: offsets are `u32`.
     pub fn split(text: &[u8]) -> Parts {
+        assert!(text.len() <= u32::MAX as usize, "a reference has less than 4 GiB");
         let scheme_len = find_scheme(text);
         let after_scheme = scheme_len.map_or(0, |len| len + 1);
         let fragment_at = memchr::memchr(b'#', &text[after_scheme..]).map(|at| after_scheme + at + 1);

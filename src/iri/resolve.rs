@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::check::{check_authority_lenient, check_path_noscheme};
+use super::check::{check_authority_lenient, check_len, check_path_noscheme};
 use super::fault::{Component, Fault, FaultKind};
 use super::parts::Parts;
 use super::percent;
@@ -32,6 +32,7 @@ impl Base {
     ///
     /// # Errors
     /// [`FaultKind::Base`] if `text` has no scheme or an ambiguous authority; `at` is an offset into `text`.
+    /// [`FaultKind::TooLong`] if `text` has 4 GiB or more.
     pub fn new(text: &[u8]) -> Result<Base, Fault> {
         let mut base = Base::literal(text)?;
         let (from, to) = (base.parts.path_at as usize, base.parts.path_end as usize);
@@ -51,6 +52,7 @@ impl Base {
     /// # Errors
     /// As [`Base::new`].
     pub fn literal(text: &[u8]) -> Result<Base, Fault> {
+        check_len(text)?;
         let parts = Parts::split(text);
         let invalid_base = |at: u32, component| Fault { kind: FaultKind::Base, component, at };
         if parts.scheme_len.is_none() {
