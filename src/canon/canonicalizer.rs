@@ -460,7 +460,7 @@ mod tests {
     use super::*;
     use crate::canon::MaxUrlLen;
     use crate::encoding::Charset;
-    use crate::iri::CLASSIFIER;
+    use crate::iri::{CLASSIFIER, Profile};
     use crate::key::KeyAlgorithm;
     use crate::record::{TextDecoder, lines::Lines};
 
@@ -562,6 +562,40 @@ mod tests {
         for (bit, counted) in rows.tally.spoofing_flags.iter().enumerate() {
             assert_eq!(*counted, count(&rows.spoofing_flags, bit), "{bit}");
         }
+    }
+
+    /// Returns the redirect of a record to `text`, and the URI of the record after it, whose URL is `text`.
+    fn redirect_and_uri(policy: &Policy, text: &str) -> [String; 2] {
+        let chunk = format!("http://h/p/q {text}");
+        let (page, target) = (Span::new(0, 12), Span::new(13, text.len()));
+        let (urls, redirects) = ([page, target], [Some(target), None]);
+        let mut records = Records { text: chunk.as_bytes(), urls: &urls, ..Records::default() };
+        records.fields.redirects = &redirects;
+        let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
+        bitmaps.classify(chunk.as_bytes(), &CLASSIFIER);
+        Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
+        [rows.carried.redirects.get(0), rows.uri.get(1)].map(|uri| uri.escape_ascii().to_string())
+    }
+
+    /// A redirect can be joined with the record to which it leads.
+    #[test]
+    fn redirects_are_written_like_urls_by_every_profile() {
+        let texts = "HTTP://h:80/a|b%7E http://h/A\u{30A} http://a@b@c/[ http://0x7f.1/\\..\\x http://h/\u{A0} \
+                     http://h/a?b#c ../x|y //h2/\u{e9} %2e%2e/../\u{e9} http:y";
+        let mut made = std::collections::BTreeSet::new();
+        for profile in Profile::ALL.into_iter().filter(|it| !it.is_whatwg() || cfg!(feature = "whatwg")) {
+            for intake in [ParseMode::Lenient, ParseMode::Strict] {
+                let carry = crate::record::fields::FieldSet { redirect: true, ..Default::default() };
+                let base = Some(b"http://h/p/q".to_vec());
+                let policy = Policy { profile, intake, carry, base, drop_fragment: true, ..Policy::default() };
+                for text in texts.split(' ') {
+                    let [redirect, uri] = redirect_and_uri(&policy, text);
+                    assert_eq!(redirect, uri, "{} {intake:?} {text}", profile.name);
+                    made.insert((text, uri));
+                }
+            }
+        }
+        assert!(made.len() > 20, "{made:?}");
     }
 
     #[test]

@@ -6,9 +6,10 @@
 use std::ops::Range;
 
 use super::policy::Policy;
+use super::reference::{make_base, whatwg_href, write_href};
 use super::tally::Tally;
 use super::text_column::{TextColumn, retain_items};
-use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
+use crate::iri::{CLASSIFIER, Fault, MarkedReference, Normalizer, ParseMode, check_authority, find_scheme};
 use crate::kernel::{Bitmaps, Span, strip_prefix_ignoring_case};
 use crate::record::Records;
 use crate::record::fields::{
@@ -106,16 +107,25 @@ pub(super) struct ChunkRecords<'a> {
 }
 
 impl Carrier {
-    /// Appends the canonical URI of `text`, a reference that a record with the URI `base` contains.
+    /// Appends the canonical URI of `text`, a reference that a record with the URI `base` contains. The profile applies to it
+    /// as to the URL of a record.
     fn write_uri(&mut self, policy: &Policy, text: &[u8], base: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        self.target.clear();
-        if find_scheme(text).is_none() {
-            check_authority(text)?;
-            Base::new(base)?.write_target(text, &mut self.target)?;
-        } else {
-            self.target.extend_from_slice(text);
+        if policy.profile.is_whatwg() {
+            let href = whatwg_href(text, Some(base).filter(|base| !base.is_empty()), None)?;
+            write_href(href.as_bytes(), policy.drop_fragment, out);
+            return Ok(());
         }
-        policy.intake.check(&self.target)?;
+        let text = if policy.profile.is_rfc3987() { text.into() } else { policy.profile.prepare(text).0 };
+        self.target.clear();
+        if find_scheme(&text).is_none() {
+            check_authority(&text)?;
+            make_base(base, policy)?.write_target(&text, &mut self.target)?;
+        } else {
+            self.target.extend_from_slice(&text);
+        }
+        if policy.intake == ParseMode::Strict {
+            policy.profile.check_strict(&self.target)?;
+        }
         self.bitmaps.classify(&self.target, &CLASSIFIER);
         let reference = MarkedReference::whole(&self.target, &self.bitmaps);
         self.normalizer.normalize(reference, policy.rung, policy.drop_fragment, out)?;

@@ -236,7 +236,8 @@ impl ReferencePreparer {
     }
 }
 
-fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
+/// Returns a base as the policy reads it.
+pub(super) fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
     let (base, ..) = policy.profile.prepare(base);
     if policy.intake == ParseMode::Strict {
         policy.profile.check_strict(&base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
@@ -250,7 +251,7 @@ fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
 /// The fault that is nearest to the browser's reason for failure, or bytes that are not UTF-8, which a browser would
 /// replace by U+FFFD.
 #[cfg(feature = "whatwg")]
-fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<String, Fault> {
+pub(super) fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<String, Fault> {
     let text = check_utf8(text)?;
     if text.is_empty() && base.is_none() {
         return Err(Fault::of_reference(FaultKind::Empty));
@@ -261,7 +262,7 @@ fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) ->
 
 /// Without the feature the profile does not exist, see [`super::Canonicalizer::new`].
 #[cfg(not(feature = "whatwg"))]
-fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<String, Fault> {
+pub(super) fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<String, Fault> {
     check_utf8(text).and(Err(Fault::of_reference(FaultKind::Relative)))
 }
 
