@@ -2,12 +2,14 @@
 //!
 //! A recipe reads the text of the record, like the software that it reproduces, and not our URI, in which escapes and dot
 //! segments are already normalized. It reads the URI if the record alone is not the URL: if the record was resolved
-//! against a base, has no scheme, or is in another charset.
+//! against a base, has no scheme, was repaired, is in another charset, or has a query in the charset of its document.
 
 use super::policy::Policy;
+use super::record_text::{CharsetLabels, RecordCharsets};
 use super::rows::{Rows, RuleVariants};
 use super::tally::RecipeTally;
 use super::text_column::TextColumn;
+use crate::encoding::Charset;
 use crate::iri::{Fault, FaultKind, Flags, find_scheme};
 use crate::kernel::{BufferedText, Span};
 use crate::key::{Draft, Recipe, RecipeKeys};
@@ -36,9 +38,18 @@ impl RecipeEvaluator {
         let fault_at = faults.partition_point(|(row, _)| (*row as usize) < first);
         for (place, column) in policy.recipes.iter().enumerate() {
             let (texts, tally) = (&mut recipe_texts[place], &mut tally.recipes[place]);
-            let is_utf8 = policy.charset.is_none();
-            let inputs =
-                || RecipeInputs { records, uris, flags, faults: faults[fault_at..].iter(), first, at: 0, is_utf8 };
+            let inputs = || {
+                let faults = faults[fault_at..].iter();
+                RecipeInputs {
+                    records,
+                    uris,
+                    flags,
+                    faults,
+                    first,
+                    at: 0,
+                    charsets: InputCharsets::new(policy, records),
+                }
+            };
             let mut keys = RecipeKeys {
                 texts: &mut texts.values,
                 ends: &mut texts.offsets,
@@ -78,7 +89,42 @@ struct RecipeInputs<'a> {
     first: usize,
     /// The number of the next record.
     at: usize,
-    is_utf8: bool,
+    charsets: InputCharsets,
+}
+
+/// Flags of records whose text alone is not the URL: they have an assumed scheme, or were repaired by more than trimming,
+/// which most of the reproduced programs do too.
+const CHANGED: u32 = Flags::ASSUMED_SCHEME.0 | Flags::CHARACTER_REFERENCE.0 | Flags::INNER_SPACE.0 | Flags::BACKSLASH.0;
+
+/// The charsets of records and of their documents.
+struct InputCharsets {
+    /// There are none, and every record is in UTF-8.
+    are_absent: bool,
+    /// All records are in the charset of the policy.
+    are_fixed: bool,
+    labels: CharsetLabels,
+    /// Those of records without labels.
+    common: RecordCharsets,
+}
+
+impl InputCharsets {
+    fn new(policy: &Policy, records: &Records<'_>) -> InputCharsets {
+        let common = RecordCharsets { text: records.charset, query: policy.query_charset };
+        let are_fixed = policy.charset.is_some();
+        let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
+        let are_absent = !(are_fixed || has_labels || common.query.is_some());
+        InputCharsets { are_absent, are_fixed, labels: CharsetLabels::default(), common }
+    }
+
+    /// Returns whether record `i`, which has no fault, is in UTF-8, and its query is ASCII or not in a legacy charset.
+    #[cold]
+    fn keep(&mut self, records: &Records<'_>, i: usize) -> bool {
+        let Ok(charsets) = self.labels.charsets(records, i, self.common) else { return false };
+        let text = records.urls[i].of(records.text);
+        let has_ascii_query = || memchr::memchr(b'?', text).is_none_or(|at| text[at..].is_ascii());
+        let [is_utf8, has_utf8_query] = [charsets.text, charsets.query].map(|it| it.is_none_or(Charset::is_unicode));
+        !self.are_fixed && is_utf8 && (has_utf8_query || has_ascii_query())
+    }
 }
 
 impl<'a> Iterator for RecipeInputs<'a> {
@@ -88,7 +134,7 @@ impl<'a> Iterator for RecipeInputs<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let Span { at, len } = *self.records.urls.get(self.at)?;
         let record = BufferedText::within(self.records.text, at as usize, len as usize);
-        let row = self.first + self.at;
+        let (i, row) = (self.at, self.first + self.at);
         self.at += 1;
         if let Some((faulty, fault)) = self.faults.as_slice().first()
             && *faulty as usize == row
@@ -96,8 +142,10 @@ impl<'a> Iterator for RecipeInputs<'a> {
             self.faults.next();
             return Some(Some(record).filter(|_| has_url(fault.kind)));
         }
-        let is_whole = self.is_utf8 && self.flags[row] & Flags::ASSUMED_SCHEME.0 == 0;
-        Some(Some(if is_whole && has_scheme(record.text()) { record } else { self.uris.get(row).into() }))
+        let is_whole = self.flags[row] & CHANGED == 0
+            && has_scheme(record.text())
+            && (self.charsets.are_absent || self.charsets.keep(self.records, i));
+        Some(Some(if is_whole { record } else { self.uris.get(row).into() }))
     }
 }
 
@@ -110,4 +158,67 @@ fn has_url(fault: FaultKind) -> bool {
 #[inline(always)]
 fn has_scheme(text: &[u8]) -> bool {
     text.starts_with(b"https:") || text.starts_with(b"http:") || find_scheme(text).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canon::{Canonicalizer, RecipeColumn};
+    use crate::iri::{Backslashes, CharacterReferences, PreprocessOptions, Spaces};
+    use crate::kernel::Bitmaps;
+    use crate::record::RecordBuffer;
+
+    /// Returns what the recipe `plain` makes of records, each with the labels of its charset and that of its document.
+    fn plain_keys(policy: Policy, records: &[(&[u8], &str, &str)]) -> Vec<String> {
+        let recipes = vec![RecipeColumn { column: "rules", recipe: Recipe::parse("plain").unwrap() }];
+        let (mut buffer, mut bitmaps, mut rows) = (RecordBuffer::default(), Bitmaps::default(), Rows::default());
+        for (url, charset, query_charset) in records {
+            buffer.push_url(url);
+            buffer.push_charset(charset.as_bytes());
+            buffer.push_query_charset(query_charset.as_bytes());
+        }
+        let records = buffer.classified_records(&mut bitmaps);
+        Canonicalizer::new(&Policy { recipes, ..policy }).append(&records, &bitmaps, &mut rows);
+        assert!(rows.faults.is_empty());
+        (0..rows.len()).map(|row| rows.recipe_texts[0].get(row).escape_ascii().to_string()).collect()
+    }
+
+    #[test]
+    fn recipes_read_the_uri_of_records_in_other_charsets() {
+        let cases: [(&[u8], _, _, _); 7] = [
+            (b"http://h/%7e\xE9", "latin1", "", "http://h/~%C3%A9"),
+            (b"http://h/%7e", "latin1", "", "http://h/~"),
+            (b"http://h/%7e\xC3\xA9", "utf-8", "", r"http://h/%7e\xc3\xa9"),
+            (b"http://h/%7e\xC3\xA9", "", "", r"http://h/%7e\xc3\xa9"),
+            (b"http://h/%7e?\xC3\xA9", "", "latin1", "http://h/~?%E9"),
+            (b"http://h/%7e\xC3\xA9?a", "", "latin1", r"http://h/%7e\xc3\xa9?a"),
+            (b"http://h/%7e?\xC3\xA9", "", "utf-8", r"http://h/%7e?\xc3\xa9"),
+        ];
+        let records = cases.map(|(url, charset, query_charset, _)| (url, charset, query_charset));
+        assert_eq!(plain_keys(Policy::default(), &records), cases.map(|case| case.3));
+        let policy = Policy { query_charset: Charset::named("latin1"), ..Policy::default() };
+        assert_eq!(plain_keys(policy, &[(b"http://h/%7e?\xC3\xA9", "", "")]), ["http://h/~?%E9"]);
+        let policy = Policy { charset: Charset::named("latin1"), ..Policy::default() };
+        assert_eq!(plain_keys(policy, &[(b"http://h/%7e\xE9", "", "")]), ["http://h/~%C3%A9"]);
+    }
+
+    #[test]
+    fn recipes_read_the_uri_of_repaired_records() {
+        let preprocess = PreprocessOptions {
+            character_references: CharacterReferences::Html,
+            is_trimmed: true,
+            spaces: Spaces::Removed,
+            backslashes: Backslashes::Slash,
+        };
+        let cases: [(&[u8], _); 6] = [
+            (b"http://h/%7e?a&amp;b", "http://h/~?a&b"),
+            (b"http://h/%7e ", "http://h/%7e "),
+            (b" http://h/%7e", "http://h/~"),
+            (b"http://h/%7e b", "http://h/~b"),
+            (b"http://h\\%7e", "http://h/~"),
+            (b"http://h/%7e", "http://h/%7e"),
+        ];
+        let policy = Policy { preprocess, ..Policy::default() };
+        assert_eq!(plain_keys(policy, &cases.map(|(url, _)| (url, "", ""))), cases.map(|case| case.1));
+    }
 }
