@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use unicode_bidi::{BidiClass, BidiInfo, Level, bidi_class};
 
-use super::check::check_bidi_controls;
+use super::check::check_controls;
 use super::class::is_any_bidi_control;
-use super::fault::{Component, Fault, FaultKind, described_enum};
+use super::fault::{Fault, described_enum};
 use super::parts::Parts;
 
 /// The specification whose restrictions and visual order apply.
@@ -296,15 +296,14 @@ fn reorder(text: &str) -> String {
 /// assert_eq!(bidi_display("http://example.org/א").unwrap(), "\u{202A}http://example.org/א\u{202C}");
 /// assert_eq!(bidi_display("http://example.org/a").unwrap(), "http://example.org/a");
 /// assert_eq!(bidi_display("http://example.org/\u{202E}a").unwrap_err().at, 19);
+/// assert_eq!(bidi_display("?\u{2067}a").unwrap_err().to_string(),
+///     "bidi-control in query at byte 1: IRIs must not contain bidirectional formatting characters");
 /// ```
 pub fn bidi_display(text: &str) -> Result<Cow<'_, str>, Fault> {
     if text.is_ascii() {
         return Ok(Cow::Borrowed(text));
     }
-    check_bidi_controls(text)?;
-    if let Some(at) = text.find(is_any_bidi_control) {
-        return Err(Fault::new(FaultKind::BidiControl, Component::Reference, at));
-    }
+    check_controls(text, is_any_bidi_control)?;
     Ok(if is_bidi(text) { Cow::Owned(format!("\u{202A}{text}\u{202C}")) } else { Cow::Borrowed(text) })
 }
 

@@ -146,13 +146,14 @@ pub fn check_uri_reference(text: &str) -> Result<Parts, Fault> {
 /// # Errors
 /// The first such character.
 pub fn check_bidi_controls(text: &str) -> Result<(), Fault> {
-    match text.char_indices().find(|&(_, c)| class::is_bidi_control(c)) {
-        None => Ok(()),
-        Some((at, _)) => {
-            let component = Parts::split(text.as_bytes()).component_at(at);
-            Err(Fault::new(FaultKind::BidiControl, component, at))
-        }
-    }
+    check_controls(text, class::is_bidi_control)
+}
+
+/// Checks that `text` contains none of the bidirectional formatting characters that `is_forbidden` names.
+pub(super) fn check_controls(text: &str, is_forbidden: fn(char) -> bool) -> Result<(), Fault> {
+    let Some(at) = text.find(is_forbidden) else { return Ok(()) };
+    let component = Parts::split(text.as_bytes()).component_at(at);
+    Err(Fault::new(FaultKind::BidiControl, component, at))
 }
 
 fn require_scheme(parts: Parts) -> Result<Parts, Fault> {
@@ -280,8 +281,8 @@ pub(super) fn check_authority_lenient(text: &[u8], authority: Authority) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-
     use crate::iri::Base;
+
     /// The text is never read, so that it takes no memory.
     #[cfg(target_pointer_width = "64")]
     #[test]
