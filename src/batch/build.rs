@@ -29,7 +29,7 @@ use crate::key::KeyBytes;
 /// ```
 /// use irikey::batch::{BatchBuilder, ColumnSet, SourceRun};
 /// use irikey::canon::{Canonicalizer, Policy, Rows};
-/// use irikey::{iri::CLASSIFIER, kernel::Bitmaps, record::RecordBuffer};
+/// use irikey::{kernel::Bitmaps, record::RecordBuffer};
 ///
 /// let columns = ColumnSet::named(["record", "input", "uri", "key"]).unwrap();
 /// let policy = columns.complete_policy(Policy::default());
@@ -37,8 +37,8 @@ use crate::key::KeyBytes;
 ///
 /// let mut buffer = RecordBuffer::default();
 /// ["HTTP://example.org:80", "http://example.org/"].iter().for_each(|url| buffer.push_url(url.as_bytes()));
-/// let (records, mut bitmaps, mut rows) = (buffer.records(), Bitmaps::default(), Rows::default());
-/// bitmaps.classify(records.text, &CLASSIFIER);
+/// let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
+/// let records = buffer.classified_records(&mut bitmaps);
 /// Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
 ///
 /// let batch = builder.build(&mut rows, &[SourceRun { source: 0, first_record: 1, rows: 2 }]).unwrap();

@@ -186,11 +186,15 @@ impl Canonicalizer {
         }
     }
 
-    /// Appends one row per record to `rows`. `bitmaps` must describe `records.text`.
+    /// Appends one row per record to `rows`. `bitmaps` are those of `records.text` by [`CLASSIFIER`](crate::iri::CLASSIFIER), as
+    /// decoders and [`RecordBuffer::classified_records`](crate::record::RecordBuffer::classified_records) make them.
     ///
     /// If the URIs would exceed 2000 MiB, [`Rows::is_overfull`] is set and the remaining rows are empty.
     ///
     /// The keys are computed after all texts, because hashing many texts at once is faster.
+    ///
+    /// # Panics
+    /// Bitmaps of a shorter text may cause a panic; those of another text give wrong rows.
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
         let first = rows.len();
         rows.more_keys.resize_with(self.policy.more_keys.len(), Vec::new);

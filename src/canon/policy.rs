@@ -80,6 +80,17 @@ impl Default for MaxUrlLen {
 }
 
 /// A recipe and the column that its keys are written to.
+///
+/// ```
+/// use irikey::canon::{Canonicalizer, Policy, RecipeColumn, Rows};
+/// use irikey::{kernel::Bitmaps, key::Recipe, record::RecordBuffer};
+/// let surt = RecipeColumn { column: "surt-ia", recipe: Recipe::parse("surt-ia").unwrap() };
+/// let policy = Policy { recipes: vec![surt], ..Policy::default() };
+/// let (mut buffer, mut bitmaps, mut rows) = (RecordBuffer::default(), Bitmaps::default(), Rows::default());
+/// buffer.push_url(b"http://www.example.org/A");
+/// Canonicalizer::new(&policy).append(&buffer.classified_records(&mut bitmaps), &bitmaps, &mut rows);
+/// assert_eq!(rows.recipe_texts[0].get(0), b"org,example)/a");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecipeColumn {
     /// The name of the column: the name of a recipe, or `rules` for a custom one.

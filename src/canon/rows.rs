@@ -19,6 +19,23 @@ const MAX_EXAMPLE_LEN: usize = 200;
 
 /// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`. The default has no rows;
 /// [`Canonicalizer::append`](super::Canonicalizer::append) adds the columns that its policy asks for.
+///
+/// ```
+/// use irikey::canon::{Canonicalizer, Policy, Rows};
+/// use irikey::{iri::Flags, kernel::Bitmaps, record::RecordBuffer};
+/// let mut buffer = RecordBuffer::default();
+/// for url in ["/a b", "http://[/", "http://h/a%20b"] {
+///     buffer.push_url(url.as_bytes());
+///     buffer.push_base(b"http://h/");
+/// }
+/// let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
+/// let records = buffer.classified_records(&mut bitmaps);
+/// Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut rows);
+/// assert_eq!((rows.len(), rows.uri.get(0), rows.uri.get(1)), (3, &b"http://h/a%20b"[..], &b""[..]));
+/// assert_eq!(rows.key[0], rows.key[2]);
+/// assert_eq!(Flags(rows.flags[0]).names().collect::<Vec<_>>(), ["excluded"]);
+/// assert_eq!((rows.faults[0].0, rows.tally.changed, rows.tally.faulty), (1, 1, 1));
+/// ```
 #[derive(Debug, Default, Clone)]
 pub struct Rows {
     /// The canonical URI; empty if the row has a fault (a canonical URI is never empty).

@@ -3,7 +3,6 @@
 use super::canonicalizer::Canonicalizer;
 use super::policy::Policy;
 use super::rows::Rows;
-use crate::iri::CLASSIFIER;
 use crate::kernel::Bitmaps;
 use crate::key::KeyBytes;
 use crate::record::RecordBuffer;
@@ -46,8 +45,7 @@ impl UriMaker {
         self.rows.clear();
         self.record.push_url(url);
         self.record.push_base(base);
-        let records = self.record.records();
-        self.bitmaps.classify(records.text, &CLASSIFIER);
+        let records = self.record.classified_records(&mut self.bitmaps);
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
         let fault = self.rows.faults.first().map(|(_, fault)| fault.kind.name());
         MadeUri { uri: self.rows.uri.get(0), key: self.rows.key[0], fault }

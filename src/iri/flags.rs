@@ -22,7 +22,7 @@ macro_rules! bit_set {
                 self.0 == 0
             }
             /// Returns true if the two sets have a bit in common.
-            pub(crate) const fn intersects(self, other: $set) -> bool {
+            pub const fn intersects(self, other: $set) -> bool {
                 self.0 & other.0 != 0
             }
             /// Names of the bits that are set, in bit order.
@@ -57,6 +57,7 @@ bit_set! {
     /// assert_eq!(uri, b"http://h/a%20b%");
     /// assert_eq!(flags, Flags::EXCLUDED | Flags::STRAY_PERCENT);
     /// assert_eq!(flags.names().collect::<Vec<_>>(), ["excluded", "stray-percent"]);
+    /// assert!(flags.intersects(Flags::EXCLUDED) && !flags.intersects(Flags::NOT_UTF8 | Flags::CONTROL));
     /// ```
     Flags {
         0 NOT_UTF8 "not-utf8" "bytes that are not UTF-8, percent-encoded unchanged";

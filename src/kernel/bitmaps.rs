@@ -6,8 +6,11 @@ use super::classifier::{Classifier, MaskWords, Word, classify_portable};
 use super::copy::Appender;
 use super::cpu::SimdLevel;
 
-/// The positions of newlines, attention bytes and stop bytes in a text. Bits past the end of the text are set in the
-/// attention and the stop bitmap, so every search ends at or shortly after the end of the text.
+/// The positions of newlines, attention bytes and stop bytes in a text, which decoders make and
+/// [`Canonicalizer::append`](crate::canon::Canonicalizer::append) reads. Reuse them from text to text.
+///
+/// Bits past the end of the text are set in the attention and the stop bitmap, so every search ends at or shortly after the
+/// end of the text.
 #[derive(Debug, Default)]
 pub struct Bitmaps {
     newline: Vec<Word>,

@@ -284,8 +284,8 @@ impl RecordBuffer {
         self.columns.records(&self.text)
     }
 
-    /// The records, after their text was classified into `bitmaps`.
-    pub(crate) fn classified_records(&self, bitmaps: &mut Bitmaps) -> Records<'_> {
+    /// The records, after their text was classified into `bitmaps`, as [`crate::canon::Canonicalizer::append`] needs them.
+    pub fn classified_records(&self, bitmaps: &mut Bitmaps) -> Records<'_> {
         bitmaps.classify(&self.text, &CLASSIFIER);
         self.records()
     }

@@ -34,7 +34,8 @@ impl OptionalText {
     }
 }
 
-/// The components of one URL.
+/// The components of one URL, the buffers of [`Recipe::write_key`](super::Recipe::write_key). It has no public fields: keep one
+/// draft per thread and pass it to every call.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
     /// The scheme without its `:`, empty if there is none.

@@ -1,6 +1,7 @@
 //! Sets of rules: [`RuleSet`].
 
-/// A set of rules. Bit `i` represents `RULES[i]`.
+/// A set of rules, for example those that changed a URL ([`Recipe::write_key`](super::Recipe::write_key)). Bit `i` represents
+/// `RULES[i]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RuleSet(u64);
 

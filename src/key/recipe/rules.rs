@@ -20,6 +20,12 @@ pub struct Rule {
 macro_rules! rules {
     ($($name:literal $apply:expr, $meaning:literal;)*) => {
         /// All rules, in the order in which they apply.
+        ///
+        /// ```
+        /// use irikey::key::RULES;
+        /// let www = RULES.iter().find(|rule| rule.name == "www").unwrap();
+        /// assert_eq!(www.meaning, "remove www., www1. and so on from the host, repeatedly");
+        /// ```
         pub static RULES: &[Rule] = &[$(Rule { name: $name, meaning: $meaning, apply: $apply },)*];
     };
 }
