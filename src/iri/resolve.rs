@@ -1,7 +1,8 @@
 //! Reference resolution: RFC 3986 section 5.2, which RFC 3987 section 6.5 adopts for IRIs.
 //!
-//! Characters stay as they are: nothing is encoded or decoded here, except the dots of dot segments (`%2e%2e`). The
-//! normalization ladder decodes them before it removes dot segments, so a target must not be made by removing others first.
+//! Characters stay as they are: nothing is encoded or decoded here, except the dots of dot segments (`%2e%2e`) by
+//! [`Base::new`] and [`Base::target`]. Normalization would decode them later, when the dot segments next to them are
+//! already removed: then `a/%2e%2e/../b` and `a/../../b` would have different targets.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -71,6 +72,10 @@ impl Base {
     }
 
     /// Resolves `reference` by the strict algorithm of section 5.2.2. Escaped dots in it stay escaped.
+    ///
+    /// The algorithm removes dot segments also from a reference with a scheme, and from paths without a leading slash:
+    /// `mailto:a/../b` becomes `mailto:/b`. Normalization keeps such dots, so [`crate::canon::Canonicalizer`] resolves only
+    /// references without a scheme.
     ///
     /// # Errors
     /// [`FaultKind::Scheme`] if the first segment of a relative reference contains `:`.

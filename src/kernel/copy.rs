@@ -91,11 +91,11 @@ impl<'a, T: Copy> Appender<'a, T> {
         self.out.capacity() - self.len
     }
 
-    /// Makes room for `room` more items.
+    /// Makes room for `room` more items. If the vector has to grow, it keeps all items that were appended before.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, room: usize) {
         if self.room() < room {
-            // SAFETY: `append` initialized all items up to `len`, which is within the capacity.
+            // SAFETY: the appending functions initialized all items up to `len`, which they checked to be within the capacity.
             unsafe { self.out.set_len(self.len) };
             self.out.reserve(room);
         }
@@ -129,7 +129,8 @@ impl<'a, T: Copy> Appender<'a, T> {
         self.len
     }
 
-    /// Returns the length of the vector before the first text. Without [`Appender::finish`], it keeps this length.
+    /// Returns the length that the vector has without [`Appender::finish`]: that before the first text, unless
+    /// [`Appender::reserve`] made the vector grow.
     pub(crate) fn start(&self) -> usize {
         self.out.len()
     }
@@ -137,7 +138,7 @@ impl<'a, T: Copy> Appender<'a, T> {
     /// Completes the appended texts, and returns the vector.
     #[inline(always)]
     pub(crate) fn finish(self) -> &'a mut Vec<T> {
-        // SAFETY: `append` initialized all items up to `len`, which it checked to be within the capacity.
+        // SAFETY: the appending functions initialized all items up to `len`, which they checked to be within the capacity.
         unsafe { self.out.set_len(self.len) };
         self.out
     }

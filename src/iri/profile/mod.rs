@@ -34,7 +34,8 @@ pub struct MappingOptions {
     pub mode: Option<ParseMode>,
     /// The form of hosts; the profile's own if `None`.
     pub host: Option<HostMapping>,
-    /// The document's charset, for queries.
+    /// The document's charset, for the queries of `http` and `https` references. The query of a reference without a scheme
+    /// becomes UTF-8, because the scheme of its base is not known: resolve it first.
     pub query: Option<QueryCharset>,
 }
 
@@ -102,7 +103,7 @@ impl Profile {
     ///
     /// # Errors
     /// Faults of strict mode; if the profile checks its input, the reason why the result is not a URI reference;
-    /// characters that the document's charset cannot encode.
+    /// with the document's charset, bytes that are not UTF-8 and characters that the charset cannot encode.
     ///
     /// ```
     /// use irikey::iri::{MappingOptions, Profile};
