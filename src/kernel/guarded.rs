@@ -2,8 +2,12 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// Length of the accessible page, in bytes. Pages of x86-64 and of most other systems are not longer.
-const PAGE_LEN: usize = 4096;
+/// Returns the length of a page of memory, in bytes: 4 KiB on x86-64, up to 64 KiB on other systems.
+fn page_len() -> usize {
+    // SAFETY: the call has no conditions.
+    let len = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(len).expect("a system has pages")
+}
 
 /// A text that begins or ends at the end of accessible memory.
 pub(super) struct GuardedText {
@@ -15,22 +19,23 @@ pub(super) struct GuardedText {
 impl GuardedText {
     /// A copy of `text` whose last byte is the last one of its page.
     pub(super) fn before_guard(text: &[u8]) -> GuardedText {
-        GuardedText::new(text, 2 * PAGE_LEN - text.len())
+        GuardedText::new(text, 2 * page_len() - text.len())
     }
 
     /// A copy of `text` whose first byte is the first one of its page.
     pub(super) fn after_guard(text: &[u8]) -> GuardedText {
-        GuardedText::new(text, PAGE_LEN)
+        GuardedText::new(text, page_len())
     }
 
     fn new(text: &[u8], at: usize) -> GuardedText {
-        assert!(text.len() <= PAGE_LEN);
+        let page_len = page_len();
+        assert!(text.len() <= page_len);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: the system chooses the address of a new mapping.
-        let map = unsafe { libc::mmap(std::ptr::null_mut(), 3 * PAGE_LEN, libc::PROT_NONE, flags, -1, 0) };
+        let map = unsafe { libc::mmap(std::ptr::null_mut(), 3 * page_len, libc::PROT_NONE, flags, -1, 0) };
         assert_ne!(map, libc::MAP_FAILED);
         // SAFETY: the page is the second one of the mapping, which has three.
-        let status = unsafe { libc::mprotect(map.byte_add(PAGE_LEN), PAGE_LEN, libc::PROT_READ | libc::PROT_WRITE) };
+        let status = unsafe { libc::mprotect(map.byte_add(page_len), page_len, libc::PROT_READ | libc::PROT_WRITE) };
         assert_eq!(status, 0);
         // SAFETY: the text fits into the writable page, from `at` on, and nothing else refers to the new mapping.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), map.byte_add(at).cast(), text.len()) };
@@ -57,6 +62,6 @@ impl DerefMut for GuardedText {
 impl Drop for GuardedText {
     fn drop(&mut self) {
         // SAFETY: the mapping has this length, and no reference to it outlives `self`.
-        unsafe { libc::munmap(self.map, 3 * PAGE_LEN) };
+        unsafe { libc::munmap(self.map, 3 * page_len()) };
     }
 }
