@@ -138,8 +138,11 @@ fn space_len(text: &[u8], references: CharacterReferences) -> Option<usize> {
     if text[0] == b' ' {
         return Some(1);
     }
+    if references == CharacterReferences::Kept {
+        return None;
+    }
     match find_reference(text, references) {
-        Ok(Some((len, character))) if references != CharacterReferences::Kept && character == " " => Some(len),
+        Ok(Some((len, character))) if character == " " => Some(len),
         _ => None,
     }
 }
