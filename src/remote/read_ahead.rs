@@ -22,7 +22,8 @@ const BLOCKS_AHEAD: u64 = 8;
 const BLOCKS_BEHIND: u64 = 2;
 
 /// The bytes of an object, in blocks of equal length. At most `blocks_ahead` + [`BLOCKS_BEHIND`] + 1 blocks are in memory,
-/// which is half of [`read_ahead`] unless that is less than four blocks.
+/// which is half of [`read_ahead`] unless that is less than four blocks; a reader that is further behind than that has
+/// blocks of its own until one of the others drops them.
 pub(crate) struct ReadAheadBlocks {
     object: RemoteObject,
     len: u64,
@@ -37,7 +38,8 @@ pub(crate) struct ReadAheadBlocks {
 #[derive(Default)]
 struct Slots {
     by_number: Mutex<BTreeMap<u64, Slot>>,
-    arrived: Condvar,
+    /// A block arrived, or its request was dropped.
+    changed: Condvar,
 }
 
 enum Slot {
@@ -51,7 +53,7 @@ impl Slots {
         if let Some(slot) = self.by_number.lock().get_mut(&number) {
             *slot = Slot::Arrived(block);
         }
-        self.arrived.notify_all();
+        self.changed.notify_all();
     }
 }
 
@@ -83,12 +85,14 @@ impl ReadAheadBlocks {
         }
         let number = at / self.block_len;
         let mut slots = self.slots.by_number.lock();
+        self.request(&mut slots, number)?;
         loop {
-            self.request(&mut slots, number)?;
             match slots.get(&number) {
                 Some(Slot::Arrived(Ok(block))) => return Ok(block.slice((at % self.block_len) as usize..)),
                 Some(Slot::Arrived(Err(error))) => return Err(error.clone()),
-                Some(Slot::Requested(_)) | None => self.slots.arrived.wait(&mut slots),
+                Some(Slot::Requested(_)) => self.slots.changed.wait(&mut slots),
+                // A reader that is far ahead dropped the block.
+                None => self.request(&mut slots, number)?,
             }
         }
     }
@@ -106,7 +110,10 @@ impl ReadAheadBlocks {
         let oldest =
             slots.last_key_value().map_or(0, |(last, _)| last.saturating_sub(self.blocks_ahead + BLOCKS_BEHIND));
         while let Some(entry) = slots.first_entry().filter(|entry| *entry.key() < oldest.min(number)) {
-            entry.remove().abandon();
+            if entry.remove().abandon() {
+                // A reader that is far behind may wait for the block, which nobody would deliver any more.
+                self.slots.changed.notify_all();
+            }
         }
         Ok(())
     }
@@ -119,16 +126,21 @@ impl ReadAheadBlocks {
 }
 
 impl Slot {
-    fn abandon(self) {
-        if let Slot::Requested(task) = self {
-            task.abort();
+    /// Stops the request. Returns whether it was running.
+    fn abandon(self) -> bool {
+        match self {
+            Slot::Requested(task) => {
+                task.abort();
+                true
+            }
+            Slot::Arrived(_) => false,
         }
     }
 }
 
 impl Drop for ReadAheadBlocks {
     fn drop(&mut self) {
-        std::mem::take(&mut *self.slots.by_number.lock()).into_values().for_each(Slot::abandon);
+        std::mem::take(&mut *self.slots.by_number.lock()).into_values().for_each(|slot| _ = slot.abandon());
     }
 }
 

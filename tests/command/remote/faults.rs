@@ -1,9 +1,11 @@
 //! Requests that fail: the output is that of the local file, or the source is named with exit code 4.
 
-use std::time::Duration;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use super::server::{Fault, Request, Server};
-use super::{FLAGS, irikey_at, local, sample, stderr};
+use super::{FLAGS, command_at, irikey_at, local, sample, stderr};
 
 /// A number that depends on `seed` and `number` in no simple way.
 pub fn random(seed: u64, number: usize) -> u64 {
@@ -89,6 +91,30 @@ fn long_gzip_files_give_the_same_rows() {
         assert!(ran.status.code() == Some(status) && text_bytes.starts_with(&ran.stdout), "{}", stderr(&ran));
         assert!(ran.stdout.len() > text_bytes.len() - 60_000 && (status == 4 || ran.stdout.len() == text_bytes.len()));
     }
+}
+
+/// The block that one thread waits for comes late, when the other thread has read all blocks up to the end.
+#[test]
+fn a_late_block_does_not_stop_the_job() {
+    const BLOCK_LEN: usize = 1 << 14;
+    let (text_bytes, packed) = long_gzip_file();
+    let late = format!("bytes={}-", 3 * BLOCK_LEN);
+    let server = Server::start([("/b/x.txt.gz".to_string(), packed)], move |_, request: &Request| {
+        let is_late = request.header("range").is_some_and(|range| range.starts_with(&late));
+        if is_late { Fault::Delay(Duration::from_secs(2)) } else { Fault::Answer }
+    });
+    let block_size = format!("block_size={BLOCK_LEN}");
+    let flags = ["canon", "-q", "-j", "2", "--store-option", &block_size, "s3://b/x.txt.gz", "-o", "s3://b/y.txt"];
+    let mut job = command_at(&server, &flags, &[]).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while job.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(50));
+    }
+    let is_ended = job.try_wait().unwrap().is_some();
+    let _ = job.kill();
+    let ran = job.wait_with_output().unwrap();
+    assert!(is_ended && ran.status.success(), "{is_ended} {}", stderr(&ran));
+    assert!(server.object("/b/y.txt") == Some(text_bytes));
 }
 
 /// A server that is busy is asked again until the time is over, also for the first request of an object and for an output.
