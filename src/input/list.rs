@@ -1,12 +1,12 @@
 //! Expands arguments to [`Sources`]: files, members of ZIP archives, `-`, directories and `@list` files, in the order of the
 //! arguments.
 //!
-//! A directory gives all regular files below it, sorted by the bytes of their paths, so that the same tree gives the same
-//! list on every system. Files and directories whose name begins with `.` or `_` are skipped, as Hive and Spark do: they
-//! hold manifests, markers and unfinished files. So are the split points and the index of parts that a job wrote. Links to
-//! files are followed; links to directories are not, because they may form cycles. Links without a target, pipes, sockets
-//! and devices are sources that cannot be read, so that they are reported. A path that is itself an argument is always
-//! read, whatever it is.
+//! A directory gives all regular files below it, sorted by the bytes of their paths, so that the same tree gives the
+//! same list on every system. Files and directories whose name begins with `.` or `_` are skipped, as Hive and Spark
+//! do: they hold manifests, markers and unfinished files. So are the split points and the index of parts that a job
+//! wrote, and the index of a ZipNum file beside it. Links to files are followed; links to directories are not, because
+//! they may form cycles. Links without a target, pipes, sockets and devices are sources that cannot be read, so that
+//! they are reported. A path that is itself an argument is always read, whatever it is.
 //!
 //! A ZIP archive gives its members, each a source `ARCHIVE!MEMBER`; `ARCHIVE!PATTERN` is an argument as well.
 
@@ -23,6 +23,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// The suffixes of ZipNum data, beside which are an index (`.idx`) and the path of the data (`.loc`).
+const ZIPNUM_SUFFIXES: [&str; 2] = ["cdx.gz", "cdxj.gz"];
 
 /// Longest list that is compressed, unpacked, in bytes.
 const MAX_LIST_LEN: u64 = 1 << 30;
@@ -242,6 +245,13 @@ fn is_skipped(name: &OsStr, is_output: bool) -> bool {
     is_hidden || is_output && name.to_str().is_some_and(is_about_parts)
 }
 
+/// Returns whether a file is the index of a ZipNum file in the same directory, or names its path: `x.idx` or `x.loc`
+/// beside `x.cdx.gz`.
+fn is_index_of_zipnum(path: &Path) -> bool {
+    let is_index = path.extension().is_some_and(|extension| extension == "idx" || extension == "loc");
+    is_index && ZIPNUM_SUFFIXES.iter().any(|suffix| path.with_extension(suffix).is_file())
+}
+
 /// Returns the files below `root`, sorted.
 fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
     let mut files = Vec::new();
@@ -258,7 +268,7 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
             let path = entry.path();
             if kind.is_dir() {
                 todo.push((path, is_output));
-            } else if !(kind.is_symlink() && path.is_dir()) {
+            } else if !(kind.is_symlink() && path.is_dir() || is_index_of_zipnum(&path)) {
                 files.push(path);
             }
         }

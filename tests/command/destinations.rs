@@ -101,6 +101,23 @@ fn a_directory_of_parts_is_an_input() {
     }
 }
 
+/// The index of a ZipNum file beside it holds no records.
+#[test]
+fn a_directory_with_a_zipnum_file_is_an_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let rows = || printed(&["canon", "-q", directory.path().to_str().unwrap()], b"").lines().count();
+    for name in ["x.cdx.gz", "y.cdxj.gz"] {
+        printed(&["canon", "-q", &sample("crawl.cdx"), "-o", &path(name)], b"");
+    }
+    assert!(["x.idx", "x.loc", "y.idx", "y.loc"].iter().all(|name| fs::exists(path(name)).unwrap()));
+    let expected = printed(&["canon", "-q", &path("x.cdx.gz"), &path("y.cdxj.gz")], b"").lines().count();
+    assert_eq!(rows(), expected);
+    // Other files with such suffixes are read.
+    fs::write(path("z.loc"), "http://h/\n").unwrap();
+    assert_eq!(rows(), expected + 1);
+}
+
 /// The paths of the parts below a directory.
 fn parts_below(directory: &Path) -> Vec<String> {
     let entries: Vec<_> = fs::read_dir(directory).unwrap().map(Result::unwrap).collect();
