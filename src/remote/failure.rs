@@ -86,6 +86,9 @@ impl Failure {
         let (found, advice) = match (self.status, self.transport) {
             (Some(412), _) => return changed(),
             (Some(401 | 403), _) => return self.denied(store, &answer()),
+            (Some(404 | 410), _) if store.scheme == RemoteScheme::Http => {
+                (format!("there is no such file on the server ({})", answer()), "check the URL")
+            }
             (Some(404 | 410), _) if matches!(code, "NoSuchBucket" | "ContainerNotFound") => {
                 ("there is no such bucket".to_string(), "check the name of the bucket, and the endpoint")
             }

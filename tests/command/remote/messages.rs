@@ -19,6 +19,8 @@ fn objects_that_cannot_be_read_prevent_the_job() {
         assert!(!text.contains("secret"), "{text}");
     };
     expect(&server, "s3://b/y", &["s3://b/y: ", "no such object (404 NoSuchKey); check the name"]);
+    let file = format!("http://{}/b/y", server.address);
+    expect(&server, &file, &["no such file on the server (404 NoSuchKey); check the URL"]);
     expect(&server, "s3://c/y", &["no such bucket"]);
     expect(&server, "s3:///y", &["no bucket is named"]);
     expect(&server, "s3://b/a//y", &["this is a key with an empty part"]);
