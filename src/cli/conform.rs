@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use data_encoding::HEXLOWER;
 use serde_json::Value;
 
+use super::args::parse_number_from;
 use super::error::CommandError;
 use super::eval::{answer_line, parse_question};
 use super::terminal::{print_error, print_lines};
@@ -31,18 +32,14 @@ pub(crate) struct ConformArgs {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Number of failed cases to print
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_number_from::<usize, 0>,
+          allow_negative_numbers = true)]
     show: usize,
 }
 
 pub(crate) fn run(args: &ConformArgs) -> Result<u8, CommandError> {
     let mut score = Score::default();
-    for file in &args.files {
-        match fs::read(file) {
-            Ok(text) => run_cases(&text, file, &mut score),
-            Err(error) => score.errors.push(format!("{}: cannot read: {}", file.display(), plain_error(&error))),
-        }
-    }
+    args.files.iter().for_each(|file| run_file(file, &mut score));
     for error in &score.errors {
         print_error(error);
     }
@@ -51,6 +48,17 @@ pub(crate) fn run(args: &ConformArgs) -> Result<u8, CommandError> {
         exit::SUCCESS if score.count(Outcome::Failed) > 0 => exit::DIFFERENT,
         status => status,
     })
+}
+
+/// Runs all cases of a file.
+fn run_file(file: &Path, score: &mut Score) {
+    match fs::read(file) {
+        Ok(text) => run_cases(&text, file, score),
+        Err(error) => {
+            score.unread_files += 1;
+            score.errors.push(format!("{}: cannot read: {}; check the path", file.display(), plain_error(&error)));
+        }
+    }
 }
 
 /// Runs all cases of the text of a file. Blank lines are ignored.
@@ -165,6 +173,8 @@ struct Score {
     failures: Vec<String>,
     /// Files that cannot be read, and lines that are not cases.
     errors: Vec<String>,
+    /// The number of files among these.
+    unread_files: usize,
 }
 
 impl Score {
@@ -202,13 +212,18 @@ impl Score {
         let counts = OUTCOMES.map(|(outcome, _)| self.count(outcome));
         let [passed, failed, ..] = counts;
         let fails = if failed == 1 { "fails" } else { "fail" };
-        let invalid = match self.errors.len() {
+        let invalid = match self.errors.len() - self.unread_files {
             0 => String::new(),
             1 => ", 1 line is not a case".to_string(),
             more => format!(", {more} lines are not cases"),
         };
+        let unread = match self.unread_files {
+            0 => String::new(),
+            1 => ", 1 file cannot be read".to_string(),
+            more => format!(", {more} files cannot be read"),
+        };
         let all = counts.iter().sum::<u64>();
-        format!("{passed} of {all} cases pass, {failed} {fails}{}{invalid}\n", not_run(counts))
+        format!("{passed} of {all} cases pass, {failed} {fails}{}{invalid}{unread}\n", not_run(counts))
     }
 }
 
@@ -256,6 +271,14 @@ not JSON
             text.ends_with("2 of 6 cases pass, 1 fails, 2 unsupported, 1 skipped, 3 lines are not cases\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_no_line() {
+        let mut score = score("not JSON\n");
+        run_file(Path::new("no such file"), &mut score);
+        assert!(score.errors[1].starts_with("no such file: cannot read: "), "{:?}", score.errors);
+        assert_eq!(score.to_text(20), "0 of 0 cases pass, 0 fail, 1 line is not a case, 1 file cannot be read\n");
     }
 
     #[test]

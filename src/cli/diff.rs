@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use bstr::ByteSlice;
 use serde_json::{Value, json};
 
-use super::args::{InputArgs, KEYS, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key};
+use super::args::{InputArgs, KEYS, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key, parse_number_from};
 use super::error::CommandError;
 use super::progress::watch;
 use super::report::{PrintedResult, Table, with_run_figures};
@@ -42,7 +42,8 @@ pub(crate) struct DiffArgs {
     #[command(flatten)]
     keys: KeyArgs,
     /// Number of examples of each kind
-    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Reporting")]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_number_from::<usize, 0>,
+          allow_negative_numbers = true, help_heading = "Reporting")]
     examples: usize,
     /// Print JSON
     #[arg(long, help_heading = "Reporting")]

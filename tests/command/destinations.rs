@@ -139,6 +139,21 @@ fn columns_on_standard_output_are_csv() {
 }
 
 #[test]
+fn numbers_that_are_refused_are_answered_with_those_that_are_expected() {
+    for (flag, number, expected) in [
+        ("-j", "0", "from 1 to 512"),
+        ("-j", "-1", "from 1 to 512"),
+        ("--limit", "1k", "without a unit, 0 or more"),
+        ("--limit", "-1", "0 or more"),
+        ("--part-rows", "0", "1 or more"),
+    ] {
+        let ran = irikey(&["canon", "-q", flag, number], b"http://h/\n", Stdio::piped());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains(expected), "{flag} {number}: {message}");
+    }
+}
+
+#[test]
 fn a_column_that_is_named_twice_is_refused() {
     let ran = irikey(&["canon", "-q", "--columns", "uri, key,uri"], b"http://h/\n", Stdio::piped());
     let message = String::from_utf8(ran.stderr).unwrap();

@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Value, json};
 
-use super::values::{Named, parse_size_up_to};
+use super::values::{Named, parse_number_from, parse_size_up_to};
 use super::work::WorkArgs;
 use crate::cli::error::CommandError;
 use crate::input::{Sources, list_name, list_prefixed};
@@ -85,7 +85,8 @@ pub(crate) struct InputArgs {
           help_heading = "Input")]
     max_record: usize,
     /// Stop after N records of the input, in order. Reads with one thread
-    #[arg(long, value_name = "N", help_heading = "Input")]
+    #[arg(long, value_name = "N", value_parser = parse_number_from::<u64, 0>, allow_negative_numbers = true,
+          help_heading = "Input")]
     pub(crate) limit: Option<u64>,
     /// Read files instead of mapping them into memory
     #[arg(long, help_heading = "Input")]

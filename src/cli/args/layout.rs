@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::values::{COLUMN_NAMES, check_named, read_text};
+use super::values::{COLUMN_NAMES, check_named, parse_number_from, read_text};
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
@@ -36,7 +36,8 @@ pub(crate) struct SortArgs {
     sort: Vec<String>,
     /// Write a directory of parts with N rows each. Sorted parts end where the value of the first column of --sort
     /// changes, so that no two parts share a value
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Order and files")]
+    #[arg(long, value_name = "N", value_parser = parse_number_from::<u64, 1>, allow_negative_numbers = true,
+          help_heading = "Order and files")]
     part_rows: Option<u64>,
     /// Write a directory of partitions: host:N, by a hash of the host; surt:N, N ranges of the SURT key with about the
     /// same number of rows, whose split points are written to splits.txt; surt:FILE, the ranges between the split points

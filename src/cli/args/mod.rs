@@ -23,5 +23,7 @@ pub(crate) use self::layout::{FileLayout, SortArgs};
 pub(crate) use self::output::{COMPRESSIONS, OutputArgs, ReplaceArgs, is_device_or_pipe};
 pub(crate) use self::policy::{ColumnArgs, KEYS, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset};
 pub(crate) use self::reporting::{ReportFormat, ReportingArgs, ShowProgress};
-pub(crate) use self::values::{COLUMN_NAMES, Choices, Named, check_named, named_path, parse_size};
+pub(crate) use self::values::{
+    COLUMN_NAMES, Choices, Named, check_named, named_path, parse_number, parse_number_from, parse_size,
+};
 pub(crate) use self::work::WorkArgs;

@@ -93,6 +93,28 @@ const SIZE_UNITS: [(&str, u128); 14] = [
     ("TB", 1_000_000_000_000),
 ];
 
+/// Parses a whole number from `MIN` to `MAX`, without a unit.
+///
+/// # Errors
+/// Signs, units, and other numbers.
+pub(crate) fn parse_number<T: TryFrom<u64>, const MIN: u64, const MAX: u64>(text: &str) -> Result<T, String> {
+    let expected = || match MAX {
+        u64::MAX => format!("expected a whole number without a unit, {MIN} or more"),
+        _ => format!("expected a whole number from {MIN} to {MAX}"),
+    };
+    let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = digits.and_then(|digits| digits.parse().ok()).filter(|number| (MIN..=MAX).contains(number));
+    number.and_then(|number| T::try_from(number).ok()).ok_or_else(expected)
+}
+
+/// Parses a whole number that is `MIN` or more, without a unit.
+///
+/// # Errors
+/// As for [`parse_number`].
+pub(crate) fn parse_number_from<T: TryFrom<u64>, const MIN: u64>(text: &str) -> Result<T, String> {
+    parse_number::<T, MIN, { u64::MAX }>(text)
+}
+
 /// Most digits after the decimal point of a size.
 const MAX_FRACTION_LEN: usize = 9;
 
@@ -149,6 +171,18 @@ pub(crate) fn read_text<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_no_sign_and_no_unit() {
+        let number = |text: &str| parse_number::<u16, 1, 512>(text);
+        assert_eq!((number("1"), number("512"), number("007")), (Ok(1), Ok(512), Ok(7)));
+        for text in ["", "0", "513", "-1", "+1", "1k", "1.5", " 1", "99999999999999999999"] {
+            assert_eq!(number(text), Err("expected a whole number from 1 to 512".to_string()), "{text}");
+        }
+        let least = |text: &str| parse_number_from::<u64, 0>(text);
+        assert_eq!((least("0"), least("18446744073709551615")), (Ok(0), Ok(u64::MAX)));
+        assert_eq!(least("1k"), Err("expected a whole number without a unit, 0 or more".to_string()));
+    }
 
     #[test]
     fn sizes_have_binary_and_decimal_units() {

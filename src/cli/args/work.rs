@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::values::{named_path, parse_size, parse_size_up_to};
+use super::values::{named_path, parse_number, parse_size, parse_size_up_to};
 use crate::cli::error::CommandError;
 use crate::process::{plain_error, remedy, without_termination};
 use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS};
@@ -13,8 +13,8 @@ use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS};
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
     /// Worker threads, at most 512 [default: one per core]
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_THREADS as i64),
-          help_heading = "Work")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = parse_number::<u16, 1, { MAX_THREADS as u64 }>,
+          allow_negative_numbers = true, help_heading = "Work")]
     pub(super) threads: Option<u16>,
     /// Bytes of text that a worker normalizes at a time; the output does not depend on it. At most 128M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "1M",

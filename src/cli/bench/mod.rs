@@ -6,7 +6,7 @@ mod stages;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::COMPRESSIONS;
+use crate::cli::args::{COMPRESSIONS, parse_number};
 use crate::cli::error::CommandError;
 use crate::cli::terminal::print;
 use crate::input::detect::{ContentType, TableFormat, content_type};
@@ -31,7 +31,8 @@ pub(crate) struct BenchArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Number of measurements, of which the median is reported
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = parse_number::<u16, 1, 65535>,
+          allow_negative_numbers = true)]
     rounds: u16,
     /// Compression of the Parquet output: zstd[:LEVEL], lz4, snappy or none
     #[arg(long, value_name = "CODEC", value_parser = COMPRESSIONS, hide_possible_values = true,

@@ -7,7 +7,7 @@ use clap::Args;
 use super::export::{Export, parse_export};
 use crate::batch::part_metadata;
 use crate::canon::{Policy, Rung};
-use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path};
+use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path, parse_number, parse_number_from};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::help;
@@ -57,14 +57,15 @@ pub(crate) struct LearnArgs {
     weak: bool,
     /// Number of different URLs that may redirect to one target; redirects to a target of more URLs are ignored. URLs that
     /// differ from the target only in scheme, www. or a final slash do not count and are always accepted
-    #[arg(long, value_name = "N", default_value_t = LearnLimits::default().max_sources, help_heading = "Learning")]
+    #[arg(long, value_name = "N", default_value_t = LearnLimits::default().max_sources,
+          value_parser = parse_number_from::<u64, 0>, allow_negative_numbers = true, help_heading = "Learning")]
     max_sources: u64,
     /// Accept only redirects within one registered domain
     #[arg(long, help_heading = "Learning")]
     same_site: bool,
     /// Number of different URLs of a host that must support a pattern, such as http->https
     #[arg(long, value_name = "N", default_value_t = LearnLimits::default().min_support,
-          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
+          value_parser = parse_number_from::<u64, 1>, allow_negative_numbers = true, help_heading = "Learning")]
     min_support: u64,
     /// Share of the URLs to which a pattern could apply that must support it: above 0.5, up to 1
     #[arg(long, value_name = "SHARE", default_value_t = LearnLimits::default().min_confidence,
@@ -87,7 +88,7 @@ pub(crate) struct LearnArgs {
     /// Number of different contents of a host for which a rule about content must have made no difference. Rules about the
     /// segments of paths need two or three times as many
     #[arg(long, value_name = "N", default_value_t = ContentLimits::default().min_contents,
-          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
+          value_parser = parse_number_from::<u64, 1>, allow_negative_numbers = true, help_heading = "Learning")]
     min_contents: u64,
     /// Share of the merges of a rule about content that must be right by the captures of the host: above 0.5, up to 1.
     /// Contents that also change from capture to capture of one URL are taken into account
@@ -96,8 +97,8 @@ pub(crate) struct LearnArgs {
     min_precision: f64,
     /// Treat contents of WARC and ARC files as equal if the SimHashes (64 bits) of their texts differ in at most BITS bits,
     /// such as 3 for long texts, or 12 for texts of some hundred words. The archives are read a second time
-    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(0..=16), conflicts_with = "no_content",
-          help_heading = "Learning")]
+    #[arg(long, value_name = "BITS", value_parser = parse_number::<u32, 0, 16>,
+          allow_negative_numbers = true, conflicts_with = "no_content", help_heading = "Learning")]
     pub(super) near_duplicates: Option<u32>,
     /// Use canonical links of documents in WARC and ARC files (link elements and Link header fields) as evidence: a rule needs
     /// half as many contents if enough pages confirm it. The archives are read a second time
