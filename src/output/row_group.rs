@@ -15,14 +15,14 @@ use parquet::arrow::arrow_writer::{
 };
 use parquet::basic::{Compression as Codec, Encoding};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::{OutputError, WriteError};
 use super::options::{Arrangement, Compression};
-use super::pages::{self, Codecs, EncodedPages, PageBuffers, PageChunk, TextBuffers};
+use super::pages::{self, Codecs, EncodedPages, PageBuffers, PageChunk, PageSink, TextBuffers};
 use super::sink::Sink;
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
 
@@ -62,14 +62,27 @@ pub(super) enum ColumnChunk {
     Other(ArrowColumnChunk),
 }
 
+impl ColumnChunk {
+    /// The length in the file, in bytes.
+    fn len(&self) -> u64 {
+        let metadata = match self {
+            ColumnChunk::Pages(chunk) => &chunk.close.metadata,
+            ColumnChunk::Other(chunk) => &chunk.close().metadata,
+        };
+        metadata.compressed_size() as u64
+    }
+}
+
 /// Opens a Parquet file on `sink`. Also returns what workers need to encode its row groups.
 pub(super) fn open(
     sink: Sink,
     builder: &BatchBuilder,
     settings: ParquetSettings<'_>,
-) -> Result<(SerializedFileWriter<Sink>, RowGroups), ParquetError> {
+) -> Result<(SerializedFileWriter<PageSink>, RowGroups), ParquetError> {
     let ParquetSettings { compression, arrangement, .. } = settings;
     let options = ArrowWriterOptions::new().with_properties(properties(builder, settings));
+    let pool = Arc::default();
+    let sink = PageSink::new(sink, Arc::clone(&pool));
     let writer = ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?;
     let (writer, factory) = writer.into_serialized_writer()?;
     let columns = writer.schema_descr().columns().to_vec();
@@ -81,7 +94,7 @@ pub(super) fn open(
     let general = builder.columns().iter().map(is_general).collect();
     let codecs = Codecs::new(compression);
     let schema = builder.schema().clone();
-    Ok((writer, RowGroups { factory, schema, columns, general, codecs, pool: Arc::default() }))
+    Ok((writer, RowGroups { factory, schema, columns, general, codecs, pool }))
 }
 
 /// The properties of all Parquet files: what wrote them, and `metadata`.
@@ -248,26 +261,32 @@ impl RowGroups {
         }
         Ok(ColumnChunk::Other(writer.close()?))
     }
-
-    /// Returns the pool of page buffers. The writer returns buffers to it.
-    pub(super) fn buffer_pool(&self) -> Arc<PageBuffers> {
-        self.pool.clone()
-    }
 }
 
-/// Appends an encoded row group and returns its buffers to the pool.
+/// Appends an encoded row group, whose pages are not copied in memory.
 pub(super) fn append(
-    writer: &mut SerializedFileWriter<Sink>,
-    chunks: Vec<ColumnChunk>,
-    pool: &PageBuffers,
+    writer: &mut SerializedFileWriter<PageSink>,
+    mut chunks: Vec<ColumnChunk>,
 ) -> Result<(), ParquetError> {
+    let mut at = writer.bytes_written() as u64;
+    let mut places = Vec::with_capacity(chunks.len());
+    for chunk in &mut chunks {
+        if let ColumnChunk::Pages(chunk) = chunk {
+            writer.inner_mut().splice(at, std::mem::take(&mut chunk.pages));
+        }
+        places.push((at, chunk.len()));
+        at += chunk.len();
+    }
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
         match chunk {
-            ColumnChunk::Pages(chunk) => chunk.append_to_row_group(&mut group, pool)?,
+            ColumnChunk::Pages(chunk) => chunk.append_to_row_group(&mut group)?,
             ColumnChunk::Other(chunk) => chunk.append_to_row_group(&mut group)?,
         }
     }
-    group.close()?;
-    Ok(())
+    let written = group.close()?;
+    match written.columns().iter().map(ColumnChunkMetaData::byte_range).eq(places) {
+        true => Ok(()),
+        false => Err(ParquetError::General("the columns of a row group are not where their pages are".into())),
+    }
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::file::writer::SerializedFileWriter;
@@ -14,7 +13,7 @@ use super::error::{OutputError, WriteError};
 use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack, ReadBackError};
 use super::packing::TextPacking;
-use super::pages::PageBuffers;
+use super::pages::PageSink;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
@@ -44,7 +43,7 @@ impl fmt::Debug for Output {
 }
 
 enum Writer {
-    Parquet(SerializedFileWriter<Sink>, Arc<PageBuffers>),
+    Parquet(SerializedFileWriter<PageSink>),
     Arrow(FileWriter<Sink>),
     ArrowStream(StreamWriter<Sink>),
     Bytes(Sink),
@@ -141,7 +140,7 @@ fn open(
     Ok(match format {
         OutputFormat::Parquet => {
             let (writer, groups) = row_group::open(sink, builder, settings)?;
-            (Writer::Parquet(writer, groups.buffer_pool()), EncodingPlan::Parquet(groups))
+            (Writer::Parquet(writer), EncodingPlan::Parquet(groups))
         }
         OutputFormat::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), EncodingPlan::Batch),
         OutputFormat::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), EncodingPlan::Batch),
@@ -165,8 +164,8 @@ impl Output {
         let rows = part.rows();
         let written: Result<(), WriteError> = match (&mut self.writer, part.body) {
             (_, PartBody::Empty) => return Ok(()),
-            (Writer::Parquet(writer, pool), PartBody::RowGroup(chunks)) => {
-                row_group::append(writer, chunks, pool).map_err(WriteError::from)
+            (Writer::Parquet(writer), PartBody::RowGroup(chunks)) => {
+                row_group::append(writer, chunks).map_err(WriteError::from)
             }
             (Writer::Arrow(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
             (Writer::ArrowStream(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
@@ -227,7 +226,7 @@ impl Output {
         let Output { writer, target, rows, parts, has_order, .. } = self;
         let mut index = None;
         let ended: Result<Sink, WriteError> = match writer {
-            Writer::Parquet(writer, _) => writer.into_inner().map_err(WriteError::from),
+            Writer::Parquet(writer) => writer.into_inner().map(PageSink::into_sink).map_err(WriteError::from),
             Writer::Arrow(writer) => writer.into_inner().map_err(WriteError::from),
             Writer::ArrowStream(writer) => writer.into_inner().map_err(WriteError::from),
             Writer::Bytes(sink) => Ok(sink),

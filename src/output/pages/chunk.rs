@@ -1,8 +1,4 @@
-//! Columns that are written page by page, column chunks that are joined from them, and the pool of their buffers.
-
-use parking_lot::Mutex;
-use std::collections::VecDeque;
-use std::io::Read;
+//! Columns that are written page by page, and column chunks that are joined from them.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};
@@ -11,12 +7,11 @@ use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder, PageEncodingStats};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
-use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use crate::output::sink::Sink;
+use super::splice::{PageSink, Placeholders};
 
 /// Upper bound of the length of a page header.
 pub(super) const HEADER_LEN: usize = 64;
@@ -44,8 +39,9 @@ struct DataPage {
 
 /// An encoded column of one row group.
 pub(in crate::output) struct PageChunk {
-    pub(super) pages: PageSequence,
-    pub(super) close: ColumnCloseResult,
+    /// Consecutive pages in several buffers.
+    pub(in crate::output) pages: Vec<Bytes>,
+    pub(in crate::output) close: ColumnCloseResult,
 }
 
 impl EncodedPages {
@@ -89,18 +85,15 @@ impl PageChunk {
             column_index: None,
             offset_index: Some(offset_index(&slices)),
         };
-        Ok(PageChunk { pages: PageSequence(slices.into_iter().map(|slice| slice.bytes).collect()), close })
+        Ok(PageChunk { pages: slices.into_iter().map(|slice| slice.bytes).collect(), close })
     }
 
-    /// Appends the column to a row group and returns its buffers to the pool.
+    /// Appends the column to a row group, as placeholders for its pages.
     pub(in crate::output) fn append_to_row_group(
         self,
-        group: &mut SerializedRowGroupWriter<'_, Sink>,
-        pool: &PageBuffers,
+        group: &mut SerializedRowGroupWriter<'_, PageSink>,
     ) -> Result<(), ParquetError> {
-        group.append_column(&self.pages, self.close)?;
-        self.pages.0.into_iter().for_each(|pages| pool.put(pages));
-        Ok(())
+        group.append_column(&Placeholders(self.close.bytes_written), self.close)
     }
 }
 
@@ -138,84 +131,6 @@ fn count_statistics(slices: &[EncodedPages]) -> Option<Statistics> {
     let bounds = slices.iter().filter_map(|slice| slice.bounds);
     let (least, greatest) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
     Some(Statistics::int64(Some(least as i64), Some(greatest as i64), None, Some(0), false))
-}
-
-/// Encoded pages in several buffers, as one file for [`SerializedRowGroupWriter::append_column`].
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct PageSequence(Vec<Bytes>);
-
-impl Length for PageSequence {
-    fn len(&self) -> u64 {
-        self.0.iter().map(|pages| pages.len() as u64).sum()
-    }
-}
-
-impl ChunkReader for PageSequence {
-    type T = PageSequenceReader;
-
-    fn get_read(&self, start: u64) -> Result<PageSequenceReader, ParquetError> {
-        let (mut skipped, mut buffers) = (start as usize, VecDeque::new());
-        for pages in &self.0 {
-            let first = skipped.min(pages.len());
-            buffers.push_back(pages.slice(first..));
-            skipped -= first;
-        }
-        Ok(PageSequenceReader(buffers))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        let mut bytes = vec![0; length];
-        self.get_read(start)?.read_exact(&mut bytes)?;
-        Ok(bytes.into())
-    }
-}
-
-/// Reads a [`PageSequence`].
-#[derive(Debug)]
-pub(super) struct PageSequenceReader(VecDeque<Bytes>);
-
-impl Read for PageSequenceReader {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        while self.0.front().is_some_and(Bytes::is_empty) {
-            self.0.pop_front();
-        }
-        let Some(pages) = self.0.front_mut() else { return Ok(0) };
-        let count = pages.len().min(into.len());
-        into[..count].copy_from_slice(&pages.split_to(count));
-        Ok(count)
-    }
-}
-
-/// Minimum length of buffers that are kept.
-const MIN_LEN: usize = 1 << 16;
-
-/// Buffers of written chunks, for reuse: the system clears new memory page by page.
-#[derive(Debug, Default)]
-pub(in crate::output) struct PageBuffers(Mutex<Vec<Vec<u8>>>);
-
-impl PageBuffers {
-    /// Returns a buffer with a capacity of at least `len` bytes.
-    pub(super) fn take(&self, len: usize) -> Vec<u8> {
-        let mut buffers = self.0.lock();
-        let capacities = || buffers.iter().map(Vec::capacity).enumerate();
-        let fitting = capacities().filter(|(_, capacity)| *capacity >= len).min_by_key(|(_, capacity)| *capacity);
-        // A buffer that is too small grows, so that the pool never has more buffers than were in use at once.
-        let chosen = fitting.or_else(|| capacities().max_by_key(|(_, capacity)| *capacity));
-        let mut buffer = chosen.map(|(at, _)| buffers.swap_remove(at)).unwrap_or_default();
-        buffer.reserve(len);
-        buffer
-    }
-
-    /// Returns the buffer of `pages` to the pool, if it has no other owner.
-    pub(in crate::output) fn put(&self, pages: Bytes) {
-        if pages.len() >= MIN_LEN
-            && let Ok(mut pages) = pages.try_into_mut()
-        {
-            // Growing would copy old content.
-            pages.clear();
-            self.0.lock().push(pages.into());
-        }
-    }
 }
 
 /// Pages of one column while they are written.

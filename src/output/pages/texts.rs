@@ -14,7 +14,8 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
-use super::chunk::{EncodedPages, HEADER_LEN, PageBuffers, Pages};
+use super::buffers::PageBuffers;
+use super::chunk::{EncodedPages, HEADER_LEN, Pages};
 use super::codec::{Codecs, PageCodec};
 use super::delta;
 use super::rle::push_levels;

@@ -15,7 +15,8 @@ use parquet::errors::ParquetError;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::chunk::{EncodedPages, HEADER_LEN, PageBuffers, PageChunk, Pages};
+use super::buffers::PageBuffers;
+use super::chunk::{EncodedPages, HEADER_LEN, PageChunk, Pages};
 use super::delta;
 use super::rle::{push_levels, run_lengths};
 use crate::batch::KEY_LEN;
