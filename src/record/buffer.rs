@@ -213,6 +213,9 @@ impl RecordBuffer {
     }
 
     /// Copies the URL of the next record.
+    ///
+    /// # Panics
+    /// If the texts of all records have 4 GiB or more, as the methods that copy other texts do.
     pub fn push_url(&mut self, url: &[u8]) {
         let url = append(&mut self.text, url);
         self.columns.urls.push(url);
@@ -296,9 +299,18 @@ impl RecordBuffer {
 pub(super) fn append_with(text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Span {
     let at = text.len();
     write(text);
-    let span = Span::new(at, text.len() - at);
+    let span = checked_span(at, text.len());
     text.push(b'\n');
     span
+}
+
+/// Returns the span from byte `at` to byte `end` of a buffer.
+///
+/// # Panics
+/// If the buffer has 4 GiB or more: a span that is cut off would stand for another text.
+fn checked_span(at: usize, end: usize) -> Span {
+    assert!(u32::try_from(end).is_ok(), "the texts of a record buffer must be shorter than 4 GiB; use several buffers");
+    Span::new(at, end - at)
 }
 
 /// Appends `field` and an `LF`.
@@ -332,4 +344,22 @@ pub(super) fn filled_lines(chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])>
 /// A line without the `CR` before its `LF`.
 pub(super) fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_short_buffers_are_those_of_their_texts() {
+        let last = u32::MAX as usize;
+        assert_eq!(checked_span(3, 7), Span { at: 3, len: 4 });
+        assert_eq!(checked_span(last - 1, last), Span { at: u32::MAX - 1, len: 1 });
+    }
+
+    #[test]
+    #[should_panic(expected = "use several buffers")]
+    fn longer_buffers_are_refused() {
+        checked_span(1 << 32, (1 << 32) + 1);
+    }
 }
