@@ -15,7 +15,7 @@ use super::error::ListError;
 use super::source::{Origin, Source, os_string, source_name};
 use super::table::TableFile;
 use super::whole_file::{read_file, shown_path};
-use crate::process::part_names::{MANIFEST, is_about_parts};
+use crate::process::part_names::{MANIFEST, is_about_parts, zipnum_data_of};
 use crate::process::{HandleName, check_stdin};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
 use flate2::read::MultiGzDecoder;
@@ -23,9 +23,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-
-/// The suffixes of ZipNum data, beside which are an index (`.idx`) and the path of the data (`.loc`).
-const ZIPNUM_SUFFIXES: [&str; 2] = ["cdx.gz", "cdxj.gz"];
 
 /// Longest list that is compressed, unpacked, in bytes.
 const MAX_LIST_LEN: u64 = 1 << 30;
@@ -245,11 +242,10 @@ fn is_skipped(name: &OsStr, is_output: bool) -> bool {
     is_hidden || is_output && name.to_str().is_some_and(is_about_parts)
 }
 
-/// Returns whether a file is the index of a ZipNum file in the same directory, or names its path: `x.idx` or `x.loc`
-/// beside `x.cdx.gz`.
-fn is_index_of_zipnum(path: &Path) -> bool {
-    let is_index = path.extension().is_some_and(|extension| extension == "idx" || extension == "loc");
-    is_index && ZIPNUM_SUFFIXES.iter().any(|suffix| path.with_extension(suffix).is_file())
+/// Returns whether a file is the index of a ZipNum file in the same directory, or names its path.
+fn is_about_zipnum(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    zipnum_data_of(name).any(|data| path.with_file_name(data).is_file())
 }
 
 /// Returns the files below `root`, sorted.
@@ -268,7 +264,7 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
             let path = entry.path();
             if kind.is_dir() {
                 todo.push((path, is_output));
-            } else if !(kind.is_symlink() && path.is_dir() || is_index_of_zipnum(&path)) {
+            } else if !(kind.is_symlink() && path.is_dir() || is_about_zipnum(&path)) {
                 files.push(path);
             }
         }

@@ -12,6 +12,7 @@ use super::object::RemoteObject;
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteUrl, is_pattern};
+use crate::process::part_names::{MANIFEST, is_about_parts, zipnum_data_of};
 
 /// Most objects that one name may stand for.
 const MAX_OBJECTS: usize = 10_000_000;
@@ -41,19 +42,27 @@ pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
 }
 
 fn sorted(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
-    let (store, key) = (store.clone(), key.to_string());
+    let (store, listed) = (store.clone(), key.to_string());
     let lost = || Err(RemoteError::new("the listing ended early", "run again"));
-    let mut objects = client()?.wait(async move { find(&store, &key).await }).unwrap_or_else(lost)?;
+    let mut objects = client()?.wait(async move { find(&store, &listed).await }).unwrap_or_else(lost)?;
     objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
     remove_markers(&mut objects);
+    if is_prefix(key) {
+        remove_about_zipnum(&mut objects);
+    }
     Ok(objects)
+}
+
+/// Whether a key stands for all objects below it.
+fn is_prefix(key: &str) -> bool {
+    key.is_empty() || key.ends_with('/')
 }
 
 /// Lists again from the beginning if a request fails.
 async fn find(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
     let mut repetition = Repetition::new();
     loop {
-        let found = match key.is_empty() || key.ends_with('/') {
+        let found = match is_prefix(key) {
             true => below(store, key).await,
             false => matching(store, key).await,
         };
@@ -65,20 +74,32 @@ async fn find(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteE
     }
 }
 
-/// All objects below a prefix. As in directories, names that begin with `.` or `_` are skipped.
+/// All objects below a prefix. As in directories, names that begin with `.` or `_` are skipped, and so are files about parts
+/// beside or below a manifest.
 async fn below(store: &RemoteStore, prefix: &str) -> Result<Vec<ObjectMeta>, FetchError> {
     let prefix = parse(prefix)?;
     let start = prefix.as_ref().len();
     let mut pages = store.store.list(Some(&prefix)).try_chunks(1000);
-    let mut objects = Vec::new();
+    let (mut objects, mut outputs) = (Vec::new(), Vec::new());
     loop {
         let page = pages.try_next().await.map_err(|error| FetchError::of(&error.1, store))?;
-        let Some(page) = page else { return Ok(objects) };
-        let is_hidden =
-            |meta: &ObjectMeta| meta.location.as_ref()[start..].split('/').any(|name| name.starts_with(['.', '_']));
-        objects.extend(page.into_iter().filter(|meta| !is_hidden(meta)));
+        let Some(page) = page else { break };
+        for meta in page {
+            let key = meta.location.as_ref();
+            if !key[start..].split('/').any(|name| name.starts_with(['.', '_'])) {
+                objects.push(meta);
+            } else if let Some(output) = key.strip_suffix(MANIFEST) {
+                outputs.push(output.to_string());
+            }
+        }
         check_count(objects.len())?;
     }
+    let is_about_parts = |meta: &ObjectMeta| {
+        meta.location.filename().is_some_and(is_about_parts)
+            && outputs.iter().any(|output| meta.location.as_ref().starts_with(output))
+    };
+    objects.retain(|meta| !is_about_parts(meta));
+    Ok(objects)
 }
 
 /// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place.
@@ -151,6 +172,14 @@ fn check_count(count: usize) -> Result<(), RemoteError> {
     }
 }
 
+/// Removes indexes of ZipNum data and the objects that name its path. `objects` are sorted.
+fn remove_about_zipnum(objects: &mut Vec<ObjectMeta>) {
+    let has = |key: &str| objects.binary_search_by(|meta| meta.location.as_ref().cmp(key)).is_ok();
+    let are_about: Vec<bool> =
+        objects.iter().map(|meta| zipnum_data_of(meta.location.as_ref()).any(|key| has(&key))).collect();
+    remove_marked(objects, are_about);
+}
+
 /// Removes empty objects that mark directories. `objects` are sorted.
 fn remove_markers(objects: &mut Vec<ObjectMeta>) {
     let is_marker = |meta: &ObjectMeta| {
@@ -158,7 +187,12 @@ fn remove_markers(objects: &mut Vec<ObjectMeta>) {
         let next = objects.partition_point(|other| other.location.as_ref() < prefix.as_str());
         meta.size == 0 && objects.get(next).is_some_and(|other| other.location.as_ref().starts_with(&prefix))
     };
-    let markers: Vec<bool> = objects.iter().map(is_marker).collect();
-    let mut markers = markers.into_iter();
-    objects.retain(|_| !markers.next().unwrap_or(false));
+    let markers = objects.iter().map(is_marker).collect();
+    remove_marked(objects, markers);
+}
+
+/// Removes the objects that are marked.
+fn remove_marked(objects: &mut Vec<ObjectMeta>, marked: Vec<bool>) {
+    let mut marked = marked.into_iter();
+    objects.retain(|_| !marked.next().unwrap_or(false));
 }

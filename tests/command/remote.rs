@@ -176,6 +176,22 @@ fn prefixes_and_patterns_stand_for_objects_in_order() {
     }
 }
 
+/// As in directories.
+#[test]
+fn objects_about_parts_and_zipnum_data_are_skipped() {
+    let skipped =
+        ["o/_manifest.json", "o/splits.txt", "o/p/cluster.idx", "o/p/cluster.loc", "z/x.idx", "z/x.loc", "z/w.idx"];
+    let read = ["o/p/part-0.txt", "splits.txt", "z/cluster.loc", "z/w.cdxj.gz", "z/x.cdx.gz", "z/y.loc"];
+    let objects = skipped.iter().chain(&read).map(|key| (format!("/b/{key}"), b"http://a/\n".to_vec()));
+    let server = Server::start(objects, |_, _| Fault::Answer);
+    let flags = ["canon", "-q", "--format", "lines", "--output-format", "csv", "--columns", "source", "s3://b/"];
+    let ran = irikey_at(&server, &flags, &[]);
+    let expected = read.map(|key| format!("s3://b/{key}\n")).concat();
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("source\n{expected}"));
+    // A pattern chooses them.
+    assert_eq!(sources_of(&server, "s3://b/z/[xy].loc"), ["s3://b/z/x.loc", "s3://b/z/y.loc"]);
+}
+
 #[test]
 fn listings_have_many_pages() {
     let keys = (0..20_000).map(|number| (format!("/b/p/{number:05}"), Vec::new()));
