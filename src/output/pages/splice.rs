@@ -78,7 +78,7 @@ impl Write for PageSink {
             self.placeholder_len -= len as u64;
             return Ok(len);
         }
-        let next = self.splices.front().map_or(u64::MAX, |splice| splice.at - self.sink.written());
+        let next = self.splices.front().map_or(u64::MAX, |splice| splice.at.saturating_sub(self.sink.written()));
         let len = bytes.len().min(usize::try_from(next).unwrap_or(usize::MAX));
         self.sink.write(&bytes[..len])
     }
