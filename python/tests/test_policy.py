@@ -282,7 +282,7 @@ def test_an_object_of_a_server_is_read_by_its_url():
         url = f"http://127.0.0.1:{server.server_port}/crawl.warc.gz"
         # The server needs the interpreter while it answers.
         table, counts = irikey.read(url, ["source", "uri"])
-        with pytest.raises(OSError, match="no such object .404."):
+        with pytest.raises(OSError, match="no such file on the server .404."):
             irikey.read(f"{url}.nope")
         server.shutdown()
     found, expected = pa.table(table), pa.table(irikey.read(samples / "crawl.warc.gz", ["uri"]).table)
