@@ -136,7 +136,7 @@ fn unsuitable_flags_are_rejected() {
         (&["-o", &out, "--rung", "syntax"], "remove --rung"),
         (&["-o", &out, "--profile", "whatwg"], "does not support --profile whatwg"),
         (&["-o", &out, "--min-confidence", "0.5"], "above 0.5"),
-        (&["-o", &out, "--min-support", "0"], "1.."),
+        (&["-o", &out, "--min-support", "0"], "expected a whole number without a unit, 1 or more"),
     ];
     for (flags, advice) in rejected {
         let ran = irikey(&[&["learn", "-"], flags].concat(), b"", Stdio::null());
