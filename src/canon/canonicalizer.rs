@@ -75,7 +75,7 @@ impl SimdTask for AppendTexts<'_> {
     fn run(self) {
         let AppendTexts { canonicalizer, records, bitmaps, rows } = self;
         let policy = &canonicalizer.policy;
-        let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
+        let has_labels = records.has_charset_labels();
         let common = RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset };
         // The two fast paths do not check the length of columns. Normalization alone makes a text less than 8 times as long.
         let max_fast_len = canonicalizer.max_text_len.saturating_sub(8 * records.text.len());
@@ -599,7 +599,9 @@ mod tests {
                 }
             }
         }
-        assert!(made.len() > texts.split(' ').count(), "profiles differ: {made:?}");
+        // Profiles differ, the profile whatwg most.
+        let least = if cfg!(feature = "whatwg") { 20 } else { 15 };
+        assert!(made.len() > least, "{made:?}");
     }
 
     #[test]

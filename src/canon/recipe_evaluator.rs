@@ -111,8 +111,7 @@ impl InputCharsets {
     fn new(policy: &Policy, records: &Records<'_>) -> InputCharsets {
         let common = RecordCharsets { text: records.charset, query: policy.query_charset };
         let are_fixed = policy.charset.is_some();
-        let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
-        let are_absent = !(are_fixed || has_labels || common.query.is_some());
+        let are_absent = !(are_fixed || records.has_charset_labels() || common.query.is_some());
         InputCharsets { are_absent, are_fixed, labels: CharsetLabels::default(), common }
     }
 

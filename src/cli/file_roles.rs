@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name, shown_path};
-use crate::output::{
-    Destination, OutputFormat, check_creatable, check_name, is_part_file, member_index_paths, target_path,
-};
+use crate::output::{Destination, OutputFormat, check_creatable, check_name, is_part_file, target_path};
+use crate::process::part_names::member_index_paths;
 use crate::process::{HandleName, parent};
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;

@@ -45,5 +45,4 @@ pub(crate) use pages::compress_pages;
 pub(crate) use plain_rows::{PlainColumn, PlainValue, RowWriter};
 pub(crate) use sink::{check_creatable, check_name, target_path, write_file};
 pub(crate) use tables::TableWriter;
-pub(crate) use writer::member_index_paths;
 pub use writer::{FinishedOutput, Output, create, create_arranged};

@@ -17,6 +17,7 @@ use super::pages::PageSink;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
+use crate::process::part_names::member_index_paths;
 use crate::process::{PendingFile, lock_directory_of};
 
 /// An output that is being written. Removes the file if it is dropped before [`Output::finish`].
@@ -314,13 +315,6 @@ fn commit_with_index(target: OutputTarget, data: Sink, path: &Path, lines: &[u8]
     data.commit()?;
     location.commit()?;
     index.commit()
-}
-
-/// Returns the paths of the index of members and of the location of the file: `x.idx` and `x.loc` beside `x.cdx.gz`.
-pub(crate) fn member_index_paths(path: &Path) -> [PathBuf; 2] {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let stem = [".gz", ".cdx", ".cdxj"].iter().fold(&name[..], |stem, end| stem.strip_suffix(end).unwrap_or(stem));
-    ["idx", "loc"].map(|suffix| path.with_file_name(format!("{stem}.{suffix}")))
 }
 
 #[cfg(test)]

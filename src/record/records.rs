@@ -55,6 +55,11 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
+    /// Returns whether records may have labels of charsets, of their own or of their documents.
+    pub(crate) fn has_charset_labels(&self) -> bool {
+        !(self.charsets.is_empty() && self.query_charsets.is_empty())
+    }
+
     /// Keeps the first `len` records and the headers before the last of them; `fields` stores their further fields.
     pub(crate) fn truncate(&mut self, len: usize, fields: &'a mut FieldBuffers) {
         fn first<T>(column: &[T], len: usize) -> &[T] {

@@ -111,7 +111,7 @@ impl ReadAheadBlocks {
             slots.last_key_value().map_or(0, |(last, _)| last.saturating_sub(self.blocks_ahead + BLOCKS_BEHIND));
         while let Some(entry) = slots.first_entry().filter(|entry| *entry.key() < oldest.min(number)) {
             if entry.remove().abandon() {
-                // A reader that is far behind may wait for the block, which nobody would deliver any more.
+                // Readers that wait for this block must request it again.
                 self.slots.changed.notify_all();
             }
         }

@@ -73,14 +73,15 @@ impl Write for PageSink {
         {
             self.placeholder_len = self.write_pages(splice.pages)?;
         }
+        let len = bytes.len() as u64;
         if self.placeholder_len > 0 {
-            let len = bytes.len().min(usize::try_from(self.placeholder_len).unwrap_or(usize::MAX));
-            self.placeholder_len -= len as u64;
-            return Ok(len);
+            let dropped = len.min(self.placeholder_len);
+            self.placeholder_len -= dropped;
+            return Ok(dropped as usize);
         }
-        let next = self.splices.front().map_or(u64::MAX, |splice| splice.at.saturating_sub(self.sink.written()));
-        let len = bytes.len().min(usize::try_from(next).unwrap_or(usize::MAX));
-        self.sink.write(&bytes[..len])
+        // The bytes up to the next pages.
+        let len = self.splices.front().map_or(len, |splice| len.min(splice.at.saturating_sub(self.sink.written())));
+        self.sink.write(&bytes[..len as usize])
     }
 
     fn flush(&mut self) -> io::Result<()> {
