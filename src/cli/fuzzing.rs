@@ -1,6 +1,5 @@
 //! Private parts of the crate for the fuzz targets in `fuzz/`. Only built with `--cfg fuzzing`.
 
-use bytes::Bytes;
 use clap::{Args, FromArgMatches};
 use parquet::errors::ParquetError;
 use serde_json::Value;
@@ -93,6 +92,6 @@ pub fn find_seen_keys(directory: &Path, keys: &[u128]) -> Result<Vec<bool>, Seen
 ///
 /// # Errors
 /// The codec fails, or is none for pages.
-pub fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Bytes>, ParquetError> {
+pub fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ParquetError> {
     crate::output::compress_pages(compression, pages)
 }

@@ -204,10 +204,10 @@ impl RowGroups {
             return pages::texts(column, &texts, codecs, &self.pool).map(Some);
         }
         if let Some(keys) = array.as_fixed_size_binary_opt() {
-            return pages::keys(column, keys, &self.pool).map(Some);
+            return Ok(Some(pages::keys(column, keys, &self.pool)));
         }
         match array.as_primitive_opt().filter(|_| column.max_def_level() == 0) {
-            Some(counts) => pages::counts(counts, &self.pool).map(Some),
+            Some(counts) => Ok(Some(pages::counts(counts, &self.pool))),
             None => Ok(None),
         }
     }

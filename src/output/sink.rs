@@ -16,7 +16,7 @@ use crate::process::{
 use crate::remote::{RemoteUrl, RemoteWriter, clear_object};
 
 /// Buffer length; larger writes bypass the buffer.
-const BUFFER_LEN: usize = 1 << 18;
+const BUFFER_LEN: usize = 1 << 16;
 
 /// Bytes after which a background sync is requested. A smaller file is synced only at its end.
 const SYNC_LEN: u64 = 32 << 20;

@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};
-use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder, PageEncodingStats};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::file::statistics::Statistics;
-use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::header::{PageHeader, PageKind};
 use super::splice::{PageSink, Placeholders};
 
 /// Upper bound of the length of a page header.
@@ -135,62 +135,62 @@ fn count_statistics(slices: &[EncodedPages]) -> Option<Statistics> {
 
 /// Pages of one column while they are written.
 pub(super) struct Pages {
-    out: TrackedWrite<Vec<u8>>,
+    out: Vec<u8>,
     data_pages: Vec<DataPage>,
     dictionary_len: Option<u64>,
     uncompressed_len: u64,
 }
 
+/// The body of a page.
+pub(super) struct PageBody<'a> {
+    /// Two parts, which follow each other.
+    pub(super) parts: [&'a [u8]; 2],
+    /// Length in bytes before compression.
+    pub(super) uncompressed_len: usize,
+}
+
+impl<'a> PageBody<'a> {
+    pub(super) fn uncompressed(parts: [&'a [u8]; 2]) -> PageBody<'a> {
+        PageBody { parts, uncompressed_len: parts[0].len() + parts[1].len() }
+    }
+}
+
 impl Pages {
     /// No pages yet, with `memory` as the buffer.
     pub(super) fn new(memory: Vec<u8>) -> Pages {
-        Pages { out: TrackedWrite::new(memory), data_pages: Vec::new(), dictionary_len: None, uncompressed_len: 0 }
+        Pages { out: memory, data_pages: Vec::new(), dictionary_len: None, uncompressed_len: 0 }
     }
 
-    /// Writes a page whose body had `len` bytes before compression.
-    fn write(&mut self, page: Page, len: usize) -> Result<PageWriteSpec, ParquetError> {
-        let spec = SerializedPageWriter::new(&mut self.out).write_page(CompressedPage::new(page, len))?;
-        self.uncompressed_len += spec.uncompressed_size as u64;
-        Ok(spec)
+    /// Writes a page and returns its length with its header.
+    fn write(&mut self, kind: PageKind, body: PageBody<'_>, value_count: usize, encoding: Encoding) -> usize {
+        let PageBody { parts, uncompressed_len } = body;
+        let (start, len) = (self.out.len(), parts[0].len() + parts[1].len());
+        PageHeader { kind, value_count, encoding, len, uncompressed_len }.write(&mut self.out);
+        self.uncompressed_len += (self.out.len() - start + uncompressed_len) as u64;
+        parts.iter().for_each(|part| self.out.extend_from_slice(part));
+        self.out.len() - start
     }
 
-    pub(super) fn dictionary(&mut self, names: &[&str]) -> Result<(), ParquetError> {
-        let mut buf = Vec::new();
+    pub(super) fn dictionary(&mut self, names: &[&str]) {
+        let mut values = Vec::new();
         for name in names {
-            buf.extend_from_slice(&(name.len() as u32).to_le_bytes());
-            buf.extend_from_slice(name.as_bytes());
+            values.extend_from_slice(&(name.len() as u32).to_le_bytes());
+            values.extend_from_slice(name.as_bytes());
         }
-        let (len, num_values, encoding) = (buf.len(), names.len() as u32, Encoding::PLAIN);
-        let spec = self.write(Page::DictionaryPage { buf: buf.into(), num_values, encoding, is_sorted: false }, len)?;
-        self.dictionary_len = Some(spec.bytes_written);
-        Ok(())
+        let body = PageBody::uncompressed([&values, &[]]);
+        self.dictionary_len = Some(self.write(PageKind::Dictionary, body, names.len(), Encoding::PLAIN) as u64);
     }
 
-    /// Writes the page `buf` of `count` rows, which had `len` bytes before compression.
-    pub(super) fn data(
-        &mut self,
-        buf: Bytes,
-        len: usize,
-        count: usize,
-        encoding: Encoding,
-    ) -> Result<(), ParquetError> {
-        let page = Page::DataPage {
-            buf,
-            num_values: count as u32,
-            encoding,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        };
-        let spec = self.write(page, len)?;
-        self.data_pages.push(DataPage { rows: count, offset: spec.offset, len: spec.compressed_size });
-        Ok(())
+    /// Writes a page of `count` rows.
+    pub(super) fn data(&mut self, body: PageBody<'_>, count: usize, encoding: Encoding) {
+        let offset = self.out.len() as u64;
+        let len = self.write(PageKind::Data, body, count, encoding);
+        self.data_pages.push(DataPage { rows: count, offset, len });
     }
 
     /// Finishes the pages, whose values have this codec and this encoding.
-    pub(super) fn end(self, format: (Compression, Encoding)) -> Result<EncodedPages, ParquetError> {
+    pub(super) fn end(self, format: (Compression, Encoding)) -> EncodedPages {
         let Pages { out, data_pages, dictionary_len, uncompressed_len } = self;
-        let bytes = Bytes::from(out.into_inner()?);
-        Ok(EncodedPages { bytes, data_pages, dictionary_len, uncompressed_len, format, bounds: None })
+        EncodedPages { bytes: out.into(), data_pages, dictionary_len, uncompressed_len, format, bounds: None }
     }
 }

@@ -1,11 +1,11 @@
-//! Compresses pages with reusable contexts and buffers. The general encoder compresses snappy.
+//! The bodies of pages of texts, compressed with reusable contexts and buffers. The general encoder compresses snappy.
 
 use parking_lot::Mutex;
 
-use bytes::Bytes;
 use parquet::basic::Compression as Codec;
 use parquet::errors::ParquetError;
 
+use super::chunk::PageBody;
 use super::lz4_block::{MAX_DISTANCE, write_block};
 use super::matches::{MAX_LEN, MatchFinder};
 use super::zstd_context::ZstdContext;
@@ -51,83 +51,68 @@ impl Codecs {
     }
 }
 
-/// Compresses pages one after the other.
+/// Makes the bodies of pages of texts, one after the other.
 pub(super) struct PageCodec {
-    kind: CodecState,
-    /// The page before compression, filled by the caller.
+    /// None if pages are not compressed.
+    compressor: Option<Compressor>,
+    /// What precedes the texts of a page, filled by the caller: levels and lengths.
     pub(super) page: Vec<u8>,
     compressed: Vec<u8>,
     /// Lengths of the texts of a page.
     pub(super) lengths: Vec<i32>,
 }
 
-enum CodecState {
-    None,
+enum Compressor {
     Lz4(MatchFinder),
     Zstd(ZstdCodec),
 }
 
 impl PageCodec {
     fn new(compression: Compression) -> Result<PageCodec, ParquetError> {
-        let kind = match compression {
-            Compression::None => CodecState::None,
-            Compression::Lz4 => CodecState::Lz4(MatchFinder::new(MAX_DISTANCE)),
-            Compression::Zstd(level) => CodecState::Zstd(ZstdCodec::new(level)?),
+        let compressor = match compression {
+            Compression::None => None,
+            Compression::Lz4 => Some(Compressor::Lz4(MatchFinder::new(MAX_DISTANCE))),
+            Compression::Zstd(level) => Some(Compressor::Zstd(ZstdCodec::new(level)?)),
             Compression::Snappy => return Err(ParquetError::NYI("the general encoder compresses snappy".into())),
         };
-        Ok(PageCodec { kind, page: Vec::new(), compressed: Vec::new(), lengths: Vec::new() })
+        Ok(PageCodec { compressor, page: Vec::new(), compressed: Vec::new(), lengths: Vec::new() })
     }
 
-    /// Returns the compressed page. Without compression it is `page` itself; return it with [`PageCodec::reclaim`].
-    pub(super) fn compress(&mut self) -> Result<Bytes, ParquetError> {
-        let packed = match &mut self.kind {
-            CodecState::None => return Ok(Bytes::from(std::mem::take(&mut self.page))),
-            CodecState::Lz4(matches) => compress_lz4(matches, &self.page, &mut self.compressed)?,
-            CodecState::Zstd(codec) => {
-                codec.compress(&self.page, &mut self.compressed)?;
-                &self.compressed[..]
-            }
-        };
-        Ok(Bytes::copy_from_slice(packed))
-    }
-
-    /// Takes back the buffer of a written page, if it has no other owner.
-    pub(super) fn reclaim(&mut self, page: Bytes) {
-        if matches!(self.kind, CodecState::None)
-            && let Ok(mut page) = page.try_into_mut()
-        {
-            // Growing would copy old content.
-            page.clear();
-            self.page = page.into();
+    /// Returns the body of the page that consists of `page` and the bytes of its texts. To compress them, `page` takes them up.
+    pub(super) fn body<'a>(&'a mut self, texts: &'a [u8]) -> Result<PageBody<'a>, ParquetError> {
+        let PageCodec { compressor, page, compressed, .. } = self;
+        let Some(compressor) = compressor else { return Ok(PageBody::uncompressed([page, texts])) };
+        page.extend_from_slice(texts);
+        match compressor {
+            Compressor::Lz4(matches) => compress_lz4(matches, page, compressed)?,
+            Compressor::Zstd(codec) => codec.compress(page, compressed)?,
         }
+        Ok(PageBody { parts: [compressed, &[]], uncompressed_len: page.len() })
     }
 }
 
 /// Returns `pages`, each compressed after the one before it with the same contexts, for the fuzz targets.
 #[cfg(fuzzing)]
-pub(crate) fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Bytes>, ParquetError> {
+pub(crate) fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ParquetError> {
     let mut codec = PageCodec::new(compression)?;
     let compress = |page: &Vec<u8>| {
-        codec.page.clone_from(page);
-        codec.compress()
+        codec.page.clear();
+        codec.body(page).map(|body| body.parts.concat())
     };
     pages.iter().map(compress).collect()
 }
 
-/// Returns the page as an LZ4 block in `compressed`.
-fn compress_lz4<'a>(
-    matches: &mut MatchFinder,
-    page: &[u8],
-    compressed: &'a mut Vec<u8>,
-) -> Result<&'a [u8], ParquetError> {
+/// Replaces `compressed` by the page as an LZ4 block.
+fn compress_lz4(matches: &mut MatchFinder, page: &[u8], compressed: &mut Vec<u8>) -> Result<(), ParquetError> {
     if let Some(found) = matches.find(page) {
         write_block(found, page.len(), compressed);
-        return Ok(compressed);
+        return Ok(());
     }
     compressed.resize(lz4_flex::block::get_maximum_output_size(page.len()), 0);
     let len =
         lz4_flex::block::compress_into(page, compressed).map_err(|error| ParquetError::External(Box::new(error)))?;
-    Ok(&compressed[..len])
+    compressed.truncate(len);
+    Ok(())
 }
 
 /// Compresses pages with zstd. At level 1, [`super::matches`] finds the matches.
@@ -168,8 +153,9 @@ mod tests {
             let mut codec = PageCodec::new(compression).unwrap();
             for page in pages.iter().chain(pages.iter().rev()) {
                 codec.page.clear();
-                codec.page.extend_from_slice(page);
-                let compressed = codec.compress().unwrap();
+                let body = codec.body(page).unwrap();
+                assert_eq!(body.uncompressed_len, page.len());
+                let compressed = body.parts.concat();
                 let unpacked = match compression {
                     Compression::Lz4 => lz4_flex::block::decompress(&compressed, page.len()).unwrap(),
                     _ => zstd::bulk::decompress(&compressed, page.len()).unwrap(),

@@ -78,7 +78,7 @@ fn pack_bits(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&word.to_le_bytes()[..filled as usize / 8]);
 }
 
-fn zigzag(number: i64) -> u64 {
+pub(super) fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
 }
 

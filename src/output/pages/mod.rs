@@ -5,13 +5,14 @@
 //! - `matches`: a search for matches that is made for URLs; `zstd_context` and `lz4_block` write them for zstd at level 1
 //!   and for LZ4
 //! - `rle`: which rows of a nullable column have a value, and indices of dictionaries
-//! - `chunk`: column chunks as sequences of pages; `buffers`: the pool of their buffers
+//! - `chunk`: column chunks as sequences of pages; `header`: the headers of pages; `buffers`: the pool of their buffers
 //! - `splice`: writes the pages of column chunks to the file without copying them
 
 mod buffers;
 mod chunk;
 mod codec;
 mod delta;
+mod header;
 mod lz4_block;
 mod matches;
 mod rle;

@@ -8,14 +8,13 @@ use std::ops::Range;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
-use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
 use super::buffers::PageBuffers;
-use super::chunk::{EncodedPages, HEADER_LEN, Pages};
+use super::chunk::{EncodedPages, HEADER_LEN, PageBody, Pages};
 use super::codec::{Codecs, PageCodec};
 use super::delta;
 use super::rle::push_levels;
@@ -85,7 +84,7 @@ pub(in crate::output) fn texts(
     let text_column = TextEncoder { texts, is_nullable: column.max_def_level() > 0, codecs };
     let mut chunk = Pages::new(pool.take(codecs.expected_len(texts.values.len()) + HEADER_LEN));
     text_column.write(&texts.pages(), &mut chunk)?;
-    chunk.end((codecs.name(), ENCODING))
+    Ok(chunk.end((codecs.name(), ENCODING)))
 }
 
 /// A column that is being encoded.
@@ -102,36 +101,38 @@ impl TextEncoder<'_> {
         // Outside of a worker, rayon would use its global pool.
         let is_worker = rayon::current_thread_index().is_some();
         if pages.len() < 2 || !is_worker {
-            return pages.iter().try_for_each(|rows| {
-                self.codecs.with(|codec| {
-                    let (body, len) = self.body(rows, codec)?;
-                    chunk.data(body.clone(), len, rows.len(), ENCODING)?;
-                    codec.reclaim(body);
+            return self.codecs.with(|codec| {
+                pages.iter().try_for_each(|rows| {
+                    chunk.data(self.body(rows, codec)?, rows.len(), ENCODING);
                     Ok(())
                 })
             });
         }
         let (first, second) = pages.split_at(pages.len() / 2);
-        let make = |rows: &Range<usize>| self.codecs.with(|codec| self.body(rows, codec));
-        let (written, made) = rayon::join_context(
+        let copy = |body: PageBody<'_>| (body.parts.concat(), body.uncompressed_len);
+        let encode = |rows: &Range<usize>| self.codecs.with(|codec| self.body(rows, codec).map(copy));
+        let (written, encoded) = rayon::join_context(
             |_| self.write(first, chunk),
-            |context| context.migrated().then(|| second.par_iter().map(make).collect::<Result<Vec<_>, _>>()),
+            |context| context.migrated().then(|| second.par_iter().map(encode).collect::<Result<Vec<_>, _>>()),
         );
         written?;
-        let Some(made) = made else { return self.write(second, chunk) };
-        made?.into_iter().zip(second).try_for_each(|((body, len), rows)| chunk.data(body, len, rows.len(), ENCODING))
+        let Some(encoded) = encoded else { return self.write(second, chunk) };
+        for ((bytes, uncompressed_len), rows) in encoded?.into_iter().zip(second) {
+            chunk.data(PageBody { parts: [&bytes, &[]], uncompressed_len }, rows.len(), ENCODING);
+        }
+        Ok(())
     }
 
-    /// Encodes the body of a page. Also returns its length before compression.
-    fn body(&self, rows: &Range<usize>, codec: &mut PageCodec) -> Result<(Bytes, usize), ParquetError> {
-        write_body(self.texts, rows.clone(), self.is_nullable, codec);
-        let len = codec.page.len();
-        Ok((codec.compress()?, len))
+    /// Encodes the body of a page.
+    fn body<'c>(&'c self, rows: &Range<usize>, codec: &'c mut PageCodec) -> Result<PageBody<'c>, ParquetError> {
+        let texts = self.texts;
+        write_lengths(texts, rows.clone(), self.is_nullable, codec);
+        codec.body(&texts.values[texts.offsets[rows.start] as usize..texts.offsets[rows.end] as usize])
     }
 }
 
-/// Writes the levels, lengths and bytes of rows to `codec.page`.
-fn write_body(texts: &TextBuffers<'_>, rows: Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
+/// Writes the levels and lengths of rows to `codec.page`.
+fn write_lengths(texts: &TextBuffers<'_>, rows: Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
     let PageCodec { page, lengths, .. } = codec;
     page.clear();
     if is_nullable {
@@ -146,7 +147,6 @@ fn write_body(texts: &TextBuffers<'_>, rows: Range<usize>, is_nullable: bool, co
         }
     }
     delta::pack(lengths, i64::from, page);
-    page.extend_from_slice(&texts.values[texts.offsets[rows.start] as usize..texts.offsets[rows.end] as usize]);
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, FixedSizeBinaryArray, UInt64Array};
 use arrow::datatypes::Int32Type;
-use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
@@ -16,7 +15,7 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::buffers::PageBuffers;
-use super::chunk::{EncodedPages, HEADER_LEN, PageChunk, Pages};
+use super::chunk::{EncodedPages, HEADER_LEN, PageBody, PageChunk, Pages};
 use super::delta;
 use super::rle::{push_levels, run_lengths};
 use crate::batch::KEY_LEN;
@@ -32,56 +31,44 @@ const MAX_RUNS: usize = 64;
 /// Maximum length of names in statistics.
 const MAX_BOUND_LEN: usize = 256;
 
-pub(in crate::output) fn keys(
-    column: &ColumnDescPtr,
-    keys: &FixedSizeBinaryArray,
-    pool: &PageBuffers,
-) -> Result<EncodedPages, ParquetError> {
-    let values = Bytes::from_owner(keys.values().clone());
+pub(in crate::output) fn keys(column: &ColumnDescPtr, keys: &FixedSizeBinaryArray, pool: &PageBuffers) -> EncodedPages {
+    let values = keys.value_data();
     let page_count = keys.len().div_ceil(PAGE_ROWS);
     let mut pages = Pages::new(pool.take(values.len() + keys.len() / 8 + page_count * HEADER_LEN));
+    let nulls = keys.nulls().filter(|nulls| nulls.null_count() > 0);
+    let (mut levels, mut present) = (Vec::new(), Vec::new());
     for rows in pages_of(keys.len()) {
-        let page = match column.max_def_level() {
-            0 => values.slice(rows.start * KEY_BYTES..rows.end * KEY_BYTES),
-            _ => nullable_page(keys, rows.clone()).into(),
-        };
-        let len = page.len();
-        pages.data(page, len, rows.len(), Encoding::PLAIN)?;
+        if column.max_def_level() > 0 {
+            levels.clear();
+            push_levels(nulls, rows.clone(), &mut levels);
+        }
+        let mut values = &values[rows.start * KEY_BYTES..rows.end * KEY_BYTES];
+        if let Some(nulls) = nulls {
+            present.clear();
+            let rows = nulls.inner().slice(rows.start, rows.len());
+            rows.set_indices().for_each(|row| present.extend_from_slice(&values[row * KEY_BYTES..][..KEY_BYTES]));
+            values = &present;
+        }
+        pages.data(PageBody::uncompressed([&levels, values]), rows.len(), Encoding::PLAIN);
     }
     pages.end((Compression::UNCOMPRESSED, Encoding::PLAIN))
 }
 
-/// Returns the levels and the keys of rows.
-fn nullable_page(keys: &FixedSizeBinaryArray, rows: Range<usize>) -> Vec<u8> {
-    let nulls = keys.nulls().filter(|nulls| nulls.null_count() > 0);
-    let mut page = Vec::with_capacity(rows.len() * KEY_BYTES + rows.len() / 8 + HEADER_LEN);
-    push_levels(nulls, rows.clone(), &mut page);
-    let values = &keys.value_data()[rows.start * KEY_BYTES..rows.end * KEY_BYTES];
-    match nulls {
-        None => page.extend_from_slice(values),
-        Some(nulls) => {
-            let present = nulls.inner().slice(rows.start, rows.len());
-            present.set_indices().for_each(|row| page.extend_from_slice(&values[row * KEY_BYTES..][..KEY_BYTES]));
-        }
-    }
-    page
-}
-
 /// Encodes a column of counts. Packed deltas do not compress further.
-pub(in crate::output) fn counts(counts: &UInt64Array, pool: &PageBuffers) -> Result<EncodedPages, ParquetError> {
+pub(in crate::output) fn counts(counts: &UInt64Array, pool: &PageBuffers) -> EncodedPages {
     let counts = counts.values();
     let mut pages = Pages::new(pool.take(counts.len() * 2 + HEADER_LEN));
     let mut page = Vec::new();
     for rows in pages_of(counts.len()) {
         page.clear();
         delta::pack(&counts[rows.clone()], |count| count as i64, &mut page);
-        pages.data(Bytes::copy_from_slice(&page), page.len(), rows.len(), Encoding::DELTA_BINARY_PACKED)?;
+        pages.data(PageBody::uncompressed([&page, &[]]), rows.len(), Encoding::DELTA_BINARY_PACKED);
     }
     let bounds = counts.iter().copied().map(|count| (count, count));
     let bounds = bounds.reduce(|(least, greatest), (count, _)| (least.min(count), greatest.max(count)));
-    let mut pages = pages.end((Compression::UNCOMPRESSED, Encoding::DELTA_BINARY_PACKED))?;
+    let mut pages = pages.end((Compression::UNCOMPRESSED, Encoding::DELTA_BINARY_PACKED));
     pages.bounds = bounds;
-    Ok(pages)
+    pages
 }
 
 /// Returns the rows of each page of a column with `count` rows.
@@ -107,13 +94,12 @@ pub(in crate::output) fn sources(
     let mut pages = Pages::new(Vec::with_capacity(
         names.iter().map(|name| name.len() + 4).sum::<usize>() + 2 * HEADER_LEN + runs.len() * 8,
     ));
-    pages.dictionary(&names)?;
+    pages.dictionary(&names);
     let row_count = runs.iter().map(|(_, count)| count).sum();
     let places = runs.iter().map(|(source, count)| (used.partition_point(|other| other < source), *count));
     let indices = run_lengths(names.len(), places);
-    let len = indices.len();
-    pages.data(indices.into(), len, row_count, Encoding::RLE_DICTIONARY)?;
-    let pages = pages.end((Compression::UNCOMPRESSED, Encoding::RLE_DICTIONARY))?;
+    pages.data(PageBody::uncompressed([&indices, &[]]), row_count, Encoding::RLE_DICTIONARY);
+    let pages = pages.end((Compression::UNCOMPRESSED, Encoding::RLE_DICTIONARY));
     PageChunk::join(column, vec![pages], bounds(&names)).map(Some)
 }
 
