@@ -169,6 +169,21 @@ pub(super) fn kept_escapes(text: &[u8]) -> (usize, bool) {
     (len, has_lower_case)
 }
 
+/// Returns whether three bytes are an escape that every rung keeps: with digits in upper case, and of an octet that is not an
+/// unreserved character. There is no branch, so that the compiler vectorizes it.
+#[inline(always)]
+pub(super) fn is_kept_escape(percent: u8, high: u8, low: u8) -> bool {
+    let digit_value = |digit: u8| {
+        let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'A'));
+        if number < 10 { number } else { if letter < 6 { letter + 10 } else { 0xFF } }
+    };
+    let (high, low) = (digit_value(high), digit_value(low));
+    let octet = high << 4 | low;
+    let is_alphanumeric = ((octet | 0x20).wrapping_sub(b'a') < 26) | (octet.wrapping_sub(b'0') < 10);
+    let is_unreserved = is_alphanumeric | (octet == b'-') | (octet == b'.') | (octet == b'_') | (octet == b'~');
+    (percent == b'%') & (high < 16) & (low < 16) & !is_unreserved
+}
+
 /// Replaces each escape of `text` by what `write` appends for its octet and its text.
 fn map_escapes(text: &[u8], write: impl Fn(u8, &[u8], &mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
@@ -236,6 +251,16 @@ mod tests {
         assert_eq!(escape_value(b"%aF"), Some(0xAF));
         for text in [&b"%"[..], b"%a", b"%ag", b"%ga", b"a%41", b"%\xFFa", b""] {
             assert_eq!(escape_value(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn kept_escapes_are_the_same_with_and_without_branches() {
+        for high in 0..=0xFF {
+            for low in 0..=0xFF {
+                assert_eq!(is_kept_escape(b'%', high, low), kept_escapes(&[b'%', high, low]) == (3, false));
+                assert!(!is_kept_escape(high, b'2', b'F') || high == b'%');
+            }
         }
     }
 

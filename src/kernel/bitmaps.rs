@@ -85,8 +85,13 @@ impl Bitmaps {
     /// Returns a mask of the stop bytes among the 64 bytes from `from` on, which must not exceed the length of the text.
     #[inline(always)]
     pub(crate) fn stops(&self, from: usize) -> u64 {
-        let last = u64::from(self.stop.as_flattened()[from / 8 + 8]);
-        window(&self.stop, from) | last << 1 << (63 - from % 8)
+        whole_window(&self.stop, from)
+    }
+
+    /// Returns a mask of the attention bytes, like [`Bitmaps::stops`].
+    #[inline(always)]
+    pub(crate) fn attentions(&self, from: usize) -> u64 {
+        whole_window(&self.attention, from)
     }
 
     /// Appends the offsets of all newlines to `offsets`, in ascending order.
@@ -130,6 +135,13 @@ impl Bitmaps {
 fn window(bitmap: &[Word], from: usize) -> u64 {
     let bytes = &bitmap.as_flattened()[from / 8..];
     u64::from_le_bytes(*bytes.first_chunk().expect("words follow the text")) >> (from % 8)
+}
+
+/// Returns the 64 bits from `from` on.
+#[inline(always)]
+fn whole_window(bitmap: &[Word], from: usize) -> u64 {
+    let last = u64::from(bitmap.as_flattened()[from / 8 + 8]);
+    window(bitmap, from) | last << 1 << (63 - from % 8)
 }
 
 /// Returns the position of the first bit that is set, at or after `from`.

@@ -44,11 +44,13 @@ pub(crate) use copy::{
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use masking::mask_urls;
 pub(crate) use parse::{parse_bytes, strip_prefix_ignoring_case};
-pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, mask_of, masks_of, positions, positions_by_mask};
+pub(crate) use search::{
+    any_byte, any_pair, count_bytes, find_byte, mask_of, mask_of_triples, masks_of, positions, positions_by_mask,
+};
 #[cfg(feature = "pipeline")]
 pub(crate) use snappy::unpack_snappy;
 pub use span::Span;
-pub(crate) use url_masks::{BufferedText, MAX_MASKED_LEN, UrlMasks, low_bits};
+pub(crate) use url_masks::{BufferedText, MAX_MASKED_LEN, UrlMasks, low_bits, low_bits_of_64};
 pub(crate) use xxh3::push_xxh3_128;
 
 /// Returns the number of bytes from 0x80 on at the start of `text`.

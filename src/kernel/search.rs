@@ -97,6 +97,17 @@ pub(crate) fn mask_of(text: &[u8], is_sought: impl Fn(u8) -> bool) -> u64 {
     }
 }
 
+/// Returns a mask of the first 64 bytes for which `is_sought` is true of the byte and the two bytes after it.
+#[inline(always)]
+pub(crate) fn mask_of_triples(text: &[u8; 66], is_sought: impl Fn(u8, u8, u8) -> bool) -> u64 {
+    let mut found = [0; 64];
+    for (at, found) in found.iter_mut().enumerate() {
+        *found = if is_sought(text[at], text[at + 1], text[at + 2]) { 0xFF } else { 0 };
+    }
+    let masks = found.as_chunks::<BLOCK>().0.iter().map(|block| u64::from(positions_of(0xFF, block)));
+    masks.rev().fold(0, |mask, of_block| mask << BLOCK | of_block)
+}
+
 /// Returns masks of the positions of each of `bytes`, which must not be 0. Returns `None` if the text has more than 64 bytes.
 #[inline(always)]
 pub(crate) fn masks_of<const N: usize>(text: &[u8], bytes: [u8; N]) -> Option<[u64; N]> {
@@ -191,6 +202,16 @@ mod tests {
                     assert_eq!(by_mask.collect::<Vec<_>>(), expected, "{len} {limit}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn triples_are_found_at_all_positions() {
+        for at in 0..=66 {
+            let mut text = [b'a'; 66];
+            text.iter_mut().skip(at).take(3).zip(*b"%2F").for_each(|(byte, of_escape)| *byte = of_escape);
+            let mask = mask_of_triples(&text, |a, b, c| [a, b, c] == *b"%2F");
+            assert_eq!(mask, if at < 64 { 1 << at } else { 0 }, "{at}");
         }
     }
 

@@ -157,7 +157,7 @@ pub(crate) fn low_bits(count: usize) -> u128 {
 
 /// Returns a mask of the lowest `count` bits; of all bits if `count` is 64 or more.
 #[inline(always)]
-pub(super) fn low_bits_of_64(count: usize) -> u64 {
+pub(crate) fn low_bits_of_64(count: usize) -> u64 {
     if count >= 64 { !0 } else { !(!0 << count) }
 }
 

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::form::{HostForm, push_plain_form};
+use super::form::{HostForm, LabelBuffers, push_plain_form};
 use crate::iri::flags::{Changes, Flags};
 
 /// A direct-mapped cache of [`HostForm`]s. Each worker has its own; results depend on the host alone.
@@ -12,8 +12,7 @@ pub(crate) struct HostCache {
     entries: Vec<CachedHost>,
     /// Texts of the entries' hosts and forms, without separators.
     texts: Vec<u8>,
-    /// Buffer for the characters of a label.
-    label: Vec<char>,
+    buffers: LabelBuffers,
 }
 
 /// A host of a scheme whose hosts are DNS names, with its form. The host's text starts at `at` in `texts`, and the
@@ -60,7 +59,7 @@ impl HostCache {
         let at = self.texts.len();
         self.texts.extend_from_slice(host);
         let form_at = self.texts.len();
-        let (flags, changes) = match push_plain_form(host, &mut self.label, &mut self.texts) {
+        let (flags, changes) = match push_plain_form(host, &mut self.buffers, &mut self.texts) {
             Some(changes) => (Flags::NONE, changes),
             None => {
                 let form = HostForm::by_steps(host, true);

@@ -6,9 +6,8 @@
 
 use std::borrow::Cow;
 
-use idna::punycode;
-
 use super::idn::{decoded_to_ascii, may_be_idn};
+use super::punycode;
 use crate::iri::class::UPPER;
 use crate::iri::fault::Component;
 use crate::iri::flags::{Changes, Flags};
@@ -90,10 +89,6 @@ const fn is_plain_letter(c: char) -> bool {
     }
 }
 
-/// Longest label of the fast path, in characters. Punycode takes quadratic time, and the idna crate, which processes longer
-/// labels, refuses A-labels of more than 2,000 bytes and U-labels of more than 1,000 characters.
-const MAX_PLAIN_LABEL_LEN: usize = 128;
-
 /// Characters of labels of the fast path: ASCII, in upper or lower case, and plain letters.
 const fn is_plain(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() || matches!(c, '-' | '_') } else { is_plain_letter(c) }
@@ -102,38 +97,46 @@ const fn is_plain(c: char) -> bool {
 /// The prefix of A-labels (RFC 5890 section 2.3.2.1).
 const A_LABEL_PREFIX: [char; 4] = ['x', 'n', '-', '-'];
 
+/// Buffers for one label.
+#[derive(Debug, Default)]
+pub(super) struct LabelBuffers {
+    label: Vec<char>,
+    order: Vec<u32>,
+}
+
 /// The form of a DNS host whose labels are all plain; `None` if the general path must decide. The result equals that of
 /// [`super::idn::idn_to_ascii`].
 fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
     let mut text = Vec::with_capacity(2 * host.len());
-    let changes = push_plain_form(host, &mut Vec::new(), &mut text)?;
+    let changes = push_plain_form(host, &mut LabelBuffers::default(), &mut text)?;
     Some(HostForm { text: text.into(), flags: Flags::NONE, changes })
 }
 
 /// Appends the form of a DNS host whose labels are all plain to `text`, and returns the changes. `None` if the general path
-/// must decide; then `text` may have a part of the form. `label` is a buffer.
-pub(super) fn push_plain_form(host: &[u8], label: &mut Vec<char>, text: &mut Vec<u8>) -> Option<Changes> {
+/// must decide; then `text` may have a part of the form.
+pub(super) fn push_plain_form(host: &[u8], buffers: &mut LabelBuffers, text: &mut Vec<u8>) -> Option<Changes> {
     let name = std::str::from_utf8(host).ok()?;
+    let LabelBuffers { label, order } = buffers;
     let mut changes = Changes::NONE;
     label.clear();
     for c in name.chars() {
         if c == '.' {
-            changes |= push_label(label, text)?;
+            changes |= push_label(label, order, text)?;
             text.push(b'.');
             label.clear();
             continue;
         }
-        if !is_plain(c) || label.len() == MAX_PLAIN_LABEL_LEN {
+        if !is_plain(c) || label.len() == punycode::MAX_LABEL_LEN {
             return None;
         }
         changes |= if c.is_ascii_uppercase() { Changes::CASE } else { Changes::NONE };
         label.push(c.to_ascii_lowercase());
     }
-    Some(changes | push_label(label, text)?)
+    Some(changes | push_label(label, order, text)?)
 }
 
-/// Appends the form of a label of plain characters in lower case, and returns the changes.
-fn push_label(label: &[char], text: &mut Vec<u8>) -> Option<Changes> {
+/// Appends the form of a label of plain characters in lower case, and returns the changes. `order` is a buffer.
+fn push_label(label: &[char], order: &mut Vec<u32>, text: &mut Vec<u8>) -> Option<Changes> {
     let is_ascii = label.iter().all(char::is_ascii);
     let encoded = label.strip_prefix(A_LABEL_PREFIX.as_slice());
     if is_ascii {
@@ -141,17 +144,20 @@ fn push_label(label: &[char], text: &mut Vec<u8>) -> Option<Changes> {
         // Punycode in lower case decodes to at most one label, and that label encodes to the same bytes: the A-label
         // stays.
         let Some(encoded) = encoded else { return Some(Changes::NONE) };
-        let decoded = punycode::decode(std::str::from_utf8(&text[text.len() - encoded.len()..]).ok()?)?;
-        let is_u_label = decoded.iter().all(|&c| is_plain(c))
-            && !decoded.iter().all(char::is_ascii)
-            && !decoded.starts_with(A_LABEL_PREFIX.as_slice());
-        return is_u_label.then_some(Changes::NONE);
+        let (ascii, deltas) = punycode::split(&text[text.len() - encoded.len()..]);
+        // Whether no character was inserted before the end of what may be the prefix of another A-label.
+        let mut has_prefix = ascii.starts_with(b"xn--");
+        let is_u_label = punycode::decode(deltas, ascii.len() as u32, |c, at| {
+            has_prefix &= at as usize >= A_LABEL_PREFIX.len();
+            is_plain(c)
+        });
+        return (is_u_label && !has_prefix && !deltas.is_empty()).then_some(Changes::NONE);
     }
     if encoded.is_some() {
         return None;
     }
     text.extend_from_slice(b"xn--");
-    text.extend_from_slice(punycode::encode(label)?.as_bytes());
+    punycode::encode(label, order, text);
     Some(Changes::PCT_ENCODED | Changes::IDNA)
 }
 
@@ -204,7 +210,7 @@ mod tests {
     fn label() -> impl Strategy<Value = String> {
         let raw = prop::collection::vec(piece(), 0..4).prop_map(|pieces| pieces.concat());
         let encoded = prop::collection::vec(piece(), 1..4)
-            .prop_map(|pieces| format!("xn--{}", punycode::encode_str(&pieces.concat()).unwrap_or_default()));
+            .prop_map(|pieces| format!("xn--{}", idna::punycode::encode_str(&pieces.concat()).unwrap_or_default()));
         prop_oneof![3 => raw, 2 => encoded, 1 => "xn--[a-z0-9-]{0,8}"]
     }
 

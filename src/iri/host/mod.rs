@@ -3,7 +3,8 @@
 //! ```text
 //! host ── ip     IP-literal: syntax (RFC 3986 section 3.2.2), text of an IPv6 address (RFC 5952)
 //!      └─ idn    ToASCII and ToUnicode by UTS 46
-//!         form   canonical form of any other host: escapes, case, then ToASCII; a fast path for common scripts
+//!         form   canonical form of any other host: escapes, case, then ToASCII; a fast path for common scripts,
+//!                whose labels `punycode` converts
 //!         cache  forms of recent hosts, because crawl data repeats hosts
 //! ```
 
@@ -11,6 +12,7 @@ mod cache;
 mod form;
 pub(super) mod idn;
 pub(super) mod ip;
+mod punycode;
 
 pub(super) use cache::HostCache;
 pub(super) use form::lower_case_outside_escapes;

@@ -6,9 +6,9 @@
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-use crate::iri::percent::kept_escapes;
+use crate::iri::percent::is_kept_escape;
 use crate::iri::scheme::Scheme;
-use crate::kernel::{AsciiCase, Bitmaps, Span, append_range, append_range_in_case};
+use crate::kernel::{AsciiCase, Bitmaps, Span, append_range, append_range_in_case, low_bits_of_64, mask_of_triples};
 
 /// One reference in a text that is described by bitmaps.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,14 @@ impl<'a> MarkedReference<'a> {
         Some((bytes, self.bitmaps.stops(self.at() + from)))
     }
 
+    /// The 66 bytes of the text from byte `from` of the reference on, and a mask of the attention bytes among the first 64;
+    /// `None` if the text ends before.
+    #[inline(always)]
+    fn marks(&self, from: usize) -> Option<(&'a [u8; 66], u64)> {
+        let bytes = self.text.get(self.at() + from..)?.first_chunk()?;
+        Some((bytes, self.bitmaps.attentions(self.at() + from)))
+    }
+
     /// Appends bytes `range` of the reference to `out`.
     #[inline(always)]
     pub(super) fn append(&self, range: Range<usize>, out: &mut Vec<u8>) {
@@ -103,29 +111,32 @@ impl CanonicalHead {
         let line = reference.line();
         // No byte of a canonical host needs attention. A search from its start on can begin before its end is known.
         let first = reference.next_attention_near(self.host_at);
+        // If an escape changes, the first one usually does.
         first >= line.len()
-            || (matches!(line[first], b'%' | b'#') && are_marks_canonical(reference, first, keep_fragment))
+            || ((line[first] == b'#' || matches!(line[first..], [a, b, c, ..] if is_kept_escape(a, b, c)))
+                && are_marks_canonical(reference, first, keep_fragment))
     }
 }
 
 /// Returns true if every mark from byte `at` on is an escape that stays, or the `#` of the fragment if that is kept.
 #[inline(always)]
 fn are_marks_canonical(reference: &MarkedReference<'_>, mut at: usize, keep_fragment: bool) -> bool {
-    let line = reference.line();
+    let len = reference.span.len as usize;
     let mut may_begin_fragment = keep_fragment;
-    while at < line.len() {
-        match line[at] {
-            b'%' => match kept_escapes(&line[at..]) {
-                (0, _) | (_, true) => return false,
-                (len, false) => at += len,
-            },
-            b'#' if may_begin_fragment => {
-                may_begin_fragment = false;
-                at += 1;
+    while at < len {
+        // The last lines of a text take the pass.
+        let Some((bytes, marks)) = reference.marks(at) else { return false };
+        // An escape does not continue in the text after the reference.
+        let escapes = mask_of_triples(bytes, is_kept_escape) & low_bits_of_64((len - at).saturating_sub(2));
+        let others = marks & low_bits_of_64(len - at) & !escapes;
+        if others != 0 {
+            let is_fragment = others.is_power_of_two() && bytes[others.trailing_zeros() as usize] == b'#';
+            if !is_fragment || !may_begin_fragment {
+                return false;
             }
-            _ => return false,
+            may_begin_fragment = false;
         }
-        at = reference.next_attention_near(at);
+        at += 64;
     }
     true
 }
@@ -178,6 +189,50 @@ impl ReferenceHead {
         match canonical {
             Some(head) => Some(ReferenceHead::Canonical(head)),
             None => HttpHead::of(reference.line()).map(ReferenceHead::Http),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iri::CLASSIFIER;
+
+    /// Whether the reference `line` is proved to be canonical when `rest` follows it in its text.
+    fn is_canonical(line: &str, rest: &str, keep_fragment: bool) -> bool {
+        let text = [line, rest, &"x".repeat(66)].concat();
+        let mut bitmaps = Bitmaps::default();
+        bitmaps.classify(text.as_bytes(), &CLASSIFIER);
+        let reference = MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span: Span::new(0, line.len()) };
+        CanonicalHead::of(&reference).is_some_and(|head| head.is_canonical(&reference, keep_fragment))
+    }
+
+    #[test]
+    fn escapes_and_one_fragment_are_canonical_at_all_positions() {
+        for len in 0..200 {
+            let start = format!("http://h.example/{}", "a".repeat(len));
+            for (tail, is_kept) in [
+                ("%2F", true),
+                ("%C3%A9%20#%2F", true),
+                ("#", true),
+                ("%2f", false),
+                ("%7E", false),
+                ("%20%41", false),
+                ("%20%", false),
+                ("##", false),
+                ("#%20#", false),
+                ("%20|", false),
+                ("%20/./", false),
+            ] {
+                let line = format!("{start}{tail}");
+                assert_eq!(is_canonical(&line, "\n", true), is_kept, "{line}");
+                assert_eq!(is_canonical(&line, "\n", false), is_kept && !tail.contains('#'), "{line}");
+                let longer = format!("{line}{}%20", "b".repeat(70));
+                assert_eq!(is_canonical(&longer, "\n", true), is_kept, "{longer}");
+            }
+            // An escape that would continue in the next reference.
+            assert!(!is_canonical(&format!("{start}%"), "2F", true) && !is_canonical(&format!("{start}%2"), "F", true));
+            assert!(is_canonical(&format!("{start}%2F"), "%", true) && is_canonical(&start, "%2", true));
         }
     }
 }
