@@ -206,6 +206,9 @@ impl ReferencePreparer {
     /// Whether a scheme is to be assumed for `line`, which looks like `host:port...`: the part before the colon is
     /// `localhost` or contains a dot, and only digits follow it.
     fn is_host_and_port(&self, line: &[u8]) -> bool {
+        if self.policy.assume_scheme.is_none() {
+            return false;
+        }
         let Some((host, rest)) = find_scheme(line).map(|colon| (&line[..colon], &line[colon + 1..])) else {
             return false;
         };
@@ -213,7 +216,7 @@ impl ReferencePreparer {
         let digit_count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let is_port =
             (1..=5).contains(&digit_count) && matches!(rest.get(digit_count), None | Some(b'/' | b'?' | b'#'));
-        self.policy.assume_scheme.is_some() && is_host && is_port
+        is_host && is_port
     }
 
     /// Writes `line` with the assumed scheme to `self.target` and returns true, if it looks like `//host...` or begins with

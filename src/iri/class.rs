@@ -39,7 +39,7 @@ pub(crate) const CONTROL: ByteSet = ByteSet::range(0, 0x1F).or(ByteSet::of(&[0x7
 pub(crate) const NON_ASCII: ByteSet = ByteSet::range(0x80, 0xFF);
 
 /// Bytes that no rung changes in a host.
-const HOST_UNCHANGED: ByteSet = ByteSet::range(b'a', b'z').or(DIGIT).or(ByteSet::of(b"-."));
+const HOST_UNCHANGED: ByteSet = ByteSet::range(b'a', b'z').or(DIGIT).or(ByteSet::of(b"-._"));
 
 /// The classifier whose bitmaps the fast normalization pass reads.
 ///

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::class::{self, CONTROL, EXCLUDED, HEXDIG, UNRESERVED};
 use super::fault::Component;
 use super::flags::{Changes, Flags};
+use crate::kernel::mask_of_triples;
 
 /// Value of a hexadecimal digit; 255 for other bytes.
 const HEX_VALUE: [u8; 256] = {
@@ -182,6 +183,16 @@ pub(super) fn is_kept_escape(percent: u8, high: u8, low: u8) -> bool {
     let is_alphanumeric = ((octet | 0x20).wrapping_sub(b'a') < 26) | (octet.wrapping_sub(b'0') < 10);
     let is_unreserved = is_alphanumeric | (octet == b'-') | (octet == b'.') | (octet == b'_') | (octet == b'~');
     (percent == b'%') & (high < 16) & (low < 16) & !is_unreserved
+}
+
+/// Length of the run of escapes at the start of `text` that stay escapes, in either case; at most 63.
+#[inline(always)]
+pub(super) fn run_of_kept_escapes(text: &[u8; 66]) -> usize {
+    /// Every third byte.
+    const STARTS: u64 = 0x1249_2492_4924_9249;
+    let upper = |digit: u8| if digit.wrapping_sub(b'a') < 6 { digit - 32 } else { digit };
+    let kept = mask_of_triples(text, |percent, high, low| is_kept_escape(percent, upper(high), upper(low)));
+    (STARTS & !kept).trailing_zeros().min(63) as usize
 }
 
 /// Replaces each escape of `text` by what `write` appends for its octet and its text.

@@ -6,9 +6,11 @@
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-use crate::iri::percent::is_kept_escape;
+use crate::iri::percent::{is_kept_escape, kept_escapes, run_of_kept_escapes};
 use crate::iri::scheme::Scheme;
-use crate::kernel::{AsciiCase, Bitmaps, Span, append_range, append_range_in_case, low_bits_of_64, mask_of_triples};
+use crate::kernel::{
+    AsciiCase, Bitmaps, Span, append_range, append_range_in_case, low_bits_of_64, mask_of, mask_of_triples,
+};
 
 /// One reference in a text that is described by bitmaps.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +67,19 @@ impl<'a> MarkedReference<'a> {
         Some((bytes, self.bitmaps.attentions(self.at() + from)))
     }
 
+    /// [`kept_escapes`] of the reference from byte `from` on. Octets outside ASCII come in long runs, which are found at once.
+    #[inline(always)]
+    pub(super) fn kept_escapes(&self, from: usize) -> (usize, bool) {
+        let rest = &self.line()[from..];
+        match self.marks(from) {
+            Some((bytes, _)) if bytes[1] >= b'8' => {
+                let len = run_of_kept_escapes(bytes).min(rest.len() - rest.len() % 3);
+                (len, mask_of(&bytes[..64], |byte| byte >= b'a') & low_bits_of_64(len) != 0)
+            }
+            _ => kept_escapes(rest),
+        }
+    }
+
     /// Appends bytes `range` of the reference to `out`.
     #[inline(always)]
     pub(super) fn append(&self, range: Range<usize>, out: &mut Vec<u8>) {
@@ -78,7 +93,7 @@ impl<'a> MarkedReference<'a> {
     }
 }
 
-/// A head that no rung changes: `http://` or `https://` in lower case, a host of lower-case letters, digits, `.` and
+/// A head that no rung changes: `http://` or `https://` in lower case, a host of lower-case letters, digits, `.`, `_` and
 /// `-` without `--`, and the `/` of the path after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CanonicalHead {
@@ -233,6 +248,26 @@ mod tests {
             // An escape that would continue in the next reference.
             assert!(!is_canonical(&format!("{start}%"), "2F", true) && !is_canonical(&format!("{start}%2"), "F", true));
             assert!(is_canonical(&format!("{start}%2F"), "%", true) && is_canonical(&start, "%2", true));
+        }
+    }
+
+    #[test]
+    fn runs_of_escapes_are_found_at_once() {
+        let escapes = ["%C3", "%c3", "%2F", "%bF", "%7E", "%8", "%", "a"];
+        for count in 0..30 {
+            for (number, last) in escapes.iter().enumerate() {
+                let run = escapes[number % 4].repeat(count);
+                for (line, rest) in [(format!("{run}{last}"), "A%C3"), (run, last)] {
+                    let text = [&line, rest, &"x".repeat(66)].concat();
+                    let mut bitmaps = Bitmaps::default();
+                    bitmaps.classify(text.as_bytes(), &CLASSIFIER);
+                    let span = Span::new(0, line.len());
+                    let reference = MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span };
+                    let expected = kept_escapes(&line.as_bytes()[..line.len().min(63)]);
+                    let found = reference.kept_escapes(0);
+                    assert!(found == expected || found == kept_escapes(line.as_bytes()), "{line} {found:?}");
+                }
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::Pass;
 use crate::iri::class::UPPER;
 use crate::iri::fault::Component;
 use crate::iri::flags::{Changes, Flags};
-use crate::iri::percent::{ascii_flag, escape_value, kept_escapes, non_ascii_flag, would_complete_an_escape};
+use crate::iri::percent::{ascii_flag, escape_value, non_ascii_flag, would_complete_an_escape};
 use crate::iri::resolve::{path_guard, remove_dot_segments_within};
 use crate::iri::scheme::urn_nid_len;
 use crate::kernel::{AsciiCase, non_ascii_len, percent_encode};
@@ -44,7 +44,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             let byte = line[at];
             match byte {
                 b'%' => {
-                    let (len, has_lower_case) = kept_escapes(&line[at..]);
+                    let (len, has_lower_case) = self.reference.kept_escapes(at);
                     if has_lower_case {
                         self.reference.append(copied..at, self.out);
                         self.reference.append_in_case(at..at + len, AsciiCase::Upper, self.out);
