@@ -126,10 +126,15 @@ impl CanonicalHead {
         let line = reference.line();
         // No byte of a canonical host needs attention. A search from its start on can begin before its end is known.
         let first = reference.next_attention_near(self.host_at);
-        // If an escape changes, the first one usually does.
-        first >= line.len()
-            || ((line[first] == b'#' || matches!(line[first..], [a, b, c, ..] if is_kept_escape(a, b, c)))
-                && are_marks_canonical(reference, first, keep_fragment))
+        match line.get(first..) {
+            None | Some([]) => true,
+            Some([b'#', ..]) if reference.next_attention_near(first + 1) >= line.len() => keep_fragment,
+            // If an escape changes, the first one usually does.
+            Some([a, b, c, ..]) if *a == b'#' || is_kept_escape(*a, *b, *c) => {
+                are_marks_canonical(reference, first, keep_fragment)
+            }
+            Some(_) => false,
+        }
     }
 }
 
