@@ -8,13 +8,13 @@ use super::carry::{Carrier, ChunkRecords};
 use super::policy::{Policy, Rung};
 use super::recipe_evaluator::RecipeEvaluator;
 use super::record_text::{CharsetLabels, RecordCharsets};
-use super::reference::{PreparedReference, ReferencePreparer, write_href};
+use super::reference::{PreparedReference, ReferenceWriter};
 use super::rows::{MAX_TEXT_LEN, Rows};
 #[cfg(feature = "cli")]
 use crate::iri::CLASSIFIER;
 use crate::iri::{
-    CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MarkedReference, Normalizer, ParseMode,
-    ReferenceHead, spoofing_flags,
+    CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MarkedReference, ParseMode, ReferenceHead,
+    spoofing_flags,
 };
 use crate::kernel::{Appender, Bitmaps, COPY_LEN, SimdTask, Span, append, run_with_simd};
 use crate::key::KeyBytes;
@@ -36,11 +36,10 @@ use crate::record::{RecordOffsets, Records};
 #[derive(Debug)]
 pub struct Canonicalizer {
     policy: Arc<Policy>,
-    preparer: ReferencePreparer,
+    writer: ReferenceWriter,
     labels: CharsetLabels,
     /// The only key of a row is the key of its URI.
     has_key_of_uri: bool,
-    normalizer: Normalizer,
     /// Buffer for the text of a further rung.
     rung_text: Vec<u8>,
     /// The keys of the current chunk that differ from the key of their row's URI.
@@ -172,15 +171,14 @@ impl Canonicalizer {
         assert!(!needs_whatwg, "the profile whatwg requires the feature whatwg of this crate");
         let policy = Arc::new(policy.clone());
         Canonicalizer {
-            preparer: ReferencePreparer::new(&policy),
+            writer: ReferenceWriter::new(Arc::clone(&policy)),
+            carrier: Carrier::new(&policy),
             labels: CharsetLabels::default(),
             has_key_of_uri: policy.rung != Rung::Simple && policy.more_keys.is_empty(),
             policy,
-            normalizer: Normalizer::default(),
             rung_text: Vec::new(),
             deviating_keys: Vec::new(),
             resolver: KeyResolver::default(),
-            carrier: Carrier::default(),
             evaluator: RecipeEvaluator::default(),
             max_text_len: MAX_TEXT_LEN,
         }
@@ -217,7 +215,7 @@ impl Canonicalizer {
             push_spoofing_flags(records, first, rows);
         }
         let (Rows { uri, carried, tally, .. }, policy, carrier) = (&mut *rows, &*self.policy, &mut self.carrier);
-        carried.append(&mut ChunkRecords { carrier, policy, records, uris: uri, first, tally });
+        carried.append(&mut ChunkRecords { carrier, policy, records, bitmaps, uris: uri, first, tally });
         self.evaluator.append(&self.policy, records, rows);
     }
 
@@ -231,14 +229,14 @@ impl Canonicalizer {
         bitmaps.classify(record, &CLASSIFIER);
         let reference = MarkedReference::whole(record, &bitmaps);
         let charsets = RecordCharsets { text: self.policy.charset, query: self.policy.query_charset };
-        let prepared = self.preparer.prepare(reference, b"", charsets)?;
-        let text = self.preparer.simple_text(record, &prepared).to_vec();
+        let prepared = self.writer.prepare(reference, b"", charsets)?;
+        let text = self.writer.simple_text(record, &prepared).to_vec();
         Ok((text, prepared.flags, prepared.changes))
     }
 
     /// Returns whether absolute references only need to be normalized to the scheme rung.
     fn only_normalizes(&self) -> bool {
-        self.preparer.is_plain && self.policy.intake == ParseMode::Lenient && self.policy.rung == Rung::Scheme
+        self.writer.is_plain && self.policy.intake == ParseMode::Lenient && self.policy.rung == Rung::Scheme
     }
 
     /// Appends the keys of the rows from `first` on: those of their URIs, except for the deviating keys.
@@ -272,8 +270,8 @@ impl Canonicalizer {
         if rows.is_overfull || rows.input.values.len() + reference.line().len() > self.max_text_len {
             return push_left_out(rows);
         }
-        let result = self.preparer.prepare(reference, base, charsets).and_then(|prepared| {
-            let written = self.write_rung(reference, &prepared, self.policy.rung, &mut rows.uri.values)?;
+        let result = self.writer.prepare(reference, base, charsets).and_then(|prepared| {
+            let written = self.writer.write_rung(reference, &prepared, self.policy.rung, &mut rows.uri.values)?;
             Ok((prepared, written))
         });
         match result {
@@ -294,7 +292,7 @@ impl Canonicalizer {
     fn push_http(&mut self, reference: MarkedReference<'_>, start: ReferenceHead, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
         let drop_fragment = self.policy.drop_fragment;
-        match self.normalizer.normalize_http(reference, start, drop_fragment, &mut rows.uri.values) {
+        match self.writer.normalizer.normalize_http(reference, start, drop_fragment, &mut rows.uri.values) {
             Ok(written) => self.push_row(reference, &PreparedReference::UNCHANGED, uri_at, written, rows),
             Err(fault) => {
                 rows.uri.values.truncate(uri_at);
@@ -385,33 +383,16 @@ impl Canonicalizer {
         rows.input.end();
     }
 
-    /// Appends the text of `rung` to `out`, for [`Rung::Simple`] that of the syntax rung.
-    fn write_rung(
-        &mut self,
-        reference: MarkedReference<'_>,
-        prepared: &PreparedReference,
-        rung: Rung,
-        out: &mut Vec<u8>,
-    ) -> Result<(Flags, Changes), Fault> {
-        let reference = self.preparer.marked(reference, prepared);
-        if self.policy.profile.is_whatwg() {
-            let changes = write_href(reference.line(), self.policy.drop_fragment, out);
-            return Ok((prepared.flags, prepared.changes | changes));
-        }
-        let (flags, changes) = self.normalizer.normalize(reference, rung, self.policy.drop_fragment, out)?;
-        Ok((prepared.flags | flags, prepared.changes | changes))
-    }
-
     /// Returns the key of a further rung of a reference whose URI has been written.
     fn rung_key(&mut self, reference: MarkedReference<'_>, prepared: &PreparedReference, rung: Rung) -> KeyBytes {
         let algorithm = self.policy.algorithm;
         if rung == Rung::Simple {
-            return algorithm.key(self.preparer.simple_text(reference.line(), prepared));
+            return algorithm.key(self.writer.simple_text(reference.line(), prepared));
         }
         let mut text = std::mem::take(&mut self.rung_text);
         text.clear();
         // Faults do not depend on the rung, and the URI was written without one.
-        let written = self.write_rung(reference, prepared, rung, &mut text);
+        let written = self.writer.write_rung(reference, prepared, rung, &mut text);
         debug_assert!(written.is_ok());
         let key = algorithm.key(&text);
         self.rung_text = text;
@@ -585,7 +566,7 @@ mod tests {
     #[test]
     fn redirects_are_written_like_urls_by_every_profile() {
         let texts = "HTTP://h:80/a|b%7E http://h/A\u{30A} http://a@b@c/[ http://0x7f.1/\\..\\x http://h/\u{A0} \
-                     http://h/a?b#c ../x|y //h2/\u{e9} %2e%2e/../\u{e9} http:y";
+                     http://h/a?b#c ../x|y //h2/\u{e9} %2e%2e/../\u{e9} http:y 1:b %zz/../x";
         let mut made = std::collections::BTreeSet::new();
         for profile in Profile::ALL.into_iter().filter(|it| !it.is_whatwg() || cfg!(feature = "whatwg")) {
             for intake in [ParseMode::Lenient, ParseMode::Strict] {

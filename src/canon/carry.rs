@@ -4,12 +4,14 @@
 //! that redirected here. A redirect that is not a URI reference becomes null: it is not a fault of the record's own URL.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::policy::Policy;
-use super::reference::{make_base, whatwg_href, write_href};
+use super::record_text::RecordCharsets;
+use super::reference::ReferenceWriter;
 use super::tally::Tally;
 use super::text_column::{TextColumn, retain_items};
-use crate::iri::{CLASSIFIER, Fault, MarkedReference, Normalizer, ParseMode, check_authority, find_scheme};
+use crate::iri::{Fault, MarkedReference, PreprocessOptions, find_scheme};
 use crate::kernel::{Bitmaps, Span, strip_prefix_ignoring_case};
 use crate::record::Records;
 use crate::record::fields::{
@@ -87,12 +89,10 @@ macro_rules! define_columns {
 }
 carried_fields!(define_columns);
 
-/// Normalizes the URIs among carried fields; keeps the scratch memory of normalization.
-#[derive(Debug, Default)]
+/// Writes the URIs among carried fields.
+#[derive(Debug)]
 pub(super) struct Carrier {
-    normalizer: Normalizer,
-    target: Vec<u8>,
-    bitmaps: Bitmaps,
+    writer: ReferenceWriter,
 }
 
 /// Records of a chunk whose rows have just been made.
@@ -100,6 +100,7 @@ pub(super) struct ChunkRecords<'a> {
     pub(super) carrier: &'a mut Carrier,
     pub(super) policy: &'a Policy,
     pub(super) records: &'a Records<'a>,
+    pub(super) bitmaps: &'a Bitmaps,
     /// The URIs of all rows; those of the chunk begin at row `first`.
     pub(super) uris: &'a TextColumn,
     pub(super) first: usize,
@@ -107,28 +108,21 @@ pub(super) struct ChunkRecords<'a> {
 }
 
 impl Carrier {
-    /// Appends the canonical URI of `text`, a reference that a record with the URI `base` contains. The profile applies to it
-    /// as to the URL of a record.
-    fn write_uri(&mut self, policy: &Policy, text: &[u8], base: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        if policy.profile.is_whatwg() {
-            let href = whatwg_href(text, Some(base).filter(|base| !base.is_empty()), None)?;
-            write_href(href.as_bytes(), policy.drop_fragment, out);
-            return Ok(());
-        }
-        let text = if policy.profile.is_rfc3987() { text.into() } else { policy.profile.prepare(text).0 };
-        self.target.clear();
-        if find_scheme(&text).is_none() {
-            check_authority(&text)?;
-            make_base(base, policy)?.write_target(&text, &mut self.target)?;
-        } else {
-            self.target.extend_from_slice(&text);
-        }
-        if policy.intake == ParseMode::Strict {
-            policy.profile.check_strict(&self.target)?;
-        }
-        self.bitmaps.classify(&self.target, &CLASSIFIER);
-        let reference = MarkedReference::whole(&self.target, &self.bitmaps);
-        self.normalizer.normalize(reference, policy.rung, policy.drop_fragment, out)?;
+    /// The profile applies to fields as to the URLs of records. Repairs and a base or scheme for all records do not.
+    pub(super) fn new(policy: &Policy) -> Carrier {
+        let preprocess = PreprocessOptions::default();
+        let policy = Policy { base: None, assume_scheme: None, preprocess, ..policy.clone() };
+        Carrier { writer: ReferenceWriter::new(Arc::new(policy)) }
+    }
+}
+
+impl ChunkRecords<'_> {
+    /// Appends the canonical URI of a reference that a record with the URI `base` contains.
+    fn write_uri(&mut self, span: Span, base: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        let reference = MarkedReference { text: self.records.text, bitmaps: self.bitmaps, span };
+        let writer = &mut self.carrier.writer;
+        let prepared = writer.prepare(reference, base, RecordCharsets::default())?;
+        writer.write_rung(reference, &prepared, self.policy.rung, out)?;
         Ok(())
     }
 }
@@ -188,15 +182,15 @@ impl AppendField for SegmentField {
 
 impl AppendField for UriField {
     fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
-        let ChunkRecords { carrier, policy, records, uris, first, tally } = chunk;
+        let uris = chunk.uris;
         for (i, span) in values.iter().enumerate() {
-            if let Some(span) = span {
-                tally.redirects += 1;
+            if let Some(span) = *span {
+                chunk.tally.redirects += 1;
                 let start = column.values.len();
-                let base = uris.get(*first + i);
-                let is_long = span.len as usize > policy.max_url_len.0;
-                if is_long || carrier.write_uri(policy, span.of(records.text), base, &mut column.values).is_err() {
-                    tally.unreadable_redirects += 1;
+                let base = uris.get(chunk.first + i);
+                let is_long = span.len as usize > chunk.policy.max_url_len.0;
+                if is_long || chunk.write_uri(span, base, &mut column.values).is_err() {
+                    chunk.tally.unreadable_redirects += 1;
                     column.values.truncate(start);
                 }
             }
@@ -209,15 +203,14 @@ impl AppendField for UriField {
 impl AppendField for PageField {
     /// The links of a page follow each other and share its text: it is normalized once.
     fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
-        let ChunkRecords { carrier, policy, records, uris, .. } = chunk;
         let mut last: Option<(Span, Range<usize>)> = None;
         for span in values.iter() {
             match (span, &last) {
                 (Some(span), Some((page, made))) if span == page => column.values.extend_from_within(made.clone()),
                 (Some(span), _) => {
-                    let (start, text) = (column.values.len(), span.of(records.text));
-                    let is_long = text.len() > policy.max_url_len.0 || find_scheme(text).is_none();
-                    if is_long || carrier.write_uri(policy, text, &[], &mut column.values).is_err() {
+                    let (start, text) = (column.values.len(), span.of(chunk.records.text));
+                    let is_long = text.len() > chunk.policy.max_url_len.0 || find_scheme(text).is_none();
+                    if is_long || chunk.write_uri(*span, &[], &mut column.values).is_err() {
                         column.values.truncate(start);
                     }
                     last = Some((*span, start..column.values.len()));
@@ -226,7 +219,7 @@ impl AppendField for PageField {
             }
             column.end();
         }
-        fill_nulls(uris.len(), column);
+        fill_nulls(chunk.uris.len(), column);
     }
 }
 

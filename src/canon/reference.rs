@@ -1,5 +1,6 @@
-//! Prepares references for normalization: decodes and repairs a record of any charset and profile, resolves it against its
-//! base, and checks it as the policy asks. http and https references that only need normalization do not come here.
+//! Writes the canonical URI of any reference: decodes and repairs it in its charset and profile, resolves it against its
+//! base, checks it as the policy asks, and normalizes it. http and https references that only need normalization do not come
+//! here.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,16 +9,16 @@ use super::policy::Policy;
 use super::record_text::{RecordCharsets, RecordText, decode, read_record};
 use crate::encoding::{Charset, UnmappableMode};
 use crate::iri::{
-    Base, CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, ParseMode, QueryCharset,
-    check_authority, check_utf8, encode_query, find_scheme,
+    Base, CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, Normalizer, ParseMode, QueryCharset,
+    Rung, check_authority, check_utf8, encode_query, find_scheme,
 };
 use crate::kernel::Bitmaps;
 
 /// A reference that is ready to be normalized, and how it was changed so far.
 pub(super) struct PreparedReference {
-    /// The text is in [`ReferencePreparer::target`], otherwise it is the record.
+    /// The text is in [`ReferenceWriter::target`], otherwise it is the record.
     pub(super) in_target: bool,
-    /// The text of the simple rung is in [`ReferencePreparer::simple`].
+    /// The text of the simple rung is in [`ReferenceWriter::simple`].
     has_simple: bool,
     pub(super) flags: Flags,
     pub(super) changes: Changes,
@@ -29,9 +30,9 @@ impl PreparedReference {
         PreparedReference { in_target: false, has_simple: false, flags: Flags::NONE, changes: Changes::NONE };
 }
 
-/// Prepares references and keeps the text of the last one if it is not in the chunk.
+/// Prepares and normalizes references; keeps the text of the last one if it is not in the chunk.
 #[derive(Debug)]
-pub(super) struct ReferencePreparer {
+pub(super) struct ReferenceWriter {
     policy: Arc<Policy>,
     /// The base of the policy.
     base: Option<Result<Base, Fault>>,
@@ -44,31 +45,41 @@ pub(super) struct ReferencePreparer {
     target_bitmaps: Bitmaps,
     /// The text of the simple rung if it is neither the record nor the target.
     simple: Vec<u8>,
+    pub(super) normalizer: Normalizer,
 }
 
-impl ReferencePreparer {
-    pub(super) fn new(policy: &Arc<Policy>) -> ReferencePreparer {
-        ReferencePreparer {
-            policy: Arc::clone(policy),
-            base: policy.base.as_deref().map(|base| make_base(base, policy)),
-            last_base: (Vec::new(), make_base(b"", policy)),
+impl ReferenceWriter {
+    pub(super) fn new(policy: Arc<Policy>) -> ReferenceWriter {
+        ReferenceWriter {
+            base: policy.base.as_deref().map(|base| make_base(base, &policy)),
+            last_base: (Vec::new(), make_base(b"", &policy)),
             is_plain: policy.profile.is_rfc3987() && policy.preprocess.is_nothing(),
+            policy,
             target: Vec::new(),
             target_bitmaps: Bitmaps::default(),
             simple: Vec::new(),
+            normalizer: Normalizer::default(),
         }
     }
 
-    /// Returns the text to normalize: `reference` itself, or the target.
-    pub(super) fn marked<'a>(
-        &'a self,
-        reference: MarkedReference<'a>,
+    /// Appends the text of `rung` to `out`, for [`Rung::Simple`] that of the syntax rung. `reference` was prepared before.
+    pub(super) fn write_rung(
+        &mut self,
+        reference: MarkedReference<'_>,
         prepared: &PreparedReference,
-    ) -> MarkedReference<'a> {
-        if !prepared.in_target {
-            return reference;
-        }
-        MarkedReference::whole(&self.target, &self.target_bitmaps)
+        rung: Rung,
+        out: &mut Vec<u8>,
+    ) -> Result<(Flags, Changes), Fault> {
+        let drop_fragment = self.policy.drop_fragment;
+        let reference = match prepared.in_target {
+            true => MarkedReference::whole(&self.target, &self.target_bitmaps),
+            false => reference,
+        };
+        let (flags, changes) = match self.policy.profile.is_whatwg() {
+            true => (Flags::NONE, write_href(reference.line(), drop_fragment, out)),
+            false => self.normalizer.normalize(reference, rung, drop_fragment, out)?,
+        };
+        Ok((prepared.flags | flags, prepared.changes | changes))
     }
 
     /// Prepares a record in any charset and profile. If the document has a charset, the query is encoded in it.
@@ -240,7 +251,7 @@ impl ReferencePreparer {
 }
 
 /// Returns a base as the policy reads it.
-pub(super) fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
+fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
     let (base, ..) = policy.profile.prepare(base);
     if policy.intake == ParseMode::Strict {
         policy.profile.check_strict(&base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
@@ -254,7 +265,7 @@ pub(super) fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
 /// The fault that is nearest to the browser's reason for failure, or bytes that are not UTF-8, which a browser would
 /// replace by U+FFFD.
 #[cfg(feature = "whatwg")]
-pub(super) fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<String, Fault> {
+fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<String, Fault> {
     let text = check_utf8(text)?;
     if text.is_empty() && base.is_none() {
         return Err(Fault::of_reference(FaultKind::Empty));
@@ -265,12 +276,12 @@ pub(super) fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryC
 
 /// Without the feature the profile does not exist, see [`super::Canonicalizer::new`].
 #[cfg(not(feature = "whatwg"))]
-pub(super) fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<String, Fault> {
+fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<String, Fault> {
     check_utf8(text).and(Err(Fault::of_reference(FaultKind::Relative)))
 }
 
 /// Appends a browser's `href`, optionally without its fragment, and returns the change.
-pub(super) fn write_href(href: &[u8], drop_fragment: bool, out: &mut Vec<u8>) -> Changes {
+fn write_href(href: &[u8], drop_fragment: bool, out: &mut Vec<u8>) -> Changes {
     let end = memchr::memchr(b'#', href).filter(|_| drop_fragment);
     out.extend_from_slice(&href[..end.unwrap_or(href.len())]);
     if end.is_some() { Changes::FRAGMENT } else { Changes::NONE }
