@@ -10,16 +10,16 @@ use super::recipe_evaluator::RecipeEvaluator;
 use super::record_text::{CharsetLabels, RecordCharsets};
 use super::reference::{PreparedReference, ReferenceWriter};
 use super::rows::{MAX_TEXT_LEN, Rows};
+use super::tally::count_bits;
 #[cfg(feature = "cli")]
 use crate::iri::CLASSIFIER;
 use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MarkedReference, ParseMode, ReferenceHead,
-    spoofing_flags,
 };
-use crate::kernel::{Appender, Bitmaps, COPY_LEN, SimdTask, Span, append, run_with_simd};
+use crate::kernel::{Appender, Bitmaps, COPY_LEN, SimdTask, append, run_with_simd};
 use crate::key::KeyBytes;
 use crate::learn::{KeyResolver, UrlColumn};
-use crate::record::{RecordOffsets, Records};
+use crate::record::Records;
 
 /// Turns records into rows by one policy. Each worker reuses one canonicalizer. Rows only depend on records and policy.
 ///
@@ -209,10 +209,10 @@ impl Canonicalizer {
         rows.tally.rows += count;
         rows.differs.resize(rows.len().div_ceil(64), 0);
         rows.flags.resize(rows.len(), 0);
-        push_flags(records, first, rows);
-        push_offsets(records, &mut rows.offset);
+        rows.add_record_flags(records, first);
+        rows.push_offsets(records);
         if self.policy.spoofing_flags {
-            push_spoofing_flags(records, first, rows);
+            rows.push_spoofing_flags(records, first);
         }
         let (Rows { uri, carried, tally, .. }, policy, carrier) = (&mut *rows, &*self.policy, &mut self.carrier);
         carried.append(&mut ChunkRecords { carrier, policy, records, bitmaps, uris: uri, first, tally });
@@ -268,7 +268,7 @@ impl Canonicalizer {
     ) {
         let uri_at = rows.uri.values.len();
         if rows.is_overfull || rows.input.values.len() + reference.line().len() > self.max_text_len {
-            return push_left_out(rows);
+            return rows.push_left_out();
         }
         let result = self.writer.prepare(reference, base, charsets).and_then(|prepared| {
             let written = self.writer.write_rung(reference, &prepared, self.policy.rung, &mut rows.uri.values)?;
@@ -277,7 +277,7 @@ impl Canonicalizer {
         match result {
             Ok(_) if rows.uri.values.len() > self.max_text_len => {
                 rows.uri.values.truncate(uri_at);
-                push_left_out(rows);
+                rows.push_left_out();
             }
             Ok((prepared, written)) => self.push_row(reference, &prepared, uri_at, written, rows),
             Err(fault) => {
@@ -400,215 +400,5 @@ impl Canonicalizer {
     }
 }
 
-/// Appends the empty row of a record whose texts do not fit into the columns.
-#[cold]
-fn push_left_out(rows: &mut Rows) {
-    rows.is_overfull = true;
-    rows.uri.end();
-    rows.input.end();
-    rows.tally.unchanged += 1;
-}
-
-fn count_bits(mut bits: u32, counts: &mut [u64]) {
-    while bits != 0 {
-        counts[bits.trailing_zeros() as usize] += 1;
-        bits &= bits - 1;
-    }
-}
-
-/// Adds the flags of the decoder, and one for each record whose field contains several references.
-fn push_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
-    let siblings = records.siblings.iter().map(|row| (*row, Flags::SPLIT));
-    for (row, flags) in records.flags.iter().copied().chain(siblings) {
-        rows.flags[first + row as usize] |= flags.0;
-        count_bits(flags.0, &mut rows.tally.flags);
-    }
-}
-
-fn push_offsets(records: &Records<'_>, offsets: &mut Vec<u64>) {
-    match records.offsets {
-        RecordOffsets::From(base) => offsets.extend(records.urls.iter().map(|&Span { at, .. }| base + u64::from(at))),
-        RecordOffsets::Each(each) => offsets.extend_from_slice(each),
-    }
-}
-
-fn push_spoofing_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
-    for (i, url) in records.urls.iter().enumerate() {
-        let flags = spoofing_flags(url.of(records.text), rows.uri.get(first + i));
-        rows.spoofing_flags.push(flags.0);
-        count_bits(flags.0, &mut rows.tally.spoofing_flags);
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::canon::MaxUrlLen;
-    use crate::encoding::Charset;
-    use crate::iri::{CLASSIFIER, Profile};
-    use crate::key::KeyAlgorithm;
-    use crate::record::{TextDecoder, lines::Lines};
-
-    /// The limit is lowered, because the real one needs 2 GB of memory.
-    #[test]
-    fn texts_that_do_not_fit_are_left_out() {
-        let policy = Policy { base: Some([&b"http://h/"[..], &[b'b'; 1000], b"/"].concat()), ..Policy::default() };
-        let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::default());
-        let mut canonicalizer = Canonicalizer::new(&policy);
-        canonicalizer.max_text_len = 10_000;
-        let text = "a\nhttp://h/\nHTTP://h/\n".repeat(20);
-        let records = lines.decode(text.as_bytes(), 0, &mut bitmaps);
-        canonicalizer.append(&records, &bitmaps, &mut rows);
-        assert!(rows.is_overfull);
-        assert_eq!((rows.len(), rows.key.len(), rows.tally.unchanged + rows.tally.changed), (60, 60, 60));
-        assert!((8_900..=10_000).contains(&rows.uri.values.len()), "{}", rows.uri.values.len());
-        assert_eq!((rows.uri.get(0).len(), rows.uri.get(1)), (1011, &b"http://h/"[..]));
-        let mut expected = Rows::default();
-        Canonicalizer::new(&policy).append(&records, &bitmaps, &mut expected);
-        let whole = (0..60).take_while(|&i| !rows.uri.get(i).is_empty()).count();
-        assert!((25..30).contains(&whole) && (0..whole).all(|i| rows.uri.get(i) == expected.uri.get(i)));
-        assert!((whole..60).all(|i| rows.uri.get(i).is_empty() && rows.input.get(i).is_empty()));
-        assert!(!expected.is_overfull);
-        rows.clear();
-        assert!(!rows.is_overfull);
-    }
-
-    fn rows_of(policy: &Policy, lines: &str) -> Rows {
-        let (mut decoder, mut bitmaps) = (Lines::default(), Bitmaps::default());
-        let mut rows = Rows::default();
-        let records = decoder.decode(lines.as_bytes(), 0, &mut bitmaps);
-        Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
-        rows
-    }
-
-    /// On the simple rung, two references are equal if their texts are, after relative ones were resolved.
-    #[test]
-    fn simple_keys_are_those_of_the_absolute_text() {
-        let lines = "http://h/%41\nHTTP://h:80/../x\n../%41\nhttp://h/b\nhttp://h/%41\n";
-        let texts = ["http://h/%41", "HTTP://h:80/../x", "http://h/%41", "http://h/b", "http://h/%41"];
-        let syntax = ["http://h/A", "http://h:80/x", "http://h/A", "http://h/b", "http://h/A"];
-        let base = Some(b"http://h/c/d".to_vec());
-        for algorithm in [KeyAlgorithm::Xxh3, KeyAlgorithm::Blake3] {
-            let expected = texts.map(|text| algorithm.key(text.as_bytes()));
-            let policy = Policy { rung: Rung::Simple, base: base.clone(), algorithm, ..Policy::default() };
-            let rows = rows_of(&policy, lines);
-            assert_eq!(rows.key, expected);
-            for (i, uri) in syntax.iter().enumerate() {
-                assert_eq!(rows.uri.get(i), uri.as_bytes());
-            }
-            let policy = Policy { more_keys: vec![Rung::Simple], base: base.clone(), algorithm, ..Policy::default() };
-            assert_eq!(rows_of(&policy, lines).more_keys, [expected]);
-        }
-    }
-
-    #[test]
-    fn the_charset_of_a_record_may_not_contradict_that_of_its_source() {
-        // The texts are their own labels.
-        let text = "utf-8\niso-8859-1\nutf-16le\n";
-        let spans = [(0, 5), (6, 10), (17, 8)].map(|(at, len)| Span { at, len });
-        let labels = spans.map(Some);
-        let (mut decoder, mut bitmaps, mut labels_of) =
-            (Lines::default(), Bitmaps::default(), CharsetLabels::default());
-        let mut records = decoder.decode(text.as_bytes(), 0, &mut bitmaps);
-        records.charsets = &labels;
-        let mut found = |source: Option<&str>| {
-            records.charset = source.and_then(Charset::named);
-            let mut charset = |i| labels_of.charsets(&records, i, RecordCharsets::default());
-            [0, 1, 2].map(|i| charset(i).map(|charsets| charsets.text).map_err(|fault| fault.kind))
-        };
-        let [utf8, latin1, utf16] = ["utf-8", "iso-8859-1", "utf-16le"].map(Charset::named);
-        let contradicts = Err(FaultKind::Undecodable);
-        assert_eq!(found(None), [Ok(utf8), Ok(latin1), contradicts]);
-        // A source in UTF-16 was transcoded, and a label of any Unicode charset means the same text.
-        assert_eq!(found(Some("utf-16le")), [Ok(utf16), contradicts, Ok(utf16)]);
-    }
-
-    /// The counts of flags are those of the rows, wherever a flag comes from.
-    #[test]
-    fn flags_are_counted() {
-        let text = "http://h/%zz\nHTTP://h/#a#b\nhttp://h/\u{fffd}\nhttp://h/\nhttp://[/\n";
-        let policy = Policy { spoofing_flags: true, ..Policy::default() };
-        let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::default());
-        let decoded = [(1, Flags::CUT), (3, Flags::CUT)];
-        for _ in 0..2 {
-            let mut records = decoder.decode(text.as_bytes(), 0, &mut bitmaps);
-            (records.siblings, records.flags) = (&[1, 2], &decoded);
-            Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
-        }
-        let has = |row: usize, flag: Flags| rows.flags[row] & flag.0 != 0;
-        assert_eq!(rows.flags.len(), 10);
-        assert!((0..10).all(|row| has(row, Flags::SPLIT) == [1, 2].contains(&(row % 5))));
-        assert!((0..10).all(|row| has(row, Flags::CUT) == [1, 3].contains(&(row % 5))));
-        assert!(has(0, Flags::STRAY_PERCENT) && has(6, Flags::STRAY_DELIM));
-        let count = |column: &[u32], bit: usize| column.iter().filter(|flags| **flags >> bit & 1 == 1).count() as u64;
-        for (bit, counted) in rows.tally.flags.iter().enumerate() {
-            assert_eq!(*counted, count(&rows.flags, bit), "{bit}");
-        }
-        for (bit, counted) in rows.tally.spoofing_flags.iter().enumerate() {
-            assert_eq!(*counted, count(&rows.spoofing_flags, bit), "{bit}");
-        }
-    }
-
-    /// Returns the redirect of a record to `text`, and the URI of the record after it, whose URL is `text`.
-    fn redirect_and_uri(policy: &Policy, text: &str) -> [String; 2] {
-        let chunk = format!("http://h/p/q {text}");
-        let (page, target) = (Span::new(0, 12), Span::new(13, text.len()));
-        let (urls, redirects) = ([page, target], [Some(target), None]);
-        let mut records = Records { text: chunk.as_bytes(), urls: &urls, ..Records::default() };
-        records.fields.redirects = &redirects;
-        let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
-        bitmaps.classify(chunk.as_bytes(), &CLASSIFIER);
-        Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
-        [rows.carried.redirects.get(0), rows.uri.get(1)].map(|uri| uri.escape_ascii().to_string())
-    }
-
-    /// A redirect can be joined with the record to which it leads.
-    #[test]
-    fn redirects_are_written_like_urls_by_every_profile() {
-        let texts = "HTTP://h:80/a|b%7E http://h/A\u{30A} http://a@b@c/[ http://0x7f.1/\\..\\x http://h/\u{A0} \
-                     http://h/a?b#c ../x|y //h2/\u{e9} %2e%2e/../\u{e9} http:y 1:b %zz/../x";
-        let mut made = std::collections::BTreeSet::new();
-        for profile in Profile::ALL.into_iter().filter(|it| !it.is_whatwg() || cfg!(feature = "whatwg")) {
-            for intake in [ParseMode::Lenient, ParseMode::Strict] {
-                let carry = crate::record::fields::FieldSet { redirect: true, ..Default::default() };
-                let base = Some(b"http://h/p/q".to_vec());
-                let policy = Policy { profile, intake, carry, base, drop_fragment: true, ..Policy::default() };
-                for text in texts.split(' ') {
-                    let [redirect, uri] = redirect_and_uri(&policy, text);
-                    assert_eq!(redirect, uri, "{} {intake:?} {text}", profile.name);
-                    made.insert((text, uri));
-                }
-            }
-        }
-        // Profiles differ, the profile whatwg most.
-        let least = if cfg!(feature = "whatwg") { 20 } else { 15 };
-        assert!(made.len() > least, "{made:?}");
-    }
-
-    #[test]
-    fn pages_are_canonical_uris_or_null() {
-        let long = format!("http://h/{}", "x".repeat(100));
-        let pages = ["HTTP://P:80/%7Ea", "", "HTTP://P:80/%7Ea", "http://q", "p/a", "http://[/", &long, "http://h/b"];
-        let expected = ["http://p/~a", "", "http://p/~a", "http://q/", "", "", "", "http://h/b"];
-        let (mut text, mut spans) = (b"http://h/ ".to_vec(), Vec::new());
-        for page in pages {
-            // Two links of each page.
-            let span = Span::new(text.len(), page.len());
-            spans.extend([Some(span).filter(|_| !page.is_empty()); 2]);
-            text.extend_from_slice(page.as_bytes());
-        }
-        let urls = vec![Span { at: 0, len: 9 }; spans.len()];
-        let mut records = Records { text: &text, urls: &urls, ..Records::default() };
-        records.fields.pages = &spans;
-        let carry = crate::record::fields::FieldSet { page: true, ..Default::default() };
-        let policy = Policy { carry, max_url_len: MaxUrlLen(100), ..Policy::default() };
-        let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
-        bitmaps.classify(&text, &CLASSIFIER);
-        for _ in 0..2 {
-            Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
-        }
-        let found: Vec<_> = (0..32).map(|row| std::str::from_utf8(rows.carried.pages.get(row)).unwrap()).collect();
-        let both: Vec<_> = expected.iter().flat_map(|page| [*page; 2]).collect();
-        assert_eq!((&found[..16], &found[16..]), (&both[..], &both[..]));
-    }
-}
+mod tests;

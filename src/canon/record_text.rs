@@ -129,3 +129,32 @@ pub(super) fn decode(charset: Charset, bytes: &[u8]) -> Result<Cow<'_, [u8]>, Fa
         Cow::Owned(text) => text.into_bytes().into(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Bitmaps;
+    use crate::record::{TextDecoder, lines::Lines};
+
+    #[test]
+    fn the_charset_of_a_record_may_not_contradict_that_of_its_source() {
+        // The texts are their own labels.
+        let text = "utf-8\niso-8859-1\nutf-16le\n";
+        let spans = [(0, 5), (6, 10), (17, 8)].map(|(at, len)| Span { at, len });
+        let labels = spans.map(Some);
+        let (mut decoder, mut bitmaps, mut labels_of) =
+            (Lines::default(), Bitmaps::default(), CharsetLabels::default());
+        let mut records = decoder.decode(text.as_bytes(), 0, &mut bitmaps);
+        records.charsets = &labels;
+        let mut found = |source: Option<&str>| {
+            records.charset = source.and_then(Charset::named);
+            let mut charset = |i| labels_of.charsets(&records, i, RecordCharsets::default());
+            [0, 1, 2].map(|i| charset(i).map(|charsets| charsets.text).map_err(|fault| fault.kind))
+        };
+        let [utf8, latin1, utf16] = ["utf-8", "iso-8859-1", "utf-16le"].map(Charset::named);
+        let contradicts = Err(FaultKind::Undecodable);
+        assert_eq!(found(None), [Ok(utf8), Ok(latin1), contradicts]);
+        // A source in UTF-16 was transcoded, and a label of any Unicode charset means the same text.
+        assert_eq!(found(Some("utf-16le")), [Ok(utf16), contradicts, Ok(utf16)]);
+    }
+}

@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use super::carry::CarriedColumns;
-use super::tally::Tally;
+use super::tally::{Tally, count_bits};
 use super::text_column::{TextColumn, retain_items};
-use crate::iri::Fault;
+use crate::iri::{Fault, Flags, spoofing_flags};
+use crate::kernel::Span;
 use crate::key::KeyBytes;
+use crate::record::{RecordOffsets, Records};
 
 /// Most bytes of text in one column of rows: offsets of Arrow have 32 bits.
 pub(crate) const MAX_TEXT_LEN: usize = 2000 << 20;
@@ -141,6 +143,42 @@ impl Rows {
         }
         self.tally.faulty += 1;
         self.tally.faults[kind] += 1;
+    }
+
+    /// Adds the empty row of a record whose texts do not fit into the columns.
+    #[cold]
+    pub(super) fn push_left_out(&mut self) {
+        self.is_overfull = true;
+        self.uri.end();
+        self.input.end();
+        self.tally.unchanged += 1;
+    }
+
+    /// Adds the flags that the decoder gave to `records`, whose rows begin at `first`, and one for each record whose field
+    /// contains several references.
+    pub(super) fn add_record_flags(&mut self, records: &Records<'_>, first: usize) {
+        let siblings = records.siblings.iter().map(|row| (*row, Flags::SPLIT));
+        for (row, flags) in records.flags.iter().copied().chain(siblings) {
+            self.flags[first + row as usize] |= flags.0;
+            count_bits(flags.0, &mut self.tally.flags);
+        }
+    }
+
+    pub(super) fn push_offsets(&mut self, records: &Records<'_>) {
+        let urls = records.urls.iter();
+        match records.offsets {
+            RecordOffsets::From(base) => self.offset.extend(urls.map(|&Span { at, .. }| base + u64::from(at))),
+            RecordOffsets::Each(each) => self.offset.extend_from_slice(each),
+        }
+    }
+
+    /// Adds the spoofing flags of `records`, whose URIs begin at `first`.
+    pub(super) fn push_spoofing_flags(&mut self, records: &Records<'_>, first: usize) {
+        for (i, url) in records.urls.iter().enumerate() {
+            let flags = spoofing_flags(url.of(records.text), self.uri.get(first + i));
+            self.spoofing_flags.push(flags.0);
+            count_bits(flags.0, &mut self.tally.spoofing_flags);
+        }
     }
 
     /// Returns the length of the longer one of the columns `uri` and `input`, in bytes.

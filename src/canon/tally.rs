@@ -93,6 +93,14 @@ impl RecipeTally {
     }
 }
 
+/// Adds 1 to the count of each bit that is set.
+pub(super) fn count_bits(mut bits: u32, counts: &mut [u64]) {
+    while bits != 0 {
+        counts[bits.trailing_zeros() as usize] += 1;
+        bits &= bits - 1;
+    }
+}
+
 fn add_all(sums: &mut [u64], counts: &[u64]) {
     sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
 }

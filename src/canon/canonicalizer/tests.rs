@@ -1,0 +1,149 @@
+//! Rows of records, of whatever the policy is: texts, keys, flags, redirects and pages.
+
+use super::*;
+use crate::canon::MaxUrlLen;
+use crate::iri::{CLASSIFIER, Profile};
+use crate::kernel::Span;
+use crate::key::KeyAlgorithm;
+use crate::record::{TextDecoder, lines::Lines};
+
+/// The limit is lowered, because the real one needs 2 GB of memory.
+#[test]
+fn texts_that_do_not_fit_are_left_out() {
+    let policy = Policy { base: Some([&b"http://h/"[..], &[b'b'; 1000], b"/"].concat()), ..Policy::default() };
+    let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::default());
+    let mut canonicalizer = Canonicalizer::new(&policy);
+    canonicalizer.max_text_len = 10_000;
+    let text = "a\nhttp://h/\nHTTP://h/\n".repeat(20);
+    let records = lines.decode(text.as_bytes(), 0, &mut bitmaps);
+    canonicalizer.append(&records, &bitmaps, &mut rows);
+    assert!(rows.is_overfull);
+    assert_eq!((rows.len(), rows.key.len(), rows.tally.unchanged + rows.tally.changed), (60, 60, 60));
+    assert!((8_900..=10_000).contains(&rows.uri.values.len()), "{}", rows.uri.values.len());
+    assert_eq!((rows.uri.get(0).len(), rows.uri.get(1)), (1011, &b"http://h/"[..]));
+    let mut expected = Rows::default();
+    Canonicalizer::new(&policy).append(&records, &bitmaps, &mut expected);
+    let whole = (0..60).take_while(|&i| !rows.uri.get(i).is_empty()).count();
+    assert!((25..30).contains(&whole) && (0..whole).all(|i| rows.uri.get(i) == expected.uri.get(i)));
+    assert!((whole..60).all(|i| rows.uri.get(i).is_empty() && rows.input.get(i).is_empty()));
+    assert!(!expected.is_overfull);
+    rows.clear();
+    assert!(!rows.is_overfull);
+}
+
+fn rows_of(policy: &Policy, lines: &str) -> Rows {
+    let (mut decoder, mut bitmaps) = (Lines::default(), Bitmaps::default());
+    let mut rows = Rows::default();
+    let records = decoder.decode(lines.as_bytes(), 0, &mut bitmaps);
+    Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
+    rows
+}
+
+/// On the simple rung, two references are equal if their texts are, after relative ones were resolved.
+#[test]
+fn simple_keys_are_those_of_the_absolute_text() {
+    let lines = "http://h/%41\nHTTP://h:80/../x\n../%41\nhttp://h/b\nhttp://h/%41\n";
+    let texts = ["http://h/%41", "HTTP://h:80/../x", "http://h/%41", "http://h/b", "http://h/%41"];
+    let syntax = ["http://h/A", "http://h:80/x", "http://h/A", "http://h/b", "http://h/A"];
+    let base = Some(b"http://h/c/d".to_vec());
+    for algorithm in [KeyAlgorithm::Xxh3, KeyAlgorithm::Blake3] {
+        let expected = texts.map(|text| algorithm.key(text.as_bytes()));
+        let policy = Policy { rung: Rung::Simple, base: base.clone(), algorithm, ..Policy::default() };
+        let rows = rows_of(&policy, lines);
+        assert_eq!(rows.key, expected);
+        for (i, uri) in syntax.iter().enumerate() {
+            assert_eq!(rows.uri.get(i), uri.as_bytes());
+        }
+        let policy = Policy { more_keys: vec![Rung::Simple], base: base.clone(), algorithm, ..Policy::default() };
+        assert_eq!(rows_of(&policy, lines).more_keys, [expected]);
+    }
+}
+
+/// The counts of flags are those of the rows, wherever a flag comes from.
+#[test]
+fn flags_are_counted() {
+    let text = "http://h/%zz\nHTTP://h/#a#b\nhttp://h/\u{fffd}\nhttp://h/\nhttp://[/\n";
+    let policy = Policy { spoofing_flags: true, ..Policy::default() };
+    let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::default());
+    let decoded = [(1, Flags::CUT), (3, Flags::CUT)];
+    for _ in 0..2 {
+        let mut records = decoder.decode(text.as_bytes(), 0, &mut bitmaps);
+        (records.siblings, records.flags) = (&[1, 2], &decoded);
+        Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
+    }
+    let has = |row: usize, flag: Flags| rows.flags[row] & flag.0 != 0;
+    assert_eq!(rows.flags.len(), 10);
+    assert!((0..10).all(|row| has(row, Flags::SPLIT) == [1, 2].contains(&(row % 5))));
+    assert!((0..10).all(|row| has(row, Flags::CUT) == [1, 3].contains(&(row % 5))));
+    assert!(has(0, Flags::STRAY_PERCENT) && has(6, Flags::STRAY_DELIM));
+    let count = |column: &[u32], bit: usize| column.iter().filter(|flags| **flags >> bit & 1 == 1).count() as u64;
+    for (bit, counted) in rows.tally.flags.iter().enumerate() {
+        assert_eq!(*counted, count(&rows.flags, bit), "{bit}");
+    }
+    for (bit, counted) in rows.tally.spoofing_flags.iter().enumerate() {
+        assert_eq!(*counted, count(&rows.spoofing_flags, bit), "{bit}");
+    }
+}
+
+/// Returns the redirect of a record to `text`, and the URI of the record after it, whose URL is `text`.
+fn redirect_and_uri(policy: &Policy, text: &str) -> [String; 2] {
+    let chunk = format!("http://h/p/q {text}");
+    let (page, target) = (Span::new(0, 12), Span::new(13, text.len()));
+    let (urls, redirects) = ([page, target], [Some(target), None]);
+    let mut records = Records { text: chunk.as_bytes(), urls: &urls, ..Records::default() };
+    records.fields.redirects = &redirects;
+    let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
+    bitmaps.classify(chunk.as_bytes(), &CLASSIFIER);
+    Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
+    [rows.carried.redirects.get(0), rows.uri.get(1)].map(|uri| uri.escape_ascii().to_string())
+}
+
+/// A redirect can be joined with the record to which it leads.
+#[test]
+fn redirects_are_written_like_urls_by_every_profile() {
+    let texts = "HTTP://h:80/a|b%7E http://h/A\u{30A} http://a@b@c/[ http://0x7f.1/\\..\\x http://h/\u{A0} \
+                 http://h/a?b#c ../x|y //h2/\u{e9} %2e%2e/../\u{e9} http:y 1:b %zz/../x";
+    let mut made = std::collections::BTreeSet::new();
+    for profile in Profile::ALL.into_iter().filter(|it| !it.is_whatwg() || cfg!(feature = "whatwg")) {
+        for intake in [ParseMode::Lenient, ParseMode::Strict] {
+            let carry = crate::record::fields::FieldSet { redirect: true, ..Default::default() };
+            let base = Some(b"http://h/p/q".to_vec());
+            let policy = Policy { profile, intake, carry, base, drop_fragment: true, ..Policy::default() };
+            for text in texts.split(' ') {
+                let [redirect, uri] = redirect_and_uri(&policy, text);
+                assert_eq!(redirect, uri, "{} {intake:?} {text}", profile.name);
+                made.insert((text, uri));
+            }
+        }
+    }
+    // Profiles differ, the profile whatwg most.
+    let least = if cfg!(feature = "whatwg") { 20 } else { 15 };
+    assert!(made.len() > least, "{made:?}");
+}
+
+#[test]
+fn pages_are_canonical_uris_or_null() {
+    let long = format!("http://h/{}", "x".repeat(100));
+    let pages = ["HTTP://P:80/%7Ea", "", "HTTP://P:80/%7Ea", "http://q", "p/a", "http://[/", &long, "http://h/b"];
+    let expected = ["http://p/~a", "", "http://p/~a", "http://q/", "", "", "", "http://h/b"];
+    let (mut text, mut spans) = (b"http://h/ ".to_vec(), Vec::new());
+    for page in pages {
+        // Two links of each page.
+        let span = Span::new(text.len(), page.len());
+        spans.extend([Some(span).filter(|_| !page.is_empty()); 2]);
+        text.extend_from_slice(page.as_bytes());
+    }
+    let urls = vec![Span { at: 0, len: 9 }; spans.len()];
+    let mut records = Records { text: &text, urls: &urls, ..Records::default() };
+    records.fields.pages = &spans;
+    let carry = crate::record::fields::FieldSet { page: true, ..Default::default() };
+    let policy = Policy { carry, max_url_len: MaxUrlLen(100), ..Policy::default() };
+    let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
+    bitmaps.classify(&text, &CLASSIFIER);
+    for _ in 0..2 {
+        Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
+    }
+    let found: Vec<_> = (0..32).map(|row| std::str::from_utf8(rows.carried.pages.get(row)).unwrap()).collect();
+    let both: Vec<_> = expected.iter().flat_map(|page| [*page; 2]).collect();
+    assert_eq!((&found[..16], &found[16..]), (&both[..], &both[..]));
+}
