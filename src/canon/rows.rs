@@ -36,7 +36,7 @@ const MAX_EXAMPLE_LEN: usize = 200;
 /// assert_eq!((rows.len(), rows.uri.get(0), rows.uri.get(1)), (3, &b"http://h/a%20b"[..], &b""[..]));
 /// assert_eq!(rows.key[0], rows.key[2]);
 /// assert_eq!(Flags(rows.flags[0]).names().collect::<Vec<_>>(), ["excluded"]);
-/// assert_eq!((rows.faults[0].0, rows.tally.changed, rows.tally.faulty), (1, 1, 1));
+/// assert_eq!((rows.fault(0), rows.fault(1).is_some(), rows.tally.changed, rows.tally.faulty), (None, true, 1, 1));
 /// ```
 #[derive(Debug, Default, Clone)]
 pub struct Rows {
@@ -198,13 +198,19 @@ impl Rows {
         if self.is_overfull || longest > MAX_TEXT_LEN { Err(longest) } else { Ok(()) }
     }
 
+    /// Returns the fault of row `i`, if it has one.
+    pub fn fault(&self, i: usize) -> Option<Fault> {
+        let at = self.faults.binary_search_by_key(&i, |(row, _)| *row as usize).ok()?;
+        Some(self.faults[at].1)
+    }
+
     /// Returns whether the record of row `i` differs from its URI.
     pub fn differs(&self, i: usize) -> bool {
         self.differs.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
     }
 
-    /// Keeps the rows in `ranges`, which must ascend and not overlap. The memory and the tally stay. No job that keeps some
-    /// rows asks for variants of rules; they are removed.
+    /// Keeps the rows in `ranges`, which must ascend and not overlap. The memory and the tally stay. If a row is removed, so
+    /// are all examples of faults and variants of rules: no job that keeps some rows asks for them.
     ///
     /// # Panics
     /// If a range ends past the rows.
@@ -213,6 +219,7 @@ impl Rows {
             return;
         }
         self.rule_variants.iter_mut().for_each(RuleVariants::clear);
+        self.fault_examples.clear();
         retain_faults(&mut self.faults, ranges);
         retain_bits(&mut self.differs, ranges);
         self.carried.retain(ranges);
@@ -298,12 +305,16 @@ mod tests {
         {
             let mut retained = rows(&(0..200).collect::<Vec<_>>());
             retained.retain(&ranges);
-            let expected = rows(&ranges.into_iter().flatten().collect::<Vec<_>>());
-            assert_eq!(format!("{retained:?}"), format!("{expected:?}"));
+            let numbers: Vec<_> = ranges.into_iter().flatten().collect();
+            assert_eq!(format!("{retained:?}"), format!("{:?}", rows(&numbers)));
+            assert!((0..numbers.len()).all(|row| retained.fault(row).is_some() == (numbers[row] % 4 == 1)));
         }
         let mut same = rows(&[2, 4, 6]);
         same.differs.clear();
+        same.fault_examples.push((2, b"6".as_slice().into()));
+        same.retain(&[0..1, 1..3]);
+        assert_eq!(same.fault_examples.len(), 1);
         same.retain(&[1..2, 2..3]);
-        assert!(same.differs.is_empty() && same.len() == 2);
+        assert!(same.differs.is_empty() && same.fault_examples.is_empty() && same.len() == 2);
     }
 }

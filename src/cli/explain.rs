@@ -8,7 +8,7 @@ use super::args::{KEYS, KeyArgs, PolicyArgs};
 use super::error::CommandError;
 use super::eval::fault_value;
 use super::explain_equivalences::{AppliedEquivalences, KnownEquivalences};
-use super::single_iri::{LITERAL_BASE_HELP, fault_of, rows_of};
+use super::single_iri::{LITERAL_BASE_HELP, rows_of};
 use super::terminal::{print_json, print_lines, visible};
 use crate::batch::ColumnId;
 use crate::canon::{Canonicalizer, Policy, Rows};
@@ -153,7 +153,7 @@ impl Explanation {
             steps: Vec::new(),
             rungs: Vec::new(),
             recipes: recipes(policy, rows, row),
-            fault: fault_of(rows, row),
+            fault: rows.fault(row),
             fault_key: None,
             iri: None,
             spoofing: find_spoofing(input),

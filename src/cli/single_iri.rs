@@ -10,7 +10,7 @@ use super::args::PolicyArgs;
 use super::error::CommandError;
 use super::terminal::print;
 use crate::canon::{Canonicalizer, Policy, Rows, Rung};
-use crate::iri::{Fault, FaultKind, Spaces};
+use crate::iri::{FaultKind, Spaces};
 use crate::kernel::Bitmaps;
 use crate::key::KeyBytes;
 use crate::process::exit;
@@ -33,10 +33,6 @@ pub(crate) fn rows_of(policy: &Policy, iris: &[&[u8]]) -> (Vec<Vec<u8>>, Rows) {
     }
     Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
     (records.urls.iter().map(|url| url.of(records.text).to_vec()).collect(), rows)
-}
-
-pub(crate) fn fault_of(rows: &Rows, row: usize) -> Option<Fault> {
-    rows.faults.iter().find(|(at, _)| *at as usize == row).map(|(_, fault)| *fault)
 }
 
 const EXAMPLES: &str = "\
@@ -86,12 +82,12 @@ fn lowest_rung(args: &CompareArgs) -> Result<Option<Rung>, CommandError> {
             "--inner-spaces split: an argument holds several references; name one in each",
         ));
     }
-    let is_relative = |row| fault_of(&rows, row).is_some_and(|fault| fault.kind == FaultKind::Relative);
+    let is_relative = |row| rows.fault(row).is_some_and(|fault| fault.kind == FaultKind::Relative);
     if args.a == args.b && is_relative(0) {
         return Ok(Some(Rung::Simple));
     }
     for (row, name) in ["A", "B"].into_iter().enumerate() {
-        if let Some(fault) = fault_of(&rows, row) {
+        if let Some(fault) = rows.fault(row) {
             return Err(CommandError::Usage(format!("{name}: {fault}")));
         }
     }

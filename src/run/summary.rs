@@ -137,7 +137,7 @@ impl Summary {
             return;
         }
         for (row, text) in &rows.fault_examples {
-            let Ok(at) = rows.faults.binary_search_by_key(row, |(row, _)| *row) else { continue };
+            let Some(fault) = rows.fault(*row as usize) else { continue };
             let mut skipped = 0;
             let run = runs.iter().find(|run| {
                 let is_after = *row < skipped + run.rows;
@@ -149,7 +149,7 @@ impl Summary {
                 row: first_row + u64::from(*row),
                 source: run.source as usize,
                 record: run.first_record + u64::from(row - skipped),
-                fault: rows.faults[at].1,
+                fault,
                 text: String::from_utf8_lossy(text).into_owned(),
             });
         }
