@@ -15,7 +15,7 @@ use super::error::ListError;
 use super::source::{Origin, Source, os_string, source_name};
 use super::table::TableFile;
 use super::whole_file::{read_file, shown_path};
-use crate::process::part_names::{MANIFEST, is_about_parts, zipnum_data_of};
+use crate::process::part_names::{MANIFEST, is_hidden_name, remove_about_others};
 use crate::process::{HandleName, check_stdin};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
 use flate2::read::MultiGzDecoder;
@@ -236,43 +236,33 @@ fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListErr
     Ok(sources.map_err(failed)?.into_iter().flatten().collect())
 }
 
-/// A file or directory called `name` in a directory of inputs is not read.
-fn is_skipped(name: &OsStr, is_output: bool) -> bool {
-    let is_hidden = matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_'));
-    is_hidden || is_output && name.to_str().is_some_and(is_about_parts)
-}
-
-/// Returns whether a file is the index of a ZipNum file in the same directory, or names its path.
-fn is_about_zipnum(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    zipnum_data_of(name).any(|data| path.with_file_name(data).is_file())
-}
-
 /// Returns the files below `root`, sorted.
 fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
-    let mut files = Vec::new();
-    let mut todo = vec![(root.to_path_buf(), false)];
-    while let Some((path, is_in_output)) = todo.pop() {
+    let (mut files, mut outputs, mut todo) = (Vec::new(), Vec::new(), vec![root.to_path_buf()]);
+    while let Some(path) = todo.pop() {
         let failed = |error| ListError::Open { path: path.clone(), error };
-        let is_output = is_in_output || path.join(MANIFEST).exists();
+        if path.join(MANIFEST).exists() {
+            outputs.push(path.join("").into_os_string().into_encoded_bytes());
+        }
         for entry in fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
-            if is_skipped(&entry.file_name(), is_output) {
+            if is_hidden_name(entry.file_name().as_encoded_bytes()) {
                 continue;
             }
             let path = entry.path();
             if kind.is_dir() {
-                todo.push((path, is_output));
-            } else if !(kind.is_symlink() && path.is_dir() || is_about_zipnum(&path)) {
+                todo.push(path);
+            } else if !(kind.is_symlink() && path.is_dir()) {
                 files.push(path);
             }
         }
     }
+    files.sort_unstable_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
+    remove_about_others(&mut files, &outputs, |file| file.as_os_str().as_encoded_bytes());
     if files.is_empty() {
         return Err(ListError::EmptyDirectory(root.to_path_buf()));
     }
-    files.sort_unstable_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
     let sources: Result<Vec<_>, _> = files.into_iter().map(file_in_directory).collect();
     Ok(sources?.into_iter().flatten().collect())
 }

@@ -1,4 +1,5 @@
-//! Names of files beside the parts of an output, or beside ZipNum data. Writers and readers of directories share them.
+//! Names of files beside the parts of an output, or beside ZipNum data, and which files of a directory or prefix are no
+//! inputs. Writers and readers share them.
 
 use std::path::{Path, PathBuf};
 
@@ -23,14 +24,40 @@ pub(crate) fn member_index_paths(path: &Path) -> [PathBuf; 2] {
     ["idx", "loc"].map(|suffix| path.with_file_name(format!("{stem}.{suffix}")))
 }
 
-/// The suffixes of ZipNum data, beside which are an index (`.idx`) and the path of the data (`.loc`).
-const ZIPNUM_SUFFIXES: [&str; 2] = ["cdx.gz", "cdxj.gz"];
+/// Suffixes of ZipNum data. Data of any other name, whose stem [`member_index_paths`] finds, has one of the second kind.
+const USUAL_SUFFIXES: [&str; 2] = [".cdx.gz", ".cdxj.gz"];
+const OTHER_SUFFIXES: [&str; 4] = ["", ".gz", ".cdx", ".cdxj"];
 
-/// Returns the names of ZipNum data whose index or path the file `name` is if they exist: `x.cdx.gz` for `x.idx`. The inverse
-/// of [`member_index_paths`] for the usual suffixes.
-pub(crate) fn zipnum_data_of(name: &str) -> impl Iterator<Item = String> {
-    let stem = [".idx", ".loc"].into_iter().find_map(|suffix| name.strip_suffix(suffix));
-    stem.into_iter().flat_map(|stem| ZIPNUM_SUFFIXES.map(|suffix| format!("{stem}.{suffix}")))
+/// Returns whether a file is the index of ZipNum data, or names its path: `x.idx` or `x.loc` beside `x.cdx.gz`. Beside data
+/// of an unusual name, such as `x.gz`, it is only if both are there. `has` returns whether there is a file.
+fn is_about_zipnum(path: &[u8], has: impl Fn(&[u8]) -> bool) -> bool {
+    let pairs = [(".idx", ".loc"), (".loc", ".idx")];
+    let parts = pairs.into_iter().find_map(|(own, other)| Some((path.strip_suffix(own.as_bytes())?, other)));
+    let Some((stem, other)) = parts else { return false };
+    let has = |suffix: &str| has(&[stem, suffix.as_bytes()].concat());
+    USUAL_SUFFIXES.into_iter().any(has) || has(other) && OTHER_SUFFIXES.into_iter().any(has)
+}
+
+/// Returns whether a file or directory of this name is skipped in a directory or prefix of inputs, as Hive and Spark do:
+/// such names are those of manifests, markers and unfinished files.
+pub(crate) fn is_hidden_name(name: &[u8]) -> bool {
+    matches!(name.first(), Some(b'.' | b'_'))
+}
+
+/// Removes the files of a directory or prefix that hold no records, but are about other files: the split points and the
+/// index of parts below a manifest, and the index of ZipNum data. `files` are sorted by the bytes of their paths. `outputs`
+/// are the paths of directories with a manifest, which end with a slash.
+pub(crate) fn remove_about_others<T>(files: &mut Vec<T>, outputs: &[Vec<u8>], path_of: impl Fn(&T) -> &[u8]) {
+    let has = |path: &[u8]| files.binary_search_by(|file| path_of(file).cmp(path)).is_ok();
+    let is_about_others = |file: &T| {
+        let path = path_of(file);
+        let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+        let is_in_output = || outputs.iter().any(|output| path.starts_with(output));
+        std::str::from_utf8(name).is_ok_and(is_about_parts) && is_in_output() || is_about_zipnum(path, has)
+    };
+    let removed: Vec<bool> = files.iter().map(is_about_others).collect();
+    let mut removed = removed.into_iter();
+    files.retain(|_| !removed.next().unwrap_or(false));
 }
 
 #[cfg(test)]
@@ -39,11 +66,24 @@ mod tests {
 
     #[test]
     fn indexes_of_zipnum_data_lead_back_to_the_data() {
-        for data in ["x.cdx.gz", "x.y.cdxj.gz"] {
-            for index in member_index_paths(Path::new(data)) {
-                assert!(zipnum_data_of(index.to_str().unwrap()).any(|name| name == data), "{data}");
+        for (data, is_usual) in [
+            ("d/x.cdx.gz", true),
+            ("d/x.y.cdxj.gz", true),
+            ("d/x", false),
+            ("d/x.gz", false),
+            ("d/x.cdx", false),
+            ("d/x.idx.cdxj", false),
+        ] {
+            let indexes = member_index_paths(Path::new(data)).map(|path| path.to_str().unwrap().to_string());
+            for (index, other) in [(&indexes[0], &indexes[1]), (&indexes[1], &indexes[0])] {
+                let is_about = |files: &[&str]| {
+                    is_about_zipnum(index.as_bytes(), |path| files.iter().any(|file| file.as_bytes() == path))
+                };
+                assert!(is_about(&[data, index, other]), "{data}");
+                assert_eq!(is_about(&[data, index]), is_usual, "{data}");
+                assert!(!is_about(&[index, other]), "{data}");
             }
         }
-        assert_eq!(zipnum_data_of("x.txt").count(), 0);
+        assert!(!is_about_zipnum(b"x.txt", |_| true));
     }
 }

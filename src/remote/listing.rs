@@ -12,7 +12,7 @@ use super::object::RemoteObject;
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteUrl, is_pattern};
-use crate::process::part_names::{MANIFEST, is_about_parts, zipnum_data_of};
+use crate::process::part_names::{MANIFEST, is_hidden_name, remove_about_others};
 
 /// Most objects that one name may stand for.
 const MAX_OBJECTS: usize = 10_000_000;
@@ -44,13 +44,13 @@ pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
 fn sorted(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
     let (store, listed) = (store.clone(), key.to_string());
     let lost = || Err(RemoteError::new("the listing ended early", "run again"));
-    let mut objects = client()?.wait(async move { find(&store, &listed).await }).unwrap_or_else(lost)?;
-    objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
-    remove_markers(&mut objects);
+    let mut found = client()?.wait(async move { find(&store, &listed).await }).unwrap_or_else(lost)?;
+    found.objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
+    remove_markers(&mut found.objects);
     if is_prefix(key) {
-        remove_about_zipnum(&mut objects);
+        remove_about_others(&mut found.objects, &found.outputs, |meta| meta.location.as_ref().as_bytes());
     }
-    Ok(objects)
+    Ok(found.objects)
 }
 
 /// Whether a key stands for all objects below it.
@@ -58,8 +58,16 @@ fn is_prefix(key: &str) -> bool {
     key.is_empty() || key.ends_with('/')
 }
 
+/// What a listing found.
+#[derive(Default)]
+struct Found {
+    objects: Vec<ObjectMeta>,
+    /// The prefixes of outputs, which have a manifest.
+    outputs: Vec<Vec<u8>>,
+}
+
 /// Lists again from the beginning if a request fails.
-async fn find(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+async fn find(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {
     let mut repetition = Repetition::new();
     loop {
         let found = match is_prefix(key) {
@@ -67,43 +75,36 @@ async fn find(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteE
             false => matching(store, key).await,
         };
         match found {
-            Ok(objects) => return Ok(objects),
+            Ok(found) => return Ok(found),
             Err(FetchError::Final(error)) => return Err(error),
             Err(FetchError::Transient(failure)) => repetition.pause(|| failure.error(store)).await?,
         }
     }
 }
 
-/// All objects below a prefix. As in directories, names that begin with `.` or `_` are skipped, and so are files about parts
-/// beside or below a manifest.
-async fn below(store: &RemoteStore, prefix: &str) -> Result<Vec<ObjectMeta>, FetchError> {
+/// All objects below a prefix, except those with a hidden name.
+async fn below(store: &RemoteStore, prefix: &str) -> Result<Found, FetchError> {
     let prefix = parse(prefix)?;
     let start = prefix.as_ref().len();
     let mut pages = store.store.list(Some(&prefix)).try_chunks(1000);
-    let (mut objects, mut outputs) = (Vec::new(), Vec::new());
+    let mut found = Found::default();
     loop {
         let page = pages.try_next().await.map_err(|error| FetchError::of(&error.1, store))?;
-        let Some(page) = page else { break };
+        let Some(page) = page else { return Ok(found) };
         for meta in page {
             let key = meta.location.as_ref();
-            if !key[start..].split('/').any(|name| name.starts_with(['.', '_'])) {
-                objects.push(meta);
+            if !key[start..].split('/').any(|name| is_hidden_name(name.as_bytes())) {
+                found.objects.push(meta);
             } else if let Some(output) = key.strip_suffix(MANIFEST) {
-                outputs.push(output.to_string());
+                found.outputs.push(output.into());
             }
         }
-        check_count(objects.len())?;
+        check_count(found.objects.len())?;
     }
-    let is_about_parts = |meta: &ObjectMeta| {
-        meta.location.filename().is_some_and(is_about_parts)
-            && outputs.iter().any(|output| meta.location.as_ref().starts_with(output))
-    };
-    objects.retain(|meta| !is_about_parts(meta));
-    Ok(objects)
 }
 
 /// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place.
-async fn matching(store: &RemoteStore, pattern: &str) -> Result<Vec<ObjectMeta>, FetchError> {
+async fn matching(store: &RemoteStore, pattern: &str) -> Result<Found, FetchError> {
     let parts: Vec<&str> = pattern.split('/').collect();
     let mut prefixes = vec![String::new()];
     let mut objects = Vec::new();
@@ -129,7 +130,7 @@ async fn matching(store: &RemoteStore, pattern: &str) -> Result<Vec<ObjectMeta>,
         }
         prefixes = found;
     }
-    Ok(objects)
+    Ok(Found { objects, outputs: Vec::new() })
 }
 
 /// The pattern of one name.
@@ -154,8 +155,8 @@ impl PartPattern {
     /// The last name of `path` matches.
     fn has(&self, path: &Path) -> bool {
         let name = path.filename().unwrap_or_default();
-        let is_hidden = name.starts_with(['.', '_']) && name.chars().next() != self.first;
-        !is_hidden && self.pattern.matches_with(name, MATCHING)
+        let is_shown = !is_hidden_name(name.as_bytes()) || name.chars().next() == self.first;
+        is_shown && self.pattern.matches_with(name, MATCHING)
     }
 }
 
@@ -172,14 +173,6 @@ fn check_count(count: usize) -> Result<(), RemoteError> {
     }
 }
 
-/// Removes indexes of ZipNum data and the objects that name its path. `objects` are sorted.
-fn remove_about_zipnum(objects: &mut Vec<ObjectMeta>) {
-    let has = |key: &str| objects.binary_search_by(|meta| meta.location.as_ref().cmp(key)).is_ok();
-    let are_about: Vec<bool> =
-        objects.iter().map(|meta| zipnum_data_of(meta.location.as_ref()).any(|key| has(&key))).collect();
-    remove_marked(objects, are_about);
-}
-
 /// Removes empty objects that mark directories. `objects` are sorted.
 fn remove_markers(objects: &mut Vec<ObjectMeta>) {
     let is_marker = |meta: &ObjectMeta| {
@@ -187,12 +180,7 @@ fn remove_markers(objects: &mut Vec<ObjectMeta>) {
         let next = objects.partition_point(|other| other.location.as_ref() < prefix.as_str());
         meta.size == 0 && objects.get(next).is_some_and(|other| other.location.as_ref().starts_with(&prefix))
     };
-    let markers = objects.iter().map(is_marker).collect();
-    remove_marked(objects, markers);
-}
-
-/// Removes the objects that are marked.
-fn remove_marked(objects: &mut Vec<ObjectMeta>, marked: Vec<bool>) {
-    let mut marked = marked.into_iter();
-    objects.retain(|_| !marked.next().unwrap_or(false));
+    let markers: Vec<bool> = objects.iter().map(is_marker).collect();
+    let mut markers = markers.into_iter();
+    objects.retain(|_| !markers.next().unwrap_or(false));
 }

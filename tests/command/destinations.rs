@@ -116,6 +116,12 @@ fn a_directory_with_a_zipnum_file_is_an_input() {
     // Other files with such suffixes are read.
     fs::write(path("z.loc"), "http://h/\n").unwrap();
     assert_eq!(rows(), expected + 1);
+    // Data may have any name.
+    for name in ["v.gz", "w"] {
+        printed(&["canon", "-q", &sample("crawl.cdx"), "-o", &path(name), "--output-format", "zipnum"], b"");
+    }
+    assert!(["v.idx", "v.loc", "w.idx", "w.loc"].iter().all(|name| fs::exists(path(name)).unwrap()));
+    assert_eq!(rows(), 2 * expected + 1);
 }
 
 /// The paths of the parts below a directory.
