@@ -77,6 +77,9 @@ struct LineOutput {
     target: OutputTarget,
     format: OutputFormat,
     packing: TextPacking,
+    /// Quotes the fields of delimited text.
+    csv: csv_core::Writer,
+    scratch: Vec<u8>,
     /// Lines that are not written yet: one, or those of a member or frame.
     lines: Vec<u8>,
 }
@@ -139,7 +142,9 @@ impl LineOutput {
     ) -> Result<LineOutput, OutputError> {
         let (sink, target) = sink::create(destination)?;
         let packing = TextPacking::of(destination.path(), format.is_packable());
-        let mut output = LineOutput { sink, target, format, packing, lines: Vec::new() };
+        let csv = csv_core::WriterBuilder::new().delimiter(format.delimiter().unwrap_or(b',')).build();
+        let (scratch, lines) = (Vec::new(), Vec::new());
+        let mut output = LineOutput { sink, target, format, packing, csv, scratch, lines };
         if format != OutputFormat::JsonLines {
             let header: Vec<PlainValue> = columns.iter().map(|column| PlainValue::from(column.name)).collect();
             output.write_csv(&header);
@@ -173,22 +178,24 @@ impl LineOutput {
     }
 
     fn write_csv(&mut self, values: &[PlainValue]) {
-        let delimiter = self.format.delimiter().unwrap_or(b',');
-        let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(&mut self.lines);
-        let mut scratch = Vec::new();
-        for value in values {
+        let LineOutput { csv, scratch, lines, .. } = self;
+        for (i, value) in values.iter().enumerate() {
             scratch.clear();
             let field = match value {
                 PlainValue::Bytes(bytes) => bytes,
                 value => {
-                    value.write_text(&mut scratch);
+                    value.write_text(scratch);
                     &scratch[..]
                 }
             };
-            // Writing to memory does not fail.
-            let _ = writer.write_field(field);
+            if i > 0 {
+                extend(lines, 2, |room| csv.delimiter(room).1);
+            }
+            // A quote before the field, and at most two for each byte.
+            extend(lines, 1 + 2 * field.len(), |room| csv.field(field, room).2);
         }
-        let _ = writer.write_record(None::<&[u8]>);
+        // A record of one empty field is written in quotes.
+        extend(lines, 4, |room| csv.terminator(room).1);
     }
 
     fn write_json(&mut self, columns: &[PlainColumn], values: &[PlainValue]) {
@@ -210,6 +217,14 @@ impl LineOutput {
         }
         self.lines.extend_from_slice(b"}\n");
     }
+}
+
+/// Appends the bytes that `write` puts at the start of `max_len` bytes; it returns their number.
+fn extend(out: &mut Vec<u8>, max_len: usize, write: impl FnOnce(&mut [u8]) -> usize) {
+    let start = out.len();
+    out.resize(start + max_len, 0);
+    let len = write(&mut out[start..]);
+    out.truncate(start + len);
 }
 
 impl PlainValue<'_> {
@@ -364,6 +379,26 @@ mod tests {
         let row = b"a\xFF,a\xFF,18446744073709551615,0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f,2023-11-14T22:13:20.123Z,404\n";
         let lines = [&b"text,bytes,count,key,time,short\n"[..], row, b",,,,,\n"].concat();
         assert_eq!(std::fs::read(&path).unwrap(), lines);
+    }
+
+    #[test]
+    fn fields_are_quoted_if_necessary() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        let write = |columns: usize, fields: &[&[u8]]| {
+            let destination = Destination::File(path.clone());
+            let mut writer = RowWriter::create(&destination, OutputFormat::Csv, &COLUMNS[..columns]).unwrap();
+            for row in fields.chunks(columns) {
+                writer.append(&row.iter().map(|field| PlainValue::Bytes(field)).collect::<Vec<_>>()).unwrap();
+            }
+            writer.finish().unwrap();
+            std::fs::read_to_string(&path).unwrap()
+        };
+        assert_eq!(
+            write(2, &[b"a,b", b"c", b"", b"\"\"", b"a\nb", b""]),
+            "text,bytes\n\"a,b\",c\n,\"\"\"\"\"\"\n\"a\nb\",\n"
+        );
+        assert_eq!(write(1, &[b"", b"a", b"\"", b""]), "text\n\"\"\na\n\"\"\"\"\n\"\"\n");
     }
 
     #[test]
