@@ -1,8 +1,9 @@
 //! The keys of a policy's recipes: one text per row and recipe, and how often each rule changed a row.
 //!
 //! A recipe reads the text of the record, like the software that it reproduces, and not our URI, in which escapes and dot
-//! segments are already normalized. It reads the URI if the record alone is not the URL: if the record was resolved
-//! against a base, has no scheme, was repaired, is in another charset, or has a query in the charset of its document.
+//! segments are already normalized. White space that the policy trims is not part of it. It reads the URI if the record alone
+//! is not the URL: if the record was resolved against a base, has no scheme, was repaired otherwise, is not in UTF-8, or has
+//! a query in the charset of its document.
 
 use super::policy::Policy;
 use super::record_text::{CharsetLabels, RecordCharsets};
@@ -10,7 +11,7 @@ use super::rows::{Rows, RuleVariants};
 use super::tally::RecipeTally;
 use super::text_column::TextColumn;
 use crate::encoding::Charset;
-use crate::iri::{Fault, FaultKind, Flags, find_scheme};
+use crate::iri::{Fault, FaultKind, Flags, find_scheme, trimmed_range};
 use crate::kernel::{BufferedText, Span};
 use crate::key::{Draft, Recipe, RecipeKeys};
 use crate::record::Records;
@@ -92,16 +93,13 @@ struct RecipeInputs<'a> {
     charsets: InputCharsets,
 }
 
-/// Flags of records whose text alone is not the URL: they have an assumed scheme, or were repaired by more than trimming,
-/// which most of the reproduced programs do too.
+/// Flags of records whose text alone is not the URL: they have an assumed scheme, or were repaired by more than trimming.
 const CHANGED: u32 = Flags::ASSUMED_SCHEME.0 | Flags::CHARACTER_REFERENCE.0 | Flags::INNER_SPACE.0 | Flags::BACKSLASH.0;
 
 /// The charsets of records and of their documents.
 struct InputCharsets {
-    /// There are none, and every record is in UTF-8.
-    are_absent: bool,
-    /// All records are in the charset of the policy.
-    are_fixed: bool,
+    /// Every record is in UTF-8, and so is its query.
+    are_utf8: bool,
     labels: CharsetLabels,
     /// Those of records without labels.
     common: RecordCharsets,
@@ -109,10 +107,9 @@ struct InputCharsets {
 
 impl InputCharsets {
     fn new(policy: &Policy, records: &Records<'_>) -> InputCharsets {
-        let common = RecordCharsets { text: records.charset, query: policy.query_charset };
-        let are_fixed = policy.charset.is_some();
-        let are_absent = !(are_fixed || records.has_charset_labels() || common.query.is_some());
-        InputCharsets { are_absent, are_fixed, labels: CharsetLabels::default(), common }
+        let common = RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset };
+        let are_utf8 = !records.has_charset_labels() && common.query.is_none() && is_utf8(common.text);
+        InputCharsets { are_utf8, labels: CharsetLabels::default(), common }
     }
 
     /// Returns whether record `i`, which has no fault, is in UTF-8, and its query is ASCII or not in a legacy charset.
@@ -121,9 +118,21 @@ impl InputCharsets {
         let Ok(charsets) = self.labels.charsets(records, i, self.common) else { return false };
         let text = records.urls[i].of(records.text);
         let has_ascii_query = || memchr::memchr(b'?', text).is_none_or(|at| text[at..].is_ascii());
-        let [is_utf8, has_utf8_query] = [charsets.text, charsets.query].map(|it| it.is_none_or(Charset::is_unicode));
-        !self.are_fixed && is_utf8 && (has_utf8_query || has_ascii_query())
+        is_utf8(charsets.text) && (charsets.query.is_none_or(Charset::is_unicode) || has_ascii_query())
     }
+}
+
+/// Returns whether text in this charset is in UTF-8, as text without a charset is.
+fn is_utf8(charset: Option<Charset>) -> bool {
+    charset.is_none_or(|charset| charset == Charset::UTF_8)
+}
+
+/// Returns the record at `at..at + len` of `text` without the white space at its ends.
+#[cold]
+fn trimmed(text: &[u8], Span { at, len }: Span) -> BufferedText<'_> {
+    let start = at as usize;
+    let inner = trimmed_range(&text[start..start + len as usize]);
+    BufferedText::within(text, start + inner.start, inner.len())
 }
 
 impl<'a> Iterator for RecipeInputs<'a> {
@@ -131,8 +140,8 @@ impl<'a> Iterator for RecipeInputs<'a> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let Span { at, len } = *self.records.urls.get(self.at)?;
-        let record = BufferedText::within(self.records.text, at as usize, len as usize);
+        let span @ Span { at, len } = *self.records.urls.get(self.at)?;
+        let mut record = BufferedText::within(self.records.text, at as usize, len as usize);
         let (i, row) = (self.at, self.first + self.at);
         self.at += 1;
         if let Some((faulty, fault)) = self.faults.as_slice().first()
@@ -141,9 +150,13 @@ impl<'a> Iterator for RecipeInputs<'a> {
             self.faults.next();
             return Some(Some(record).filter(|_| has_url(fault.kind)));
         }
-        let is_whole = self.flags[row] & CHANGED == 0
+        let flags = self.flags[row];
+        if flags & Flags::TRIMMED.0 != 0 {
+            record = trimmed(self.records.text, span);
+        }
+        let is_whole = flags & CHANGED == 0
             && has_scheme(record.text())
-            && (self.charsets.are_absent || self.charsets.keep(self.records, i));
+            && (self.charsets.are_utf8 || self.charsets.keep(self.records, i));
         Some(Some(if is_whole { record } else { self.uris.get(row).into() }))
     }
 }
@@ -199,6 +212,10 @@ mod tests {
         assert_eq!(plain_keys(policy, &[(b"http://h/%7e?\xC3\xA9", "", "")]), ["http://h/~?%E9"]);
         let policy = Policy { charset: Charset::named("latin1"), ..Policy::default() };
         assert_eq!(plain_keys(policy, &[(b"http://h/%7e\xE9", "", "")]), ["http://h/~%C3%A9"]);
+        // UTF-8 is no other charset, whoever names it.
+        let policy = Policy { charset: Charset::named("utf-8"), ..Policy::default() };
+        let records: [(&[u8], _, _); 2] = [(b"http://h/%7e\xC3\xA9", "", ""), (b"http://h/%7e\xE9", "latin1", "")];
+        assert_eq!(plain_keys(policy, &records), [r"http://h/%7e\xc3\xa9", "http://h/~%C3%A9"]);
     }
 
     #[test]
@@ -209,10 +226,12 @@ mod tests {
             spaces: Spaces::Removed,
             backslashes: Backslashes::Slash,
         };
-        let cases: [(&[u8], _); 6] = [
+        let cases: [(&[u8], _); 8] = [
             (b"http://h/%7e?a&amp;b", "http://h/~?a&b"),
-            (b"http://h/%7e ", "http://h/%7e "),
-            (b" http://h/%7e", "http://h/~"),
+            (b"http://h/%7e ", "http://h/%7e"),
+            (b" http://h/%7e", "http://h/%7e"),
+            (b"\t http://h/%7e \r", "http://h/%7e"),
+            (b" http://h/%7e b ", "http://h/~b"),
             (b"http://h/%7e b", "http://h/~b"),
             (b"http://h\\%7e", "http://h/~"),
             (b"http://h/%7e", "http://h/%7e"),

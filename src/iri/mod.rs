@@ -113,6 +113,7 @@ pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer,
 pub(crate) use percent::{
     decode_escapes, escape_invalid_utf8, escape_value, octets, write_encoded, write_form_encoded,
 };
+pub(crate) use preprocess::trimmed_range;
 
 /// Items that only the commands `explain` and `eval` show.
 #[cfg(feature = "cli")]

@@ -173,10 +173,15 @@ pub fn repair<'a>(reference: &'a [u8], choices: &PreprocessOptions) -> Result<(C
 
 /// Section 4.1.
 fn trim(text: &[u8], is_trimmed: bool) -> Option<Vec<u8>> {
+    let trimmed = trimmed_range(text);
+    (is_trimmed && trimmed.len() < text.len()).then(|| text[trimmed].to_vec())
+}
+
+/// The range of `text` without white space at both ends (section 4.1).
+pub(crate) fn trimmed_range(text: &[u8]) -> Range<usize> {
     let inner = |byte: &u8| !WHITE_SPACE.contains(*byte);
     let start = text.iter().position(inner).unwrap_or(text.len());
-    let end = text.iter().rposition(inner).map_or(start, |last| last + 1);
-    (is_trimmed && end - start < text.len()).then(|| text[start..end].to_vec())
+    start..text.iter().rposition(inner).map_or(start, |last| last + 1)
 }
 
 /// Section 4.2.
