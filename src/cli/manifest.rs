@@ -240,6 +240,15 @@ impl Manifest {
         Ok(())
     }
 
+    /// Removes the manifest of a job that has finished no input, so that its flags do not bind the next job.
+    pub(crate) fn remove_unused(&self) {
+        let is_unused = self.inputs.values().all(|entry| entry["rows"].is_null()) && self.merge.is_null();
+        if is_unused && has_parts(parent(&self.path)).is_ok_and(|has| !has) {
+            // If this fails, the manifest stays, as after an interruption.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
     /// Writes the manifest, which then contains what was in the log. An error ends with `state`, that of the parts.
     pub(crate) fn write(&mut self, state: &str) -> Result<(), CommandError> {
         let manifest = json!({

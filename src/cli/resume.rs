@@ -25,7 +25,7 @@ use super::progress::watch;
 use super::report::Report;
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::part_names::MANIFEST;
-use crate::process::{PendingFile, commit_all, create_directory};
+use crate::process::{NewDirectories, PendingFile, commit_all};
 use crate::remote::RemoteUrl;
 use crate::run::{self, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary};
 use crate::sort::RunFileWriter;
@@ -78,7 +78,8 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
         true => (directory.join(RUNS), RUNS_SUFFIX),
         false => (directory.to_path_buf(), job.output.format.suffixes()[0]),
     };
-    create_directory(&parts).map_err(|error| CommandError::side_file(&parts, "create the directory", error))?;
+    let created = NewDirectories::create(&parts);
+    let _created = created.map_err(|error| CommandError::side_file(&parts, "create the directory", error))?;
     let lock = output::lock_directory(&parts)?;
     if lock.is_marked() {
         return Err(OutputError::NotEmpty(parts).into());
@@ -96,10 +97,11 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let resumed = finished.len() as u64;
     let places: Vec<usize> = pending.iter().map(|input| input.place).collect();
     let mut resumable = ResumableJob { job, directory, names: &names, manifest, finished };
-    let (mut summary, WrittenFiles { whole, files }) = match is_sorted {
-        true => resumable.sort(pending)?,
-        false => resumable.write_parts(pending)?,
+    let made = match is_sorted {
+        true => resumable.sort(pending),
+        false => resumable.write_parts(pending),
     };
+    let (mut summary, WrittenFiles { whole, files }) = made.inspect_err(|_| resumable.manifest.remove_unused())?;
     // The report lists all inputs, also those that an earlier run finished.
     summary.source_records = names.iter().map(|name| resumable.manifest.rows_of(name)).collect();
     summary.source_formats = names.iter().map(|name| resumable.manifest.format_of(name)).collect();

@@ -1,8 +1,8 @@
 //! Writes a directory of files: `part-00000.parquet` and so on, optionally below directories of partitions.
 //!
 //! A file is complete, and verified if requested, before the next one begins. While a job writes the directory, it holds a
-//! lock on the file `_incomplete` there, which it removes when the directory is complete. A job that finds this file
-//! without a lock removes the parts of the job that was interrupted, and starts again.
+//! lock on the file `_incomplete` there, which it removes when the directory is complete. From the first part on, the file has
+//! a mark. A job that finds a marked file without a lock removes the parts of the job that was interrupted, and starts again.
 
 use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::sink::{check_name, open_error};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
 use crate::process::part_names::is_about_parts;
-use crate::process::{DirectoryLock, PendingFile, commit_all, create_directory, file_names, sync_directory};
+use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
 use crate::sort::Partition;
 
@@ -90,6 +90,8 @@ pub(crate) struct PartDirectory {
     read_back: Option<(u32, ReadBack)>,
     /// A directory in a store has none.
     lock: Option<DirectoryLock>,
+    /// The directories above the parts that did not exist. Dropped after the lock, whose file is in one of them.
+    _created: Option<NewDirectories>,
 }
 
 struct OpenPart {
@@ -112,12 +114,16 @@ impl PartDirectory {
     ) -> Result<(Encoder, PartDirectory), OutputError> {
         let root = layout.root();
         check_name(&layout.file(0, 0, options.format.suffixes()[0]))?;
-        let lock = match remote_directory(&root) {
+        let (created, lock) = match remote_directory(&root) {
             Some(url) => {
                 check_prefix(&url, &root)?;
-                None
+                (None, None)
             }
-            None => Some(claim_directory(&root)?),
+            None => {
+                let created = NewDirectories::create(&root);
+                let created = created.map_err(|error| io_error(&root, "create the directory", error))?;
+                (Some(created), Some(claim_directory(&root)?))
+            }
         };
         // The encoder is the same for all files. The output that comes with it is dropped at once.
         let probe = Destination::File(root.join("part"));
@@ -135,6 +141,7 @@ impl PartDirectory {
                 new_read_back,
                 read_back: None,
                 lock,
+                _created: created,
             },
         ))
     }
@@ -146,6 +153,7 @@ impl PartDirectory {
     pub(crate) fn append(&mut self, part: Part, partition: u32, number: u32) -> Result<(), OutputError> {
         if self.current.as_ref().is_none_or(|current| (current.partition, current.part) != (partition, number)) {
             self.close()?;
+            self.mark()?;
             let path = self.layout.file(partition, number, self.options.format.suffixes()[0]);
             if self.lock.is_some() {
                 // Its name is made durable in the end, with those of all partitions.
@@ -160,6 +168,12 @@ impl PartDirectory {
             Some(current) => current.output.append(part),
             None => Ok(()),
         }
+    }
+
+    /// Marks the directory as incomplete. Until then, nothing has to be removed if the job is interrupted.
+    fn mark(&mut self) -> Result<(), OutputError> {
+        let marked = self.lock.as_mut().filter(|lock| !lock.is_marked()).map_or(Ok(()), |lock| lock.mark(MARK));
+        marked.map_err(|error| io_error(&self.layout.root().join(INCOMPLETE), "write", error))
     }
 
     fn close(&mut self) -> Result<(), OutputError> {
@@ -193,6 +207,8 @@ impl PartDirectory {
     /// Finishes the last file. Returns all files, and the lock of the directory, which the caller completes.
     pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, Option<DirectoryLock>), OutputError> {
         self.close()?;
+        // The caller writes further files, also if there are no parts.
+        self.mark()?;
         commit_all(std::mem::take(&mut self.pending))?;
         if self.lock.is_some() {
             let root = self.layout.root();
@@ -212,10 +228,9 @@ impl PartDirectory {
     }
 }
 
-/// Creates a directory and locks it, and removes the parts of an interrupted job.
+/// Locks a directory, and removes the parts of an interrupted job.
 fn claim_directory(root: &Path) -> Result<DirectoryLock, OutputError> {
-    create_directory(root).map_err(|error| io_error(root, "create the directory", error))?;
-    let mut lock = lock_directory(root)?;
+    let lock = lock_directory(root)?;
     if lock.is_marked() {
         remove_parts(root)?;
     }
@@ -224,7 +239,6 @@ fn claim_directory(root: &Path) -> Result<DirectoryLock, OutputError> {
     if names.iter().any(|name| is_part(&name.to_string_lossy())) {
         return Err(OutputError::NotEmpty(root.to_path_buf()));
     }
-    lock.mark(MARK).map_err(|error| io_error(&root.join(INCOMPLETE), "write", error))?;
     Ok(lock)
 }
 

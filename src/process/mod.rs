@@ -34,7 +34,7 @@ pub(crate) use background_sync::BackgroundSync;
 pub(crate) use directory_lock::{DirectoryLock, lock_directory_of};
 pub(crate) use handle::HandleName;
 pub(crate) use pending_file::{
-    CommitError, Existing, PendingFile, commit_all, create_directory, file_names, parent, sync_directory,
+    CommitError, Existing, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory,
 };
 pub(crate) use positioned::{read_at, read_exact_at, write_all_at};
 pub(crate) use remedy::{error_and_remedy, remedy};

@@ -165,17 +165,42 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a directory and those above it, and makes their names durable.
-pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
+/// Creates a directory and those above it, and makes their names durable. Adds those that did not exist to `created`, outermost
+/// first.
+fn create_missing(path: &Path, created: &mut Vec<PathBuf>) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    create_directory(parent(path))?;
+    create_missing(parent(path), created)?;
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
-        created => created?,
+        result => {
+            result?;
+            created.push(path.to_path_buf());
+        }
     }
     sync_directory(parent(path))
+}
+
+/// Directories that a job has created. Those that are still empty when this is dropped are removed, so that a job that cannot
+/// begin leaves nothing.
+#[derive(Debug)]
+pub(crate) struct NewDirectories(Vec<PathBuf>);
+
+impl NewDirectories {
+    /// Creates `path` and those above it that do not exist.
+    pub(crate) fn create(path: &Path) -> io::Result<NewDirectories> {
+        let mut directories = NewDirectories(Vec::new());
+        create_missing(path, &mut directories.0)?;
+        Ok(directories)
+    }
+}
+
+impl Drop for NewDirectories {
+    fn drop(&mut self) {
+        // The first one that is not empty, or belongs to others meanwhile, stays, and so do those above it.
+        let _ = self.0.iter().rev().try_for_each(fs::remove_dir);
+    }
 }
 
 pub(crate) fn parent(path: &Path) -> &Path {

@@ -155,6 +155,40 @@ fn an_interrupted_directory_is_made_again() {
     place.accepted("canon :a.txt -o :limited --output-format csv --sort uri --part-rows 50");
 }
 
+/// That a column does not exist is found when the first input is read.
+#[test]
+fn a_job_that_cannot_begin_leaves_nothing() {
+    let place = Place::new();
+    fs::write(place.path("in.csv"), "a,b\nhttp://h/,1\n").unwrap();
+    fs::create_dir(place.path("empty")).unwrap();
+    let before = place.names("");
+    for flags in
+        ["--part-rows 9", "--hive a=b,c=d", "--sort uri --part-rows 9", "--resume", "--resume --sort uri --hive a=b"]
+    {
+        for directory in ["new", "new/er/", "empty"] {
+            let job = |column: &str| format!("canon :in.csv -o :{directory} --column {column} {flags}");
+            place.refused(&job("nope"), 2, "there is no column");
+            assert_eq!((place.names(""), place.names("empty")), (before.clone(), Vec::new()), "{flags}");
+            // Other flags are not refused.
+            place.accepted(&job("a"));
+            let top = directory.split('/').next().unwrap();
+            fs::remove_dir_all(place.path(top)).unwrap();
+            fs::create_dir_all(place.path("empty")).unwrap();
+        }
+    }
+    place.refused("dedup :in.csv --column nope -o :x.csv --seen :new/seen --update-seen", 2, "there is no column");
+    assert_eq!(place.names(""), before);
+    // An input that cannot be read is no other case.
+    fs::write(place.path("damaged.gz"), b"\x1f\x8b\x08\0").unwrap();
+    let before = place.names("");
+    place.refused("canon :damaged.gz -o :new --part-rows 9", 4, "not written, because no input could be read");
+    assert_eq!(place.names(""), before);
+    // What was written before an error stays until the job is run again.
+    fs::write(place.path("other.csv"), "b\n1\n").unwrap();
+    place.refused("canon :in.csv :other.csv -o :new --column a --resume -j 1", 2, "there is no column");
+    assert!(place.names("new").contains(&"part-00000.parquet".to_string()), "{:?}", place.names("new"));
+}
+
 /// Runs a command in a shell with a limit.
 fn limited(limit: &str, words: &str) -> (Option<i32>, String) {
     let script = format!("{limit}; exec {} {words}", env!("CARGO_BIN_EXE_irikey"));

@@ -20,7 +20,7 @@ pub(crate) use merge::{KeyCursor, MergedRuns, RunMerge, SeenSet};
 pub use run_file::SeenError;
 pub(crate) use run_file::{RunInfo, RunWriter};
 
-use crate::process::{DirectoryLock, create_directory, file_names, sync_directory};
+use crate::process::{DirectoryLock, NewDirectories, file_names, sync_directory};
 use manifest::{MANIFEST, StoreManifest, is_run_name};
 use merge::first_run_to_merge;
 use run_file::{SealedRun, SeenRun};
@@ -49,6 +49,8 @@ pub struct SeenStore {
     jobs: Vec<FinishedJob>,
     /// Held by a store that is open for changes.
     lock: Option<DirectoryLock>,
+    /// The directories of a new store. Dropped after the lock, whose file is in one of them.
+    created: Option<NewDirectories>,
 }
 
 /// A description of a store.
@@ -90,7 +92,8 @@ impl SeenStore {
         if directory.exists() && !directory.is_dir() {
             return Err(SeenError::NotAStore(directory.to_path_buf()));
         }
-        create_directory(directory).map_err(SeenError::io(directory, "create the directory"))?;
+        let created = NewDirectories::create(directory);
+        let created = created.map_err(SeenError::io(directory, "create the directory"))?;
         let is_new = !directory.join(MANIFEST).exists();
         let names = file_names(directory).map_err(SeenError::io(directory, "list"))?;
         if is_new && !names.iter().all(|name| is_store_file(name)) {
@@ -107,9 +110,10 @@ impl SeenStore {
                 runs: Vec::new(),
                 jobs: Vec::new(),
                 lock: None,
+                created: None,
             },
         };
-        store.lock = Some(lock);
+        (store.lock, store.created) = (Some(lock), Some(created));
         store.check_policy(policy)?;
         store.remove_unlisted_files();
         Ok(store)
@@ -130,7 +134,8 @@ impl SeenStore {
     fn load(directory: &Path) -> Result<SeenStore, SeenError> {
         let StoreManifest { policy, generation, runs, jobs } = StoreManifest::read(directory)?;
         let runs = runs.into_iter().map(|run| SeenRun::open(directory, run)).collect::<Result<_, _>>()?;
-        Ok(SeenStore { directory: directory.to_path_buf(), policy, generation, runs, jobs, lock: None })
+        let directory = directory.to_path_buf();
+        Ok(SeenStore { directory, policy, generation, runs, jobs, lock: None, created: None })
     }
 
     /// Checks that the keys of the store were made with this policy.
