@@ -131,7 +131,6 @@ impl From<DedupError> for CommandError {
             DedupError::Output(error) => CommandError::Output(error),
             DedupError::Spill(error) => CommandError::SideFile(error.to_string()),
             DedupError::Seen(error) => error.into(),
-            DedupError::KeyedFile(error) => CommandError::Input(error.to_string()),
             DedupError::Changed => CommandError::Input(error.to_string()),
             DedupError::Lost { .. } => CommandError::Internal(error.to_string()),
         }

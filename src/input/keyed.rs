@@ -64,8 +64,8 @@ impl KeyedFile {
         self.metadata.schema().fields().iter().map(|field| field.name().as_str())
     }
 
-    pub(crate) fn row_groups(&self) -> impl Iterator<Item = u64> {
-        self.metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
+    pub(crate) fn row_group_count(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
     }
 
     /// Compressed length of a row group, bytes.

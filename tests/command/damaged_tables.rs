@@ -14,6 +14,7 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
+use parquet::file::metadata::ParquetMetaDataReader;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
 /// Address space of a job, in KiB.
@@ -238,4 +239,40 @@ fn damaged_files_of_keys_and_equivalences_are_errors() {
         error_count += usize::from(status != Some(0));
     }
     assert!(error_count > 40, "{error_count}");
+}
+
+/// As other inputs, a file with keys gives its rows up to the damage, and the other files are read.
+#[test]
+fn a_file_with_keys_ends_at_its_first_damaged_row_group() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let run = |arguments: &[&str], input: &str| {
+        let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let [damaged, whole, out, report] = ["damaged.parquet", "whole.parquet", "out.csv", "report.json"].map(name);
+    let line = |i: u32| format!("http://example.org/some/rather/long/path/{i}\n");
+    let urls: String = (0..5000).map(line).collect();
+    assert_eq!(run(&["canon", "-q", "--row-group-size", "64K", "-o", &damaged], &urls).0, Some(0));
+    let more: String = (4990..5010).map(line).collect();
+    assert_eq!(run(&["canon", "-q", "-o", &whole], &more).0, Some(0));
+    let mut bytes = fs::read(&damaged).unwrap();
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(&damaged).unwrap()).unwrap();
+    assert!(metadata.num_row_groups() > 3);
+    let column = metadata.row_group(1).columns().iter().find(|column| column.column_path().string() == "uri").unwrap();
+    let (start, len) = column.byte_range();
+    bytes[start as usize..(start + len) as usize].fill(0xFF);
+    fs::write(&damaged, &bytes).unwrap();
+    let rows = metadata.row_group(0).num_rows() as u32;
+    let expected: String = ["uri\n".to_string()].into_iter().chain((0..rows).chain(4990..5010).map(line)).collect();
+    for threads in ["1", "4"] {
+        let dedup =
+            ["dedup", "-q", "-j", threads, "--columns", "uri", "-o", &out, "--report", &report, &damaged, &whole];
+        let (status, message) = run(&dedup, "");
+        assert!(status == Some(4) && message.contains("damaged.parquet"), "{status:?} {message}");
+        assert_eq!(fs::read_to_string(&out).unwrap(), expected, "{threads}");
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+        assert_eq!(report["records"], rows + 20, "{report:#}");
+        fs::remove_file(&out).unwrap();
+    }
 }

@@ -10,7 +10,7 @@ use super::resolve::{ReadRun, finish, resolve};
 use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
 use crate::canon::{Policy, Rows, Tally};
 use crate::input::detect::TableFormat;
-use crate::input::{InputError, KeyedFile};
+use crate::input::{Defect, InputError, KeyedFile};
 use crate::iri::{Component, Fault, FaultKind};
 use crate::key::KeyBytes;
 use crate::ordered::StageTicket;
@@ -18,7 +18,11 @@ use crate::output::{Encoder, OutputError};
 use arrow::array::{Array, AsArray, FixedSizeBinaryArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int16Type, Schema, SchemaRef, TimeUnit, TimestampMillisecondType};
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::Arc;
+
+/// The stage that counts the rows of a row group, before those of a dedup run.
+const READ_STAGE: usize = STAGE_COUNT;
 
 /// Files of rows with keys.
 #[derive(Debug)]
@@ -104,48 +108,70 @@ impl KeyedFiles {
 
     /// The row groups of all files, in order.
     fn row_groups(&self) -> Vec<KeyedRowGroup<'_>> {
-        let mut first_row = 0;
-        let groups = self.files.iter().flat_map(|file| {
-            let groups = file.row_groups().enumerate();
-            groups.map(move |(group, rows)| (file, group, rows))
+        let unread: HashSet<u32> = self.unread.iter().map(|error| error.source_number).collect();
+        let numbers = (0..).filter(|number| !unread.contains(number));
+        let files = self.files.iter().zip(numbers);
+        let row_groups = files.flat_map(|(file, source)| {
+            (0..file.row_group_count()).map(move |group| KeyedRowGroup { file, source, group })
         });
-        let groups = groups.map(|(file, group, rows)| {
-            first_row += rows;
-            KeyedRowGroup { file, group, first_row: first_row - rows }
-        });
-        groups.collect()
-    }
-
-    fn summary(&mut self, tally: Tally) -> Summary {
-        let source_records = self.per_source(|file| file.row_groups().sum(), |_| 0);
-        let records = source_records.iter().sum();
-        let source_formats = self.per_source(|_| Some(TableFormat::Parquet.name().into()), |_| None);
-        Summary {
-            bytes: self.row_groups().iter().map(KeyedRowGroup::len).sum(),
-            records,
-            rows: records,
-            tally,
-            source_formats,
-            source_records,
-            input_errors: std::mem::take(&mut self.unread),
-            memory: memory::peaks(),
-            ..Summary::default()
-        }
+        row_groups.collect()
     }
 }
 
 /// A row group of a file.
 struct KeyedRowGroup<'a> {
     file: &'a KeyedFile,
+    /// The number of the file among all sources.
+    source: u32,
     /// Its index in the file.
     group: usize,
-    first_row: u64,
 }
 
 impl KeyedRowGroup<'_> {
     /// Bytes in the file.
     fn len(&self) -> u64 {
         self.file.row_group_len(self.group)
+    }
+}
+
+/// What was read of the files. Row groups are added in order. A file ends at its first row group that cannot be read.
+#[derive(Debug)]
+struct ReadRowGroups {
+    /// Rows of each source.
+    source_records: Vec<u64>,
+    rows: u64,
+    bytes: u64,
+    errors: Vec<InputError>,
+}
+
+impl ReadRowGroups {
+    fn is_ended(&self, source: u32) -> bool {
+        self.errors.last().is_some_and(|error| error.source_number == source)
+    }
+
+    /// Adds a row group, and returns its first row and its rows, of which there are none after the end of the file.
+    fn add(
+        &mut self,
+        row_group: &KeyedRowGroup<'_>,
+        read: Option<Result<RecordBatch, Defect>>,
+    ) -> (u64, Option<RecordBatch>) {
+        let (first_row, source) = (self.rows, row_group.source);
+        let read = read.filter(|_| !self.is_ended(source));
+        let records = &mut self.source_records[source as usize];
+        match read {
+            Some(Ok(batch)) => {
+                *records += batch.num_rows() as u64;
+                self.rows += batch.num_rows() as u64;
+                self.bytes += row_group.len();
+                (first_row, Some(batch))
+            }
+            Some(Err(defect)) => {
+                let error = InputError::new(source, row_group.file.name.clone(), defect);
+                self.errors.push(InputError { records: *records, ..error });
+                (first_row, None)
+            }
+            None => (first_row, None),
+        }
     }
 }
 
@@ -170,13 +196,13 @@ fn check_policy(file: &KeyedFile, policy: &Policy, key: RowKey) -> Result<(), Ke
 }
 
 /// Keeps one row of each key of `files` and passes it to `append`, as [`super::dedup`] does. The sources of the request are not
-/// read; the files have all columns of `encoder`.
+/// read; the files have all columns of `encoder`. Files that cannot be read to their end are reported in the summary.
 ///
 /// # Errors
-/// A file is damaged; as [`super::dedup`].
+/// As [`super::dedup`].
 pub(crate) fn dedup_keyed_files(
     request: RunRequest<'_>,
-    mut files: KeyedFiles,
+    files: KeyedFiles,
     options: &DedupOptions,
     encoder: &Encoder,
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
@@ -190,12 +216,17 @@ pub(crate) fn dedup_keyed_files(
     let row_groups = files.row_groups();
     let schema = files.schema(encoder);
     let tally = Mutex::new(Tally::default());
+    let source_records = vec![0; names.len()];
+    let read = Mutex::new(ReadRowGroups { source_records, rows: 0, bytes: 0, errors: Vec::new() });
     progress.set_total(Some(row_groups.iter().map(KeyedRowGroup::len).sum()));
     let decide = |stages: &StageTicket<'_>, row_group: KeyedRowGroup<'_>| -> Result<_, DedupError> {
-        let KeyedRowGroup { file, group, first_row } = row_group;
-        let error = |defect| KeyedFileError { name: file.name.clone(), reason: KeyedFileDefect::Read(defect) };
-        let batch = file.read(group, &schema).map_err(error)?;
-        progress.add_read(file.row_group_len(group));
+        let is_ended = read.lock().is_ended(row_group.source);
+        let batch = (!is_ended).then(|| row_group.file.read(row_group.group, &schema));
+        let Some((first_row, batch)) = stages.pass(READ_STAGE, || read.lock().add(&row_group, batch)) else {
+            return Ok(None);
+        };
+        let batch = batch.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(&schema)));
+        progress.add_read(row_group.len());
         progress.add(batch.num_rows() as u64, batch.num_rows() as u64);
         let rows = rows_of(&batch, &files.key, options.key);
         tally.lock().add(&rows.tally);
@@ -205,14 +236,32 @@ pub(crate) fn dedup_keyed_files(
     };
     let mut pending = PendingRowGroups::new(&options.directory);
     let take = |step: DedupStep| step.append(&mut pending, &mut append);
-    let pool = OrderedPool::new(threads.min(row_groups.len()), STAGE_COUNT)?;
+    let pool = OrderedPool::new(threads.min(row_groups.len()), STAGE_COUNT + 1)?;
     let mut row_groups = row_groups.into_iter();
     let work = |(): &mut (), stages: &StageTicket<'_>, row_group| decide(stages, row_group).map_err(RunError::Output);
     pool.run(|| (), || Ok(row_groups.next().map(|group| (1, group))), work, take)?;
-    let summary = files.summary(tally.into_inner());
+    let summary = summary(files, read.into_inner(), tally.into_inner());
     let read = ReadRun { names, threads, summary };
     let resolved = resolve(&mut job, &pending, &read)?;
     finish(job, resolved, (&pending.spool, read), append)
+}
+
+fn summary(files: KeyedFiles, read: ReadRowGroups, tally: Tally) -> Summary {
+    let source_formats = files.per_source(|_| Some(TableFormat::Parquet.name().into()), |_| None);
+    let mut input_errors = files.unread;
+    input_errors.extend(read.errors);
+    input_errors.sort_by_key(|error| error.source_number);
+    Summary {
+        bytes: read.bytes,
+        records: read.rows,
+        rows: read.rows,
+        tally,
+        source_formats,
+        source_records: read.source_records,
+        input_errors,
+        memory: memory::peaks(),
+        ..Summary::default()
+    }
 }
 
 /// The values of rows that deduplication compares: keys, URIs, times, statuses and faults.

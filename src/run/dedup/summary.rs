@@ -3,7 +3,6 @@
 use super::super::Summary;
 use crate::dedup::seen::{MergedRuns, RunWriter, SeenError};
 use crate::dedup::{Collisions, Findings};
-use crate::input::Defect;
 use crate::output::{OutputError, Part};
 use crate::spill::SpillError;
 use arrow::array::RecordBatch;
@@ -59,9 +58,6 @@ pub enum DedupError {
     /// The store of seen keys cannot be used.
     #[error(transparent)]
     Seen(#[from] SeenError),
-    /// A file of keys cannot be used.
-    #[error(transparent)]
-    KeyedFile(#[from] KeyedFileError),
     /// The sources changed between the two times that they were read.
     #[error(
         "the inputs changed while they were read; dedup reads them twice if --memory is too small for all keys; the output was \
@@ -135,8 +131,6 @@ pub(crate) enum KeyedFileDefect {
          with --column uri"
     )]
     OtherPolicy(String),
-    #[error("{0}")]
-    Read(Defect),
 }
 
 /// Set in the ordinal of a pending row that is kept whatever is decided about others.
