@@ -96,8 +96,8 @@ pub(crate) use canonicalize::{Ticket, canon_encoded};
 pub(crate) use check_sorted::sorted_rows_counter;
 pub use check_sorted::{CheckSortedError, CheckSortedReason, check_sorted};
 pub use count::{CountMethod, DistinctCounts, count};
-pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};
-pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
+pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals, dedup};
+pub(crate) use dedup::{KeyedFileDefect, KeyedFileError, KeyedFiles, dedup_keyed_files};
 pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
 pub(crate) use documents::{ArchiveDocuments, CapturedDocument, SkipReason, SourceDocuments, open_documents};

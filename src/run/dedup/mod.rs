@@ -25,8 +25,8 @@ mod survey;
 
 pub(crate) use keyed_files::{KeyedFiles, dedup_keyed_files};
 pub use options::DedupOptions;
-pub(crate) use summary::KeyedFileDefect;
-pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals, KeyedFileError};
+pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals};
+pub(crate) use summary::{KeyedFileDefect, KeyedFileError};
 
 use super::{Progress, RowGroup, RunError, RunOptions, RunRequest, canon};
 use crate::output::{Encoder, OutputError};

@@ -97,7 +97,7 @@ pub enum DedupOutput {
 /// A file of keys that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {reason}")]
-pub struct KeyedFileError {
+pub(crate) struct KeyedFileError {
     /// Name of the file.
     pub(crate) name: String,
     /// What is wrong.
