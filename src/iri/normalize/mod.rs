@@ -125,6 +125,12 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     #[inline(always)]
     fn run_http(mut self, head: ReferenceHead) -> Result<(Flags, Changes), Fault> {
         match head {
+            // A host alone, as in lists of hosts.
+            ReferenceHead::Canonical(head) if head.host_end == self.line.len() => {
+                self.reference.append(0..head.host_end, self.out);
+                self.empty_path();
+                Ok((self.flags, self.changes))
+            }
             // A canonical head is copied together with the unchanged bytes that follow it.
             ReferenceHead::Canonical(head) => {
                 let path_at = self.out.len() + head.host_end;

@@ -94,10 +94,10 @@ impl<'a> MarkedReference<'a> {
 }
 
 /// A head that no rung changes: `http://` or `https://` in lower case, a host of lower-case letters, digits, `.`, `_` and
-/// `-` without `--`, and the `/` of the path after it.
+/// `-` without `--`, and the `/` of the path after it, or the end of the reference.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CanonicalHead {
-    /// End of the host and start of the path.
+    /// End of the host and start of the path, which may be empty.
     pub(super) host_end: usize,
     host_at: usize,
 }
@@ -112,8 +112,9 @@ impl CanonicalHead {
         let is_https = head == u64::from_le_bytes(*b"https://");
         // One branch at the end, when everything is known: branches that differ from line to line are expensive.
         let host_at = 7 + usize::from(is_https);
-        let host_end = reference.next_stop(host_at);
-        ((is_http | is_https) && line.get(host_end) == Some(&b'/')).then_some(CanonicalHead { host_end, host_at })
+        let host_end = reference.next_stop(host_at).min(line.len());
+        let ends = line.get(host_end).is_none_or(|byte| *byte == b'/');
+        ((is_http | is_https) & ends).then_some(CanonicalHead { host_end, host_at })
     }
 
     /// Returns true if `reference`, which has this head, is a URI that no rung changes: after the head it has no dot
@@ -127,7 +128,8 @@ impl CanonicalHead {
         // No byte of a canonical host needs attention. A search from its start on can begin before its end is known.
         let first = reference.next_attention_near(self.host_at);
         match line.get(first..) {
-            None | Some([]) => true,
+            // The empty path becomes `/`.
+            None | Some([]) => self.host_end < line.len(),
             Some([b'#', ..]) if reference.next_attention_near(first + 1) >= line.len() => keep_fragment,
             // If an escape changes, the first one usually does.
             Some([a, b, c, ..]) if *a == b'#' || is_kept_escape(*a, *b, *c) => {
@@ -215,8 +217,9 @@ impl ReferenceHead {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Normalizer;
     use super::*;
-    use crate::iri::CLASSIFIER;
+    use crate::iri::{CLASSIFIER, Changes, Flags};
 
     /// Whether the reference `line` is proved to be canonical when `rest` follows it in its text.
     fn is_canonical(line: &str, rest: &str, keep_fragment: bool) -> bool {
@@ -253,6 +256,21 @@ mod tests {
             // An escape that would continue in the next reference.
             assert!(!is_canonical(&format!("{start}%"), "2F", true) && !is_canonical(&format!("{start}%2"), "F", true));
             assert!(is_canonical(&format!("{start}%2F"), "%", true) && is_canonical(&start, "%2", true));
+        }
+    }
+
+    #[test]
+    fn a_host_alone_ends_with_its_reference() {
+        for rest in ["", "x.example/", "/", "\n"] {
+            assert!(!is_canonical("http://h.example", rest, true), "{rest}");
+            let text = ["https://h.example", rest, &"x".repeat(66)].concat();
+            let mut bitmaps = Bitmaps::default();
+            bitmaps.classify(text.as_bytes(), &CLASSIFIER);
+            let reference = MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span: Span::new(0, 17) };
+            let mut out = Vec::new();
+            let head = ReferenceHead::of(&reference, CanonicalHead::of(&reference)).unwrap();
+            let written = Normalizer::default().normalize_http(reference, head, false, &mut out);
+            assert_eq!((written.unwrap(), &out[..]), ((Flags::NONE, Changes::EMPTY_PATH), &b"https://h.example/"[..]));
         }
     }
 
