@@ -52,6 +52,11 @@ impl FileRows {
     pub(crate) fn remaining(self) -> u64 {
         self.limit - self.written % self.limit
     }
+
+    /// Returns whether the last of `count` more rows fills a file.
+    pub(crate) fn end_after(self, count: u64) -> bool {
+        count > 0 && (self.written + count).is_multiple_of(self.limit)
+    }
 }
 
 pub(super) enum PartBody {

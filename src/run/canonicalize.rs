@@ -208,7 +208,7 @@ pub(crate) fn canon_encoded(
     let group = Mutex::new(Vec::new());
     let encode = |RowGroup { rows, runs, ticket, ends_group }: RowGroup<'_>| {
         let files = file_rows.map(|limit| FileRows { written: ticket.first_row(), limit });
-        let ends_file = files.is_some_and(|files| files.remaining() == rows.len() as u64);
+        let ends_file = files.is_some_and(|files| files.end_after(rows.len() as u64));
         let slices = encoder.slices(rows, runs, files)?;
         if !joins_slices {
             return slices.into_iter().map(|slice| encoder.join(vec![slice])).collect::<Result<_, _>>().map(Some);

@@ -399,6 +399,18 @@ fn files_of_many_rows_end_within_slices() {
     }
 }
 
+/// A slice of 1 MiB has several files here, the last of which ends with the slice.
+#[test]
+fn files_end_with_slices_of_several_files() {
+    let place = Workplace::new();
+    let lines: String = (0..70_000).map(|i| format!("http://example.org/{i:012}\n")).collect();
+    fs::write(place.path("in.txt"), lines).unwrap();
+    place.accepted("canon in.txt -q -o parts/ --part-rows 16384");
+    let rows = |part: usize| row_groups(&place.path(&format!("parts/part-{part:05}.parquet"))).0.iter().sum();
+    let found: Vec<usize> = (0..5).map(rows).collect();
+    assert_eq!(found, [16_384, 16_384, 16_384, 16_384, 4_464]);
+}
+
 #[test]
 fn parts_have_the_rows_that_were_requested() {
     let place = Workplace::new();
