@@ -16,7 +16,8 @@ pub(crate) struct MergeLimits {
     pub(crate) rows: usize,
     /// About the most bytes of texts picked at a time; a single row may have more.
     pub(crate) len: usize,
-    /// Rows after which a part ends as soon as the first column of the order changes; `None` for a single part.
+    /// Rows after which a part ends as soon as the first column of the order changes, or at once if there is no order; `None`
+    /// for a single part.
     pub(crate) part_rows: Option<u64>,
 }
 
@@ -121,7 +122,9 @@ impl<'a> Merger<'a> {
         if self.limits.part_rows.is_none_or(|rows| self.part_rows < rows) {
             return Ok(false);
         }
-        Ok(self.schema.first_key(&head.block, head.row)? != self.schema.first_key(last, *row)?)
+        // Without an order, rows share nothing.
+        let key = self.schema.first_key(&head.block, head.row)?;
+        Ok(key.is_none() || key != self.schema.first_key(last, *row)?)
     }
 
     /// Finds the partition and part of the next row.

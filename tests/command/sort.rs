@@ -179,6 +179,28 @@ fn partitions_do_not_depend_on_threads() {
     assert!(parts(&ranges) == parts(&again), "the same split points give the same files");
 }
 
+/// Without `--sort`, no two rows of a partition have to be in the same part.
+#[test]
+fn parts_of_partitions_in_the_order_of_the_input_have_the_rows_that_were_requested() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("parts");
+    let flags = ["--partition", "host:2", "--part-rows", "50"];
+    succeed(&[&["canon", "-q", &sample("crawl.cdxj"), "-o", target.to_str().unwrap()][..], &flags].concat());
+    let manifest = std::fs::read_to_string(target.join("_manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let rows = |partition: u64| -> Vec<u64> {
+        let parts = manifest["parts"].as_array().unwrap().iter();
+        let parts = parts.filter(|part| part["path"].as_str().unwrap().starts_with(&format!("host_hash={partition}/")));
+        parts.map(|part| part["rows"].as_u64().unwrap()).collect()
+    };
+    let [first, second] = [rows(0), rows(1)];
+    assert_eq!(first.iter().chain(&second).sum::<u64>(), 335);
+    for rows in [first, second] {
+        let (last, others) = rows.split_last().unwrap();
+        assert!(!others.is_empty() && others.iter().all(|rows| *rows == 50) && (1..=50).contains(last), "{rows:?}");
+    }
+}
+
 #[test]
 fn indexes_are_sorted_and_can_be_read() {
     let directory = tempfile::tempdir().unwrap();
