@@ -213,6 +213,7 @@ mod tests {
             ("-o d --sort uri,nope --part-rows 9", "nope"),
             ("--part-rows 9", "-o"),
             ("-o d --partition surt:4 --sort uri", "url_surtkey"),
+            ("-o d --partition surt:4 --sort -url_surtkey", "remove the - before url_surtkey"),
             ("-o d --partition klingon:4", "host:N"),
             ("-o d --hive crawl", "NAME=VALUE"),
             ("-o x.cdxj --sort uri", "remove --sort"),

@@ -172,13 +172,17 @@ impl SortArgs {
         if matches!(self.partition, None | Some(PartitionFlag::Host(_))) {
             return Ok(by);
         }
-        let is_by_key = by.names().next().map(|name| name == "url_surtkey");
-        match is_by_key {
+        match by.columns().first() {
             None => Ok(SortBy::parse(["url_surtkey"])),
-            Some(true) => Ok(by),
-            Some(false) => Err(CommandError::usage(
+            Some(first) if first.name != "url_surtkey" => Err(CommandError::usage(
                 "--partition surt makes ranges of url_surtkey; sort by url_surtkey first, or remove --sort",
             )),
+            Some(first) if first.descending && matches!(self.partition, Some(PartitionFlag::Ranges(_))) => {
+                Err(CommandError::usage(
+                    "--partition surt:N makes ranges that ascend; remove the - before url_surtkey, or use surt:FILE",
+                ))
+            }
+            Some(_) => Ok(by),
         }
     }
 }
