@@ -64,7 +64,7 @@ fn insert_smallest<T: Ord>(set: &mut Vec<T>, value: T, max: usize) {
 }
 
 impl GroupSample {
-    /// Bytes of memory, about. It only grows while rows are added.
+    /// Bytes of memory, about. It only grows while rows are added, until URIs replace others.
     fn len(&self) -> usize {
         let uri = |uri: &UriSample| size_of::<UriSample>() + uri.uri.len() + size_of::<u64>() * uri.digests.len();
         2 * size_of::<GroupSample>()
@@ -154,7 +154,8 @@ impl GroupSet {
     }
 
     /// Adds the groups of another set. The result does not depend on the order: a group that is removed because lower ones
-    /// fill the memory would be removed in any order, since groups only grow.
+    /// fill the memory would be removed in any order, since groups only grow. Those of more than [`MAX_SPELLINGS`] URIs become
+    /// a little shorter or longer.
     pub(super) fn merge(&mut self, other: GroupSet) {
         self.bound = self.bound.min(other.bound);
         for ((_, key), group) in other.groups {
@@ -169,7 +170,7 @@ impl GroupSet {
         let group = self.groups.entry((key as u64, key)).or_default();
         let before = if group.rows == 0 { 0 } else { group.len() };
         update(group);
-        self.len += group.len() - before;
+        self.len = self.len - before + group.len();
     }
 
     /// Removes the groups above the bound, and lowers the bound until the rest fits.

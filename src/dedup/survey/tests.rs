@@ -147,6 +147,23 @@ fn keys_that_earlier_runs_have_seen_are_no_duplicates() {
     assert_eq!((findings.hosts[0].records.value, findings.hosts[0].duplicates.value), (300, 120));
 }
 
+/// URIs with smaller keys replace those that are remembered, which may be longer.
+#[test]
+fn a_group_of_many_uris_may_become_shorter() {
+    let survey = DuplicateSurvey::new(true);
+    let long = vec![b'a'; 500];
+    for rows in [0..5_000u64, 5_000..10_000] {
+        let mut row_group = survey.row_group();
+        for row in rows {
+            let (rung, uri) = (10_000 - row, if row < 5_000 { &long[..] } else { b"http://h/" });
+            row_group.add_to_group(&SurveyRow { key: 1, rungs: [rung; 3], uri, digest: None });
+        }
+        survey.add(row_group);
+    }
+    let findings = survey.finish(&SurveyTotals { kept: 1, duplicates: 9_999, seen: 0 }, |_, _| Vec::new());
+    assert_eq!((findings.groups.sampled, findings.groups.all), (1, 1));
+}
+
 #[test]
 fn long_texts_and_many_spellings_do_not_fill_memory() {
     let survey = DuplicateSurvey::new(true);
