@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int8Array,
-    Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BooleanBufferBuilder, DictionaryArray,
+    FixedSizeBinaryArray, Int8Array, Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
+    UInt64Array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{SchemaRef, UInt32Type, UInt64Type};
@@ -262,7 +263,14 @@ impl BatchBuilder {
 
     /// Returns the validity of the rows' URIs: rows with a fault are null. `None` if no row has a fault.
     fn faultless(&self, faults: &[(u32, Fault)], count: usize) -> Option<NullBuffer> {
-        (!faults.is_empty()).then(|| NullBuffer::new(!&faulty(faults, count)))
+        if faults.is_empty() {
+            return None;
+        }
+        // The bits after the last row are 0, as in every bitmap that Arrow computes: files contain them.
+        let mut valid = BooleanBufferBuilder::new(count);
+        valid.append_n(count, true);
+        faults.iter().for_each(|(row, _)| valid.set_bit(*row as usize, false));
+        Some(NullBuffer::new(valid.finish()))
     }
 }
 
