@@ -68,7 +68,7 @@ fn output_bytes_do_not_depend_on_whether_rows_wait() {
     let directory = tempfile::tempdir().unwrap();
     let often = |count: usize| b"http://example.org/often/in/many/row/groups\n".repeat(count);
     let input = [often(2_000), lines(0, 60_000), often(2_000), lines(0, 1_000)].concat();
-    for suffix in ["parquet"] {
+    for suffix in ["parquet", "arrow"] {
         for keep in ["first", "last"] {
             let out = directory.path().join("out").with_extension(suffix);
             let flags = ["dedup", "-q", "-", "-o", text(&out), "--row-group-size", "9K", "--keep", keep];

@@ -266,10 +266,13 @@ impl PendingWriter<'_> {
             let is_kept: Vec<bool> = pending.ordinals.iter().map(|&ordinal| self.is_kept(ordinal)).collect();
             self.counts.add_decided(&pending.ordinals, &is_kept);
             let kept = filter(&pending.batch, is_kept.into_iter())?;
-            batches.push(match self.evidence {
-                Some(_) => self.encoder.project(&kept)?,
-                None => kept,
-            });
+            // A batch without rows has lost its dictionaries.
+            if kept.num_rows() > 0 {
+                batches.push(match self.evidence {
+                    Some(_) => self.encoder.project(&kept)?,
+                    None => kept,
+                });
+            }
             if let Some(evidence) = self.evidence {
                 output.extend(self.evidence_tables(evidence, &pending).map_err(SpillError::from)?);
             }
