@@ -196,6 +196,43 @@ fn tables_with_keys_give_the_same_rows_as_their_sources() {
     assert_eq!(printed(&["dedup", "-q", &a, &b, "--seen", &store], b""), "");
 }
 
+/// A URL without a key of the recipe is compared by its URI, also if its row has no other key.
+#[test]
+fn rows_without_a_key_of_the_recipe_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let input = b"http://a/1\nmailto:x@y\nhttp://a/1/\nurn:a:b\n../x\nMAILTO:x@y\n";
+    let (with_uri, bare) = (at("uri.parquet"), at("bare.parquet"));
+    printed(&["canon", "-q", "-o", &with_uri, "--columns", "key_surt_wayback,uri"], input);
+    printed(&["canon", "-q", "-o", &bare, "--columns", "key_surt_wayback,fault"], input);
+    let flags = ["dedup", "-q", "--key", "surt-wayback", "--columns", "uri", "--output-format", "jsonl"];
+    let direct = printed(&flags, input);
+    assert_eq!(direct.lines().count(), 3);
+    assert_eq!(printed(&[&flags[..], &[&with_uri]].concat(), b""), direct);
+    let refused = ["dedup", "-q", "--key", "surt-wayback", "--output-format", "csv", &bare];
+    let ran = irikey(&refused, b"", Stdio::piped());
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.code() == Some(2) && message.contains("the file has no column key"), "{message}");
+}
+
+/// The faults of rows are known from one column in one file, and from another column in the next.
+#[test]
+fn rows_with_a_fault_are_found_in_files_of_different_columns() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let (by_fault, by_uri) = (at("fault.parquet"), at("uri.parquet"));
+    let input = b"http://a/1\n../x\nhttp://a/2\n../x\n";
+    printed(&["canon", "-q", "-o", &by_fault, "--columns", "key,fault"], input);
+    printed(&["canon", "-q", "-o", &by_uri, "--columns", "key,uri"], input);
+    let flags = ["dedup", "-q", "--columns", "key", "--output-format", "csv"];
+    let expected = printed(&flags, input);
+    assert_eq!(expected.lines().count(), 3);
+    for files in [[&by_fault, &by_uri], [&by_uri, &by_fault]] {
+        let files = files.map(String::as_str);
+        assert_eq!(printed(&[&flags[..], &files].concat(), b""), expected);
+    }
+}
+
 #[test]
 fn tables_with_other_keys_are_rejected() {
     let directory = tempfile::tempdir().unwrap();

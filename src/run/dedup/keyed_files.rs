@@ -12,7 +12,7 @@ use crate::canon::{Policy, Rows, Tally};
 use crate::input::detect::TableFormat;
 use crate::input::{Defect, InputError, KeyedFile};
 use crate::iri::{Component, Fault, FaultKind};
-use crate::key::KeyBytes;
+use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::ordered::StageTicket;
 use crate::output::{Encoder, OutputError};
 use arrow::array::{Array, AsArray, FixedSizeBinaryArray, RecordBatch};
@@ -63,6 +63,8 @@ impl KeyedFiles {
             let needs_uri = options.verify || options.keep.compares_status() || !has("fault");
             let needs = [
                 (key, true),
+                // A URL without a key of the recipe is compared by its URI.
+                ("key", matches!(options.key, RowKey::Recipe(_)) && !has("uri")),
                 ("uri", needs_uri),
                 ("fetch_time", options.keep.compares_time()),
                 ("fetch_status", options.keep.compares_status()),
@@ -85,8 +87,8 @@ impl KeyedFiles {
         self.per_source(|file| file.name.clone(), |error| error.name.clone())
     }
 
-    /// The columns to read: those of the output, and those that rows are compared by.
-    fn schema(&self, encoder: &Encoder) -> SchemaRef {
+    /// The columns to read of a file: those of the output, and those of the file that rows are compared by.
+    fn schema(&self, file: &KeyedFile, encoder: &Encoder) -> SchemaRef {
         let mut fields: Vec<Arc<Field>> = encoder.schema().fields().iter().cloned().collect();
         let more = [
             (self.key.as_str(), DataType::FixedSizeBinary(16)),
@@ -98,7 +100,7 @@ impl KeyedFiles {
             ("fetch_status", DataType::Int16),
         ];
         for (name, kind) in more {
-            let is_present = self.files.iter().all(|file| file.columns().any(|column| column == name));
+            let is_present = file.columns().any(|column| column == name);
             if is_present && !fields.iter().any(|field| field.name() == name) {
                 fields.push(Arc::new(Field::new(name, kind, true)));
             }
@@ -207,28 +209,28 @@ pub(crate) fn dedup_keyed_files(
     encoder: &Encoder,
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<DedupSummary, RunError<DedupError>> {
-    let progress = request.progress;
+    let (progress, algorithm) = (request.progress, request.policy.algorithm);
     let threads = request.options.clamped().threads;
     let key = if options.key == RowKey::Rung { RowKey::Rung } else { RowKey::More(0) };
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
     let mut job = DedupJob::new(options, encoder, &request, &names).map_err(RunError::output)?;
     let row_groups = files.row_groups();
-    let schema = files.schema(encoder);
     let tally = Mutex::new(Tally::default());
     let source_records = vec![0; names.len()];
     let read = Mutex::new(ReadRowGroups { source_records, rows: 0, bytes: 0, errors: Vec::new() });
     progress.set_total(Some(row_groups.iter().map(KeyedRowGroup::len).sum()));
     let decide = |stages: &StageTicket<'_>, row_group: KeyedRowGroup<'_>| -> Result<_, DedupError> {
+        let schema = files.schema(row_group.file, encoder);
         let is_ended = read.lock().is_ended(row_group.source);
         let batch = (!is_ended).then(|| row_group.file.read(row_group.group, &schema));
         let Some((first_row, batch)) = stages.pass(READ_STAGE, || read.lock().add(&row_group, batch)) else {
             return Ok(None);
         };
-        let batch = batch.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(&schema)));
+        let batch = batch.unwrap_or_else(|| RecordBatch::new_empty(schema));
         progress.add_read(row_group.len());
         progress.add(batch.num_rows() as u64, batch.num_rows() as u64);
-        let rows = rows_of(&batch, &files.key, options.key);
+        let rows = rows_of(&batch, &files.key, options.key, algorithm);
         tally.lock().add(&rows.tally);
         let step = job.add_batch(&Ticket { stages: *stages, first_row }, &rows, &batch)?;
         memory::sample();
@@ -265,25 +267,24 @@ fn summary(files: KeyedFiles, read: ReadRowGroups, tally: Tally) -> Summary {
 }
 
 /// The values of rows that deduplication compares: keys, URIs, times, statuses and faults.
-fn rows_of(batch: &RecordBatch, key: &str, dedup_key: RowKey) -> Rows {
+fn rows_of(batch: &RecordBatch, key: &str, dedup_key: RowKey, algorithm: KeyAlgorithm) -> Rows {
     let mut rows = Rows::default();
     let column = |name: &str| batch.column_by_name(name);
     let keys = |name: &str| column(name).and_then(|column| column.as_fixed_size_binary_opt());
     let value = |keys: Option<&FixedSizeBinaryArray>, row| {
         keys.filter(|keys| keys.is_valid(row)).and_then(|keys| KeyBytes::try_from(keys.value(row)).ok())
     };
-    // A recipe may give no key; then the key of the rung counts.
+    let uris = column("uri").and_then(|column| column.as_string_opt::<i32>());
+    let uri = |row| uris.filter(|uris| uris.is_valid(row)).map(|uris| uris.value(row).as_bytes());
+    // A recipe may give no key; then the key of the rung counts, which is that of the URI.
     let (own, rung) = (keys(key), keys("key"));
-    let key_of = |row| value(own, row).or_else(|| value(rung, row));
+    let key_of = |row| value(own, row).or_else(|| value(rung, row)).or_else(|| uri(row).map(|uri| algorithm.key(uri)));
     rows.key = (0..batch.num_rows()).map(|row| key_of(row).unwrap_or_default()).collect();
     if let RowKey::More(_) = dedup_key {
         rows.more_keys = vec![rows.key.clone()];
     }
-    let uris = column("uri").and_then(|column| column.as_string_opt::<i32>());
     for row in 0..batch.num_rows() {
-        if let Some(uris) = uris.filter(|uris| uris.is_valid(row)) {
-            rows.uri.values.extend_from_slice(uris.value(row).as_bytes());
-        }
+        rows.uri.values.extend_from_slice(uri(row).unwrap_or_default());
         rows.uri.end();
     }
     if let Some(times) = column("fetch_time").and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>()) {
