@@ -83,6 +83,34 @@ fn output_bytes_do_not_depend_on_whether_rows_wait() {
     }
 }
 
+/// Each row group of these files has a dictionary of its own, and an Arrow file has one for all.
+#[test]
+fn files_with_keys_are_written_as_arrow() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let files = [("a", 0), ("b", 2_500)].map(|(name, from)| {
+        let (input, table) = (at(name), at(&format!("{name}.parquet")));
+        fs::write(&input, lines(from, 5_000)).unwrap();
+        printed(&["canon", "-q", &input, "-o", &table, "--row-group-size", "9K"], b"");
+        (input, table)
+    });
+    let flags = ["--keep-faulty", "--row-group-size", "9K"];
+    let rows = |inputs: [&str; 2], name: &str| {
+        let out = at(name);
+        printed(&[&["dedup", "-q", inputs[0], inputs[1], "-o", &out], &flags[..]].concat(), b"");
+        let read = |file| arrow::ipc::reader::FileReader::try_new(file, None).unwrap();
+        let texts = |batch: arrow::array::RecordBatch| {
+            let text = |column: &ArrayRef, row| arrow::util::display::array_value_to_string(column, row).unwrap();
+            (0..batch.num_rows()).map(|row| batch.columns().iter().map(|column| text(column, row)).collect()).collect()
+        };
+        let batches = read(fs::File::open(&out).unwrap());
+        batches.flat_map(|batch| -> Vec<Vec<String>> { texts(batch.unwrap()) }).collect::<Vec<_>>()
+    };
+    let [(a, a_table), (b, b_table)] = &files;
+    let expected = rows([a, b], "direct.arrow");
+    assert!(expected.len() > 1_000 && rows([a_table, b_table], "keyed.arrow") == expected);
+}
+
 /// The records that a policy keeps, computed from the times and statuses that `canon` writes.
 fn expected_records(rows: &[serde_json::Value], keep: &str, key: &str) -> Vec<u64> {
     let mut best: BTreeMap<&str, (Vec<String>, u64)> = BTreeMap::new();

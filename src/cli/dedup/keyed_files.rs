@@ -5,6 +5,7 @@ use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::cli::job::Job;
 use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources, TableFile};
+use crate::output::OutputFormat;
 use crate::run::{DedupOptions, KeyedFileDefect, KeyedFileError, KeyedFiles};
 
 /// The inputs as tables of rows with keys, if all are such files and no flag chooses another column. The output then has
@@ -41,7 +42,9 @@ pub(super) fn keyed_files(
     // A report for people has a survey only where there is something to survey.
     let dedup = DedupOptions { survey: args.survey, ..dedup.clone() };
     let files = KeyedFiles::new((inputs.keyed, inputs.unread), key, &job.policy, &dedup);
-    files.map(Some).map_err(|error| CommandError::Usage(error.to_string()))
+    let files = files.map_err(|error| CommandError::Usage(error.to_string()))?;
+    let has_one_dictionary = job.output.format == OutputFormat::Arrow;
+    Ok(Some(if has_one_dictionary { files.with_shared_dictionaries() } else { files }))
 }
 
 /// The inputs of a job, by whether they have keys.

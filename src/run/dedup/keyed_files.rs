@@ -7,6 +7,7 @@ use super::super::{RowKey, RunError, RunRequest, Summary, Ticket, memory};
 use super::job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
 use super::options::DedupOptions;
 use super::resolve::{ReadRun, finish, resolve};
+use super::shared_dictionaries::SharedDictionaries;
 use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
 use crate::canon::{Policy, Rows, Tally};
 use crate::input::detect::TableFormat;
@@ -33,6 +34,8 @@ pub(crate) struct KeyedFiles {
     unread: Vec<InputError>,
     /// The column that rows are compared by.
     key: String,
+    /// See [`KeyedFiles::with_shared_dictionaries`].
+    shares_dictionaries: bool,
 }
 
 impl KeyedFiles {
@@ -73,7 +76,26 @@ impl KeyedFiles {
                 return Err(error(KeyedFileDefect::NoColumn(name.to_string())));
             }
         }
-        Ok(KeyedFiles { files, unread, key: key.to_string() })
+        Ok(KeyedFiles { files, unread, key: key.to_string(), shares_dictionaries: false })
+    }
+
+    /// The same for an output that has one dictionary per column. Its columns with dictionaries are read once before.
+    pub(crate) fn with_shared_dictionaries(self) -> KeyedFiles {
+        KeyedFiles { shares_dictionaries: true, ..self }
+    }
+
+    /// The dictionaries that all rows share; `None` if the output may have several per column.
+    fn dictionaries(&self, encoder: &Encoder) -> Result<Option<SharedDictionaries>, DedupError> {
+        if !self.shares_dictionaries {
+            return Ok(None);
+        }
+        let mut shared = SharedDictionaries::new(encoder.schema());
+        let schema = shared.schema();
+        for KeyedRowGroup { file, group, .. } in self.row_groups() {
+            let error = |defect| KeyedFileError { name: file.name.clone(), reason: KeyedFileDefect::Read(defect) };
+            shared.add(&file.read(group, &schema).map_err(error)?);
+        }
+        Ok(Some(shared))
     }
 
     /// A value of each source, in order: that of a file, or `unread`.
@@ -215,6 +237,8 @@ pub(crate) fn dedup_keyed_files(
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
     let mut job = DedupJob::new(options, encoder, &request, &names).map_err(RunError::output)?;
+    let dictionaries = files.dictionaries(encoder).map_err(RunError::Output)?;
+    let dictionaries = dictionaries.as_ref().map(|shared| (shared, shared.values()));
     let row_groups = files.row_groups();
     let tally = Mutex::new(Tally::default());
     let source_records = vec![0; names.len()];
@@ -232,6 +256,10 @@ pub(crate) fn dedup_keyed_files(
         progress.add(batch.num_rows() as u64, batch.num_rows() as u64);
         let rows = rows_of(&batch, &files.key, options.key, algorithm);
         tally.lock().add(&rows.tally);
+        let batch = match &dictionaries {
+            Some((shared, values)) => shared.apply(&batch, values).ok_or(DedupError::Changed)?,
+            None => batch,
+        };
         let step = job.add_batch(&Ticket { stages: *stages, first_row }, &rows, &batch)?;
         memory::sample();
         Ok(step)

@@ -20,6 +20,7 @@ mod options;
 mod resolve;
 mod row_groups;
 mod second_pass;
+mod shared_dictionaries;
 mod summary;
 mod survey;
 
