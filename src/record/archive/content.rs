@@ -179,8 +179,6 @@ impl ArchiveParser {
             self.state = ParserState::Between;
             self.end_record(window, batch);
             self.follows_line_end = true;
-        }
-        if !is_within {
             self.records.end_held(file_at, true);
         }
     }

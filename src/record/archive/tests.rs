@@ -362,6 +362,34 @@ fn members_that_are_blocks_end_no_record() {
     }
 }
 
+/// The position of a record is that of its gzip member. Once a member begins within a record, members are not records.
+#[test]
+fn positions_are_those_of_members_that_are_records() {
+    let url = |i: u32| format!("WARC-Type: resource\r\nWARC-Target-URI: http://{i}/");
+    let text: String = (0..5).map(|i| record(&url(i), "content")).collect();
+    let len = text.len() as u64 / 5;
+    let positions = |ends: &[u64], step: usize| {
+        let mut parser = ArchiveParser::default();
+        parser.set_file("a.warc.gz", true);
+        ends.iter().for_each(|end| parser.push_member_end(*end, 10 * end));
+        let (batches, _) = parse_batches(&mut parser, text.as_bytes(), (step, usize::MAX));
+        let fields = batches[0].records().fields;
+        fields.capture_offsets.iter().copied().zip(fields.capture_lengths.iter().copied()).collect::<Vec<_>>()
+    };
+    let position = |i: u64| (Some((10 * i * len) as i64), Some(10 * len as i64));
+    for step in [1, 64, 10_000] {
+        let ends: Vec<u64> = (1..=5).map(|i| i * len).collect();
+        assert_eq!(positions(&ends, step), (0..5).map(position).collect::<Vec<_>>(), "{step}");
+        // The third record has two members.
+        let ends = [len, 2 * len, 2 * len + 50, 3 * len, 4 * len, 5 * len];
+        let none = (None, None);
+        assert_eq!(positions(&ends, step), [position(0), position(1), none, none, none], "{step}");
+        // The second and the third record have one member.
+        let ends = [len, 3 * len, 4 * len, 5 * len];
+        assert_eq!(positions(&ends, step), [position(0), none, none, position(3), position(4)], "{step}");
+    }
+}
+
 /// Members within a record are not passed one by one for each record whose length is that of all that follow.
 #[test]
 fn records_with_wrong_lengths_in_blocks_are_those_without_blocks() {
