@@ -1,7 +1,7 @@
 //! Captures on their way into columns: [`CaptureBatch`] collects rows until they reach a target size.
 
 use super::documents::ArchivedDocument;
-use super::links::WatLink;
+use super::links::{MAX_BASE_LEN, WatLink};
 use super::request::RequestQuery;
 use crate::iri::{FaultKind, Flags};
 use crate::kernel::Span;
@@ -10,6 +10,9 @@ use crate::record::fields::{FieldSet, FieldValues};
 
 /// Size of a capture besides its texts, for the size of a batch: numbers and spans.
 const NUMBERS_LEN: usize = 64;
+
+/// Usual length of the page and the labels of a link together. Only what exceeds it counts for the size of a batch.
+const USUAL_LABELS_LEN: usize = 1 << 10;
 
 /// What the parser knows of one record.
 #[derive(Debug, Default)]
@@ -78,9 +81,9 @@ pub struct BatchLimits {
 
 /// Rows of an archive.
 ///
-/// The size of a batch is that of its texts, whether they are stored or not, and a constant per record. Therefore it
-/// does not depend on how the bytes arrive, nor on the selected fields, except those of requests, which are only read if
-/// they are selected.
+/// The size of a batch is that of its texts, whether they are stored or not, and a constant per record; of a link, the page and
+/// the labels only count as far as they are longer than usual. Therefore it does not depend on how the bytes arrive, nor on the
+/// selected fields, except those of requests, which are only read if they are selected.
 #[derive(Debug)]
 pub struct CaptureBatch {
     rows: RecordBuffer,
@@ -164,15 +167,17 @@ impl CaptureBatch {
     /// Appends the row of a link in the page that `page` describes.
     pub(super) fn push_link(&mut self, page: &Capture, link: &WatLink<'_>) {
         let WatLink { url, base, kind, rel, text } = *link;
-        let labels_len = page.url.len() + kind.len() + rel.len() + text.len();
+        // Every link has the page, so it is limited like a base.
+        let page_url = if page.url.len() <= MAX_BASE_LEN { &page.url[..] } else { b"" };
+        let labels_len = page_url.len() + kind.len() + rel.len() + text.len();
         if url.len() + base.len() + labels_len > self.limits.max_record_len {
             self.push_faulty(page, FaultKind::TooLong);
             return;
         }
-        self.begin(page.offset, url.len() + base.len());
+        self.begin(page.offset, url.len() + base.len() + labels_len.saturating_sub(USUAL_LABELS_LEN));
         self.rows.push_url(url);
         self.rows.push_base(base);
-        self.set_page(&page.url);
+        self.set_page(page_url);
         let carry = self.rows.columns.carry();
         let mut copy = |is_carried, text| self.rows.copy_carried(is_carried, text);
         let fields = FieldValues {
@@ -188,7 +193,7 @@ impl CaptureBatch {
 
     /// Appends the row of a WAT record whose links cannot all be read, or of a link.
     pub(super) fn push_faulty(&mut self, page: &Capture, kind: FaultKind) {
-        self.begin(page.offset, 0);
+        self.begin(page.offset, page.url.len().saturating_sub(USUAL_LABELS_LEN));
         self.set_fault(Some(kind));
         self.set_flags(page.flags);
         self.rows.push_url(b"");

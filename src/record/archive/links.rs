@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// Longest base of the links of a page, in bytes. Every link is resolved against the base, so the size of the output is
 /// bounded by this length times the number of links.
-const MAX_BASE_LEN: usize = 16 << 10;
+pub(super) const MAX_BASE_LEN: usize = 16 << 10;
 
 /// Longest type, relation and text of a link, in bytes. The rest is not read.
 const MAX_LABEL_LEN: usize = 1 << 10;
@@ -77,7 +77,8 @@ impl LinkReader {
     /// to a request.
     ///
     /// # Errors
-    /// The JSON is broken, or its links are not read because their base is longer than [`MAX_BASE_LEN`].
+    /// The JSON is broken, or there are links that are not read because their base is longer than [`MAX_BASE_LEN`]. The other
+    /// links can be read.
     pub(super) fn begin(&mut self, json: &[u8], record_url: &[u8]) -> Result<bool, FaultKind> {
         let texts = [&mut self.page, &mut self.base, &mut self.location, &mut self.refresh, &mut self.link_fields];
         texts.into_iter().for_each(Vec::clear);
@@ -86,20 +87,38 @@ impl LinkReader {
         let response = at_path(json, &RESPONSE).and_then(JsonValue::nested);
         if let Some(response) = response {
             self.begin_headers(response);
-            if let Some(html) = at_path(response, &["HTML-Metadata"]).and_then(JsonValue::nested) {
-                self.base = base(html, record_url);
-                if self.base.len() > MAX_BASE_LEN {
-                    return Err(FaultKind::TooLong);
-                }
-                replace_line_feeds(&mut self.base);
-                for (range, path) in self.lists.iter_mut().zip(LISTS) {
-                    if let Some(list) = at_path(html, path).and_then(JsonValue::nested) {
-                        *range = range_in(json, JsonElements::new(list).rest());
-                    }
-                }
+            let is_short = self.remove_long_headers();
+            if !(self.begin_lists(json, response) && is_short) {
+                return Err(FaultKind::TooLong);
             }
         }
         if JsonMembers::are_whole(json) { Ok(response.is_some()) } else { Err(FaultKind::NotOfFormat) }
+    }
+
+    /// Removes the header fields if their base, the page, is too long. Returns whether they stay, or there are none.
+    fn remove_long_headers(&mut self) -> bool {
+        let mut texts = [&mut self.location, &mut self.refresh, &mut self.link_fields];
+        let is_short = self.page.len() <= MAX_BASE_LEN || texts.iter().all(|text| text.is_empty());
+        if !is_short {
+            texts.iter_mut().for_each(|text| text.clear());
+        }
+        is_short
+    }
+
+    /// Finds the lists of links in HTML. Returns false if their base is too long.
+    fn begin_lists(&mut self, json: &[u8], response: &[u8]) -> bool {
+        let Some(html) = at_path(response, &["HTML-Metadata"]).and_then(JsonValue::nested) else { return true };
+        self.base = base(html, &self.page);
+        if self.base.len() > MAX_BASE_LEN {
+            return false;
+        }
+        replace_line_feeds(&mut self.base);
+        for (range, path) in self.lists.iter_mut().zip(LISTS) {
+            if let Some(list) = at_path(html, path).and_then(JsonValue::nested) {
+                *range = range_in(json, JsonElements::new(list).rest());
+            }
+        }
+        true
     }
 
     /// Collects the header fields that hold links.
@@ -347,6 +366,14 @@ mod tests {
         }
         let long_page = [&b"http://"[..], &[b'a'; MAX_BASE_LEN]].concat();
         assert_eq!(reader.begin(json(9).as_bytes(), &long_page), Ok(true));
+        // The base of header fields is the page.
+        for (headers, page) in [(r#"{"Link":"<y>"}"#, Err(FaultKind::TooLong)), (r#"{"Server":"x"}"#, Ok(true))] {
+            let html = r#"{"Head":{"Base":"http://b/"},"Links":[{"url":"z"}]}"#;
+            let json = envelope(&format!(r#"{{"Headers":{headers},"HTML-Metadata":{html}}}"#));
+            assert_eq!(reader.begin(json.as_bytes(), &long_page), page);
+            let urls: Vec<_> = std::iter::from_fn(|| reader.next(json.as_bytes()).map(|link| text(link.url))).collect();
+            assert_eq!(urls, ["z"]);
+        }
     }
 
     #[test]

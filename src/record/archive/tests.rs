@@ -458,6 +458,35 @@ fn links_of_one_page_fill_several_batches() {
     assert_eq!((of_links(1), of_links(100)), (of_links(0), of_links(0)));
 }
 
+/// A page and the labels of a link can be much longer than the link, and a file can compress them well.
+#[test]
+fn long_texts_of_links_fill_a_batch() {
+    const TARGET_LEN: usize = 64 << 10;
+    let page = |len: usize, html: &str| {
+        let json = envelope(&format!(r#"{{"HTML-Metadata":{html}}}"#));
+        record(&format!("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/{}", "x".repeat(len)), &json)
+    };
+    let links = |link: &str| [link; 300].join(",");
+    let label = "y".repeat(1000);
+    let labels = format!(r#"{{"url":"/","path":"{label}","rel":"{label}","text":"{label}"}}"#);
+    for (text, count, text_len) in [
+        // Each row has the page.
+        (
+            page(10_000, &format!(r#"{{"Head":{{"Base":"http://b/"}},"Links":[{}]}}"#, links(r#"{"url":"/"}"#))),
+            300,
+            10_000,
+        ),
+        (page(0, &format!(r#"{{"Links":[{}]}}"#, links(&labels))), 300, 3000),
+        // The base is too long.
+        (page(100_000, "{}").repeat(9), 9, 100_000),
+    ] {
+        let (batches, _) = parse_batches(&mut ArchiveParser::of_links(), text.as_bytes(), (0, TARGET_LEN));
+        assert_eq!(batches.iter().map(RecordBuffer::len).sum::<usize>(), count);
+        let longest = batches.iter().map(RecordBuffer::len).max().unwrap_or(0);
+        assert!(longest * text_len <= 2 * TARGET_LEN + text_len, "{longest} rows with {text_len} bytes");
+    }
+}
+
 #[test]
 fn a_record_that_is_too_long_is_a_fault() {
     let text = sample();
