@@ -221,6 +221,11 @@ impl InputFormat {
         matches!(self, InputFormat::Auto(_) | InputFormat::Csv(_) | InputFormat::Text(TextFormat::JsonLines(_)))
     }
 
+    /// The format reads the columns of charsets that the user chose.
+    pub(crate) fn has_charset_columns(&self) -> bool {
+        matches!(self, InputFormat::Auto(_) | InputFormat::Csv(_))
+    }
+
     /// Records of the format can have a time.
     pub(crate) fn has_times(&self) -> bool {
         !matches!(self, InputFormat::Csv(_) | InputFormat::Text(TextFormat::Lines(_)))

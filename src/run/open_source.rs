@@ -14,7 +14,8 @@ use crate::record::csv::{CsvColumnsError, CsvComments, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
 use crate::record::json_document::JsonDocumentParser;
 use crate::record::{
-    ArchiveRows, FormatAdvice, InputFormat, RecordBuffer, SourceFormat, SourceHead, TextFormat, UnsupportedFormat,
+    ArchiveRows, FormatAdvice, FormatOptions, InputFormat, RecordBuffer, SourceFormat, SourceHead, TextFormat,
+    UnsupportedFormat,
 };
 use std::sync::Arc;
 
@@ -145,6 +146,9 @@ impl OpenSource {
         let head = self.body.head();
         let format = options.run.format.of_source(&self.name, &head);
         self.format_name = format.name(&head);
+        if !matches!(format, SourceFormat::Csv(_)) {
+            check_charset_columns(self.format_name, options)?;
+        }
         self.advice = FormatAdvice::of_source(&format, &head);
         match format {
             SourceFormat::Text(format) => self.format = format,
@@ -190,6 +194,7 @@ impl OpenSource {
 
     /// Opens a table in a binary format.
     fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), OpenError> {
+        check_charset_columns(Some(format.name()), options)?;
         let SourceFile::Table(file) = &self.file else { return Err(Defect::Unsupported(STREAMED_TABLE).into()) };
         let columns = match &options.run.format {
             InputFormat::Auto(format) => TableColumns { url: format.csv.url.clone(), base: format.csv.base.clone() },
@@ -298,6 +303,17 @@ impl OpenSource {
         let position = self.body.file_position().unwrap_or(self.offset).max(self.reported);
         progress.add_read(position - self.reported);
         self.reported = position;
+    }
+}
+
+/// Refuses columns of charsets for a source of a format that has none.
+fn check_charset_columns(format: Option<&'static str>, options: &CutOptions<'_>) -> Result<(), OpenError> {
+    let InputFormat::Auto(FormatOptions { csv, .. }) = &options.run.format else { return Ok(()) };
+    match (csv.charset.as_ref().or(csv.query_charset.as_ref()), format) {
+        (Some(chosen), Some(format)) => {
+            Err(OpenError::Columns(CsvColumnsError::NoCharsets { chosen: chosen.clone(), format }))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -268,8 +268,29 @@ fn columns_name_the_charsets_of_records() {
     assert_eq!(lines(&rows(&flags, "uri,fault,fault_at", table)), expected);
     let fallback = [&flags[..], &["--charset", "latin1"]].concat();
     assert_eq!(rows(&fallback, "uri", table)[5]["uri"], "http://h/%C3%83%C2%A9");
-    let lines_format = irikey(&["canon", "--format", "lines", "--charset-column", "cs"], b"", Stdio::piped());
-    assert_eq!(lines_format.status.code(), Some(2));
+    for format in ["lines", "jsonl"] {
+        let refused = irikey(&["canon", "--format", format, "--charset-column", "cs"], b"", Stdio::piped());
+        assert_eq!(refused.status.code(), Some(2), "{format}");
+    }
+}
+
+/// Records that are not of a table of text have no charsets. The flags are not ignored.
+#[test]
+fn columns_of_charsets_are_refused_for_other_formats() {
+    let directory = tempfile::tempdir().unwrap();
+    let parquet = directory.path().join("a.parquet");
+    let parquet = parquet.to_str().unwrap();
+    let made = irikey(&["canon", "-", "-q", "-o", parquet], b"http://h/\n", Stdio::piped());
+    assert!(made.status.success());
+    for flag in ["--charset-column", "--query-charset-column"] {
+        for (path, format) in [("-", "jsonl"), (parquet, "parquet")] {
+            let refused =
+                irikey(&["canon", path, flag, "source"], br#"{"url":"http://h/","source":"x"}"#, Stdio::piped());
+            let message = String::from_utf8(refused.stderr).unwrap();
+            assert!(message.contains(&format!("records of the format {format} do not have")), "{message}");
+            assert_eq!(refused.status.code(), Some(2), "{flag} {format}");
+        }
+    }
 }
 
 fn utf16(text: &str, is_big: bool) -> Vec<u8> {

@@ -266,7 +266,11 @@ impl InputArgs {
             ("--no-header", self.no_header),
         ];
         let mut flags = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
-        if let Some((flag, _)) = flags.find(|(_, is_given)| *is_given && !format.has_columns()) {
+        let is_read = |flag: &str| match flag {
+            "--charset-column" | "--query-charset-column" => format.has_charset_columns(),
+            _ => format.has_columns(),
+        };
+        if let Some((flag, _)) = flags.find(|(flag, is_given)| *is_given && !is_read(flag)) {
             return Err(CommandError::usage(format!("{flag} is for tables; use --format csv or tsv")));
         }
         let is_name = |name: &String| !name.bytes().all(|byte| byte.is_ascii_digit());

@@ -147,6 +147,17 @@ pub enum CsvColumnsError {
         /// The name of the format of the source.
         format: &'static str,
     },
+    /// A column of charsets was chosen, but the records of the source have none.
+    #[error(
+        "column {chosen} is chosen for charsets, which records of the format {format} do not have; leave out --charset-column and \
+         --query-charset-column, or name the charset of all records with --charset or --query-charset"
+    )]
+    NoCharsets {
+        /// The chosen column.
+        chosen: CsvColumn,
+        /// The name of the format of the source.
+        format: &'static str,
+    },
     /// No column was chosen, and several may hold the URL.
     #[error("cannot tell which column holds the URL; choose one with --column NAME or NUMBER; the columns are {0}")]
     Unclear(String),
