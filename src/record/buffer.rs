@@ -7,6 +7,7 @@
 
 use super::fields::{FieldBuffers, FieldSet, FieldValues, gather};
 use super::records::{RecordOffsets, Records};
+use crate::encoding::Charset;
 use crate::iri::{CLASSIFIER, Fault, FaultKind, Flags};
 use crate::kernel::{Bitmaps, Span, append_line};
 
@@ -143,6 +144,8 @@ fn gather_notes<T: Copy>(origins: &[u32], from: &[(u32, T)], into: &mut Vec<(u32
 pub struct RecordBuffer {
     pub(super) text: Vec<u8>,
     pub(super) columns: RecordColumns,
+    /// The charset of the whole source, if it is known.
+    charset: Option<Charset>,
 }
 
 /// How much [`RecordBuffer::push_prefixed_urls`] copies.
@@ -162,6 +165,12 @@ impl RecordBuffer {
         let mut buffer = RecordBuffer::default();
         buffer.columns.set_carry(carry);
         buffer
+    }
+
+    /// Sets the charset of all records.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn set_charset(&mut self, charset: Charset) {
+        self.charset = Some(charset);
     }
 
     /// Removes all records; keeps the memory and the choice of fields.
@@ -226,7 +235,7 @@ impl RecordBuffer {
     /// they took; `None` if a length reaches past `bytes` or exceeds the limit, after which the buffer must not be
     /// used.
     pub(crate) fn push_prefixed_urls(&mut self, bytes: &[u8], first: u64, limits: UrlLimits) -> Option<(usize, usize)> {
-        let RecordBuffer { text, columns } = self;
+        let RecordBuffer { text, columns, .. } = self;
         let first_record = columns.urls.len();
         let mut at = 0;
         while columns.urls.len() - first_record < limits.count && text.len() < limits.text_len {
@@ -284,7 +293,7 @@ impl RecordBuffer {
 
     /// The records.
     pub fn records(&self) -> Records<'_> {
-        self.columns.records(&self.text)
+        Records { charset: self.charset, ..self.columns.records(&self.text) }
     }
 
     /// The records, after their text was classified into `bitmaps`, as [`crate::canon::Canonicalizer::append`] needs them.

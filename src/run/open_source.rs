@@ -157,7 +157,8 @@ impl OpenSource {
             }
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),
             SourceFormat::Json(layout) => {
-                let parser = JsonDocumentParser::new(layout, self.offset, options.run.max_record_len);
+                let mut parser = JsonDocumentParser::new(layout, self.offset, options.run.max_record_len);
+                parser.set_utf16(self.is_utf16);
                 self.body.parse_json(parser);
             }
             SourceFormat::Unsupported(format) => return Err(Defect::Unsupported(format).into()),

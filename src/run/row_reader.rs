@@ -1,6 +1,7 @@
 //! Reads sources that give rows instead of text: [`RowReader`], its implementations for tables and JSON documents, and what
 //! they share with [`super::archive`]. Streams are read in parts, so that memory does not depend on the length of a document.
 
+use crate::encoding::Charset;
 use crate::input::{Defect, Stream, TableReader};
 use crate::record::RecordBuffer;
 use crate::record::archive::BatchLimits;
@@ -179,6 +180,9 @@ impl RowReader for JsonReader {
     fn read_rows(&mut self, carry: FieldSet, limits: BatchLimits) -> RowsRead {
         let (from, header_count) = (self.parser.position(), self.parser.header_count());
         let (mut rows, mut len, mut end) = (RecordBuffer::new(carry), 0, ReadEnd::More);
+        if self.parser.is_utf16() {
+            rows.set_charset(Charset::UTF_8);
+        }
         while len < limits.target_len.min(BATCH_LEN) {
             if self.parser.is_broken() || (self.source.bytes().is_empty() && self.source.is_read) {
                 end = self.end();

@@ -274,6 +274,17 @@ fn columns_name_the_charsets_of_records() {
     }
 }
 
+#[test]
+fn json_documents_in_utf16_have_positions_and_are_decoded_once() {
+    let text = utf16("\u{FEFF}[[\"original\"],[\"http://h/ü\"]]", false);
+    for flags in [&["-"][..], &["-", "--charset", "utf-16le"]] {
+        assert_eq!(
+            lines(&rows(flags, "record_offset,uri", &text)),
+            [r#"{"record_offset":30,"uri":"http://h/%C3%BC"}"#]
+        );
+    }
+}
+
 /// Records that are not of a table of text have no charsets. The flags are not ignored.
 #[test]
 fn columns_of_charsets_are_refused_for_other_formats() {

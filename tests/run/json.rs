@@ -85,6 +85,16 @@ fn records_of_documents() {
     }
 }
 
+/// Positions in a document in UTF-16 are bytes of the file.
+#[test]
+fn positions_in_utf_16() {
+    let text = "\u{FEFF}[[\"original\"],\n[\"http://a.org/ü\u{1F600}\"],\n[\"http://b.org/\"]] x";
+    let (rows, errors, _) = read(&text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+    let at = |part: &str| 2 * text[..text.find(part).unwrap()].encode_utf16().count() as u64;
+    assert_eq!([rows[0].offset, rows[1].offset], [at("[\"http://a"), at("[\"http://b")]);
+    assert!(errors[0].contains(&format!("at byte {}:", at(" x") + 2)), "{errors:?}");
+}
+
 #[test]
 fn damaged_documents_give_the_records_before_the_damage() {
     for (text, urls) in [answer(40), har(40)] {

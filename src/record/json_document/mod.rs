@@ -21,6 +21,7 @@ mod value_scanner;
 
 use super::buffer::RecordBuffer;
 use super::json::{JsonElements, JsonValue};
+use crate::encoding::utf16_len;
 use cdx_rows::CdxRows;
 use json_record::JsonRecord;
 use value_scanner::{HeldLimits, ValueScanner};
@@ -109,6 +110,8 @@ pub(crate) struct JsonDocumentParser {
     layout: JsonLayout,
     limits: HeldLimits,
     state: DocumentState,
+    /// The text was decoded from UTF-16, and positions are those before that.
+    is_utf16: bool,
     /// The next byte, and where the current record begins.
     at: u64,
     record_at: u64,
@@ -138,12 +141,23 @@ impl JsonDocumentParser {
             layout,
             limits,
             state,
+            is_utf16: false,
             at,
             record_at: at,
             value,
             has_records: false,
             cdx_rows: CdxRows::default(),
         }
+    }
+
+    /// States whether the text is decoded from UTF-16.
+    pub(crate) fn set_utf16(&mut self, is_utf16: bool) {
+        self.is_utf16 = is_utf16;
+    }
+
+    /// Whether the text is decoded from UTF-16.
+    pub(crate) fn is_utf16(&self) -> bool {
+        self.is_utf16
     }
 
     /// The byte of the source up to which it was parsed.
@@ -167,7 +181,8 @@ impl JsonDocumentParser {
         let (count, mut taken) = (rows.len(), 0);
         while taken < bytes.len() && rows.len() == count && self.state != DocumentState::Broken {
             let len = self.step(&bytes[taken..], rows);
-            (taken, self.at) = (taken + len, self.at + len as u64);
+            self.at += if self.is_utf16 { utf16_len(&bytes[taken..taken + len]) } else { len } as u64;
+            taken += len;
         }
         taken
     }
