@@ -164,6 +164,10 @@ fn texts_of_links() {
     assert_eq!(texts(text, Markup::Html), expected);
     let text = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='a'>O<i>n</i>e &amp; <![CDATA[<two>]]></a>no<a href='b'/>no</html>";
     assert_eq!(texts(text, Markup::Xml), [pair("a", "One & <two>"), pair("b", "")]);
+    let text = "<html xmlns='http://www.w3.org/1999/xhtml' xmlns:z='z'><a href='a'>One <br/><z:a/>two <z:a>three</z:a> \
+                <img alt='An &amp; image' src='i'/>four</a>no<a href='b'>x<a href='c'>y</a></a></html>";
+    let expected = [pair("a", "One two three four"), pair("i", "An & image"), pair("b", "x"), pair("c", "y")];
+    assert_eq!(texts(text, Markup::Xml), expected);
     let long = format!("<a href=a>{}<a href=b>{}", "é ".repeat(1_000), "<img src=c>".repeat(3_000));
     let found = texts(&long, Markup::Html);
     assert_eq!((found.len(), found[0].1.len() <= 1 << 10, found[1].1.len()), (3_002, true, 0));

@@ -44,6 +44,8 @@ struct Scope {
     base: usize,
     /// Its name, if the meaning of its children depends on it; otherwise empty.
     name: &'static str,
+    /// It is an `a` element of XHTML, which has a text.
+    is_anchor: bool,
 }
 
 /// An element whose content is a reference.
@@ -74,8 +76,9 @@ struct XmlCollector<'a, 'b, 'c> {
 struct TagScope {
     /// The base of the content of the element.
     base: usize,
-    /// It is an `a` element of XHTML, which has a text.
     is_anchor: bool,
+    /// The attribute `alt` of an element of XHTML.
+    alt: Option<Vec<u8>>,
 }
 
 impl XmlCollector<'_, '_, '_> {
@@ -93,16 +96,14 @@ impl XmlCollector<'_, '_, '_> {
                     self.scopes.push(scope);
                 }
                 Event::Empty(tag) => {
-                    self.begin_element(&tag);
+                    let scope = self.begin_element(&tag);
                     self.content = None;
-                    self.sink.end_text();
+                    self.end_element(Some(scope));
                 }
-                Event::End(tag) => {
+                Event::End(_) => {
                     self.end_content(before);
-                    self.scopes.pop();
-                    if tag.local_name().as_ref() == "a" {
-                        self.sink.end_text();
-                    }
+                    let scope = self.scopes.pop();
+                    self.end_element(scope);
                 }
                 Event::Text(text) => self.push_text(&text.xml10_content()),
                 Event::CData(text) => self.push_text(&text.xml10_content()),
@@ -176,7 +177,7 @@ impl XmlCollector<'_, '_, '_> {
         let parent = self.scopes.last().map_or("", |scope| scope.name);
         self.end_content(self.position());
         let is_core = self.is_core(tag);
-        let TagScope { base, is_anchor } = self.push_attributes(tag, outer);
+        let TagScope { base, is_anchor, alt } = self.push_attributes(tag, outer);
         let local = tag.local_name();
         let element = local.as_ref();
         if let Some(rel) = self.vocabulary.rel_of_content(parent, element, is_core) {
@@ -186,12 +187,19 @@ impl XmlCollector<'_, '_, '_> {
             let rel = if is_identifier { IDENTIFIER } else { rel };
             self.content = Some(Content { element, rel, base, at, value: String::new(), bad_reference: None });
         }
-        if is_anchor {
-            self.sink.begin_text()
-        } else {
-            self.sink.end_tag()
+        match alt {
+            Some(alt) => self.sink.set_text(&alt),
+            None if is_anchor => self.sink.begin_text(),
+            None => self.sink.end_tag(),
         }
-        Scope { base, name: parent_name(element) }
+        Scope { base, name: parent_name(element), is_anchor }
+    }
+
+    /// Ends an element.
+    fn end_element(&mut self, scope: Option<Scope>) {
+        if scope.is_some_and(|scope| scope.is_anchor) {
+            self.sink.end_text();
+        }
     }
 
     /// Whether an element is in the namespace of the vocabulary. The root decides both; in RSS 1.0 a child of the root does.
@@ -234,7 +242,12 @@ impl XmlCollector<'_, '_, '_> {
         let rel = attribute_of(tag, "rel").unwrap_or_default();
         let is_refresh = is_html
             && attribute_of(tag, "http-equiv").is_some_and(|value| value.trim().eq_ignore_ascii_case("refresh"));
+        let is_anchor = is_html && element == "a";
+        if is_anchor {
+            self.sink.end_text();
+        }
         let mut inner = outer;
+        let mut alt = None;
         // The xml:base of an element applies to its own references, also to those before it in the tag; the xml:base itself
         // is relative to the element around it.
         for attribute in
@@ -247,6 +260,9 @@ impl XmlCollector<'_, '_, '_> {
         }
         for attribute in tag.attributes().with_checks(false).flatten() {
             let (namespace, local) = resolver.resolve_attribute(attribute.key);
+            if is_html && attribute.key.as_ref() == "alt" {
+                alt = Some(value(self.text, &attribute).0);
+            }
             let known = match namespace {
                 ResolveResult::Unbound if is_html => attributes::html(element.as_bytes(), local.as_ref().as_bytes()),
                 ResolveResult::Unbound => attributes::xml(None, local.as_ref()),
@@ -265,7 +281,7 @@ impl XmlCollector<'_, '_, '_> {
                 break;
             }
         }
-        TagScope { base: inner, is_anchor: is_html && element == "a" }
+        TagScope { base: inner, is_anchor, alt }
     }
 }
 
