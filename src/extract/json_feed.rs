@@ -69,22 +69,25 @@ const NO_VALUE: Stop = (DefectKind::IllFormed, "this is not JSON: a value or the
 const TOO_DEEP: Stop = (DefectKind::IllFormed, "objects and arrays within each other are nested too deep");
 
 impl<'a> FeedReader<'a, '_, '_> {
-    /// Reads values until the feed ends.
+    /// Reads values until the object of the feed ends.
     fn read_values(&mut self) -> Result<(), Stop> {
-        loop {
+        while !self.sink.is_done() {
             let Some(byte) = self.text.get(self.at) else { return Err(ENDS_EARLY) };
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' => self.at += 1,
                 b'"' => self.read_string()?,
                 b'{' | b'[' => self.begin(*byte == b'{')?,
-                b'}' | b']' => self.end(*byte == b'}')?,
-                b'-' | b'0'..=b'9' | b'a'..=b'z' => self.skip_word(),
+                b'}' | b']' => {
+                    self.end(*byte == b'}')?;
+                    if self.open.is_empty() {
+                        break;
+                    }
+                }
+                b'-' | b'0'..=b'9' | b'a'..=b'z' if !self.open.is_empty() => self.skip_word(),
                 _ => return Err(NO_VALUE),
             }
-            if self.open.is_empty() || self.sink.is_done() {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 
     /// Reads a string: the name of a member, or a value.

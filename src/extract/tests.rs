@@ -535,6 +535,8 @@ fn json_feeds() {
     assert_eq!(shown, expected.map(|(names, _)| names));
     assert_eq!(document.links.iter().map(url).collect::<Vec<_>>(), expected.map(|(_, url)| url));
     assert!(FEED.as_bytes()[document.links[1].offset as usize..].starts_with(b"f.json\""));
+    let spaced = extract(format!("\u{FEFF}\r\n {FEED}\n").as_bytes(), &DocumentContext::default());
+    assert_eq!((spaced.markup, spaced.links.len(), defects(&spaced)), (Markup::JsonFeed, document.links.len(), vec![]));
 }
 
 #[test]
@@ -551,5 +553,7 @@ fn broken_json_feeds_give_the_references_before() {
         assert_eq!((document.links.len(), document.defects[0].kind), (1, DefectKind::IllFormed), "{}", &tail[..1]);
     }
     assert_eq!(read(b"", Markup::JsonFeed).defects[0].kind, DefectKind::Truncated);
-    assert_eq!(read(b"\"x\"", Markup::JsonFeed).defects[0].kind, DefectKind::IllFormed);
+    for text in ["\"x\"", " 5", "null {}"] {
+        assert_eq!(read(text.as_bytes(), Markup::JsonFeed).defects[0].kind, DefectKind::IllFormed, "{text}");
+    }
 }
