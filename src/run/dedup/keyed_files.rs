@@ -84,18 +84,18 @@ impl KeyedFiles {
         KeyedFiles { shares_dictionaries: true, ..self }
     }
 
-    /// The dictionaries that all rows share; `None` if the output may have several per column.
-    fn dictionaries(&self, encoder: &Encoder) -> Result<Option<SharedDictionaries>, DedupError> {
+    /// The dictionaries that all rows share; `None` if the output may have several per column. Row groups that cannot be read are
+    /// reported when they are read again.
+    fn dictionaries(&self, encoder: &Encoder) -> Option<SharedDictionaries> {
         if !self.shares_dictionaries {
-            return Ok(None);
+            return None;
         }
         let mut shared = SharedDictionaries::new(encoder.schema());
         let schema = shared.schema();
-        for KeyedRowGroup { file, group, .. } in self.row_groups() {
-            let error = |defect| KeyedFileError { name: file.name.clone(), reason: KeyedFileDefect::Read(defect) };
-            shared.add(&file.read(group, &schema).map_err(error)?);
-        }
-        Ok(Some(shared))
+        let batches =
+            self.row_groups().into_iter().filter_map(|row_group| row_group.file.read(row_group.group, &schema).ok());
+        batches.for_each(|batch| shared.add(&batch));
+        Some(shared)
     }
 
     /// A value of each source, in order: that of a file, or `unread`.
@@ -237,7 +237,7 @@ pub(crate) fn dedup_keyed_files(
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
     let mut job = DedupJob::new(options, encoder, &request, &names).map_err(RunError::output)?;
-    let dictionaries = files.dictionaries(encoder).map_err(RunError::Output)?;
+    let dictionaries = files.dictionaries(encoder);
     let dictionaries = dictionaries.as_ref().map(|shared| (shared, shared.values()));
     let row_groups = files.row_groups();
     let tally = Mutex::new(Tally::default());
