@@ -48,17 +48,23 @@ impl TableProjection {
         let missing = |column: &dyn std::fmt::Display| {
             Defect::Columns(format!("there is no column {column}; the columns are {}", names.join(", ")))
         };
-        let find = |column: &CsvColumn| match column {
-            CsvColumn::Number(number) => {
-                number.checked_sub(1).and_then(|i| names.get(i)).ok_or_else(|| missing(column))
-            }
-            CsvColumn::Name(name) => names.iter().find(|other| *other == name).ok_or_else(|| missing(column)),
+        // As in CSV, letter case does not matter; but a table can have names that differ in nothing else.
+        let named = |name: &str| {
+            let exact = names.iter().find(|other| **other == name);
+            exact.or_else(|| names.iter().find(|other| other.eq_ignore_ascii_case(name)))
+        };
+        let find = |column: &CsvColumn| {
+            let found = match column {
+                CsvColumn::Number(number) => number.checked_sub(1).and_then(|i| names.get(i)),
+                CsvColumn::Name(name) => named(name),
+            };
+            found.ok_or_else(|| missing(column))
         };
         let url = match &options.columns.url {
             Some(column) => find(column)?,
             None => URL_COLUMN_NAMES
                 .iter()
-                .find(|name| names.contains(name))
+                .find_map(|name| named(name))
                 .ok_or_else(|| missing(&"of a URL: choose one with --column"))?,
         };
         let base = options.columns.base.as_ref().map(find).transpose()?;
@@ -76,5 +82,32 @@ impl TableProjection {
         let carried = CarriedField::ALL.iter().filter(|field| self.carry.contains(**field));
         let columns = [&self.url].into_iter().chain(&self.base).map(String::as_str);
         columns.chain(carried.map(|field| field.column()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::datatypes::{DataType, Field};
+
+    #[test]
+    fn columns_are_found_by_name_in_any_case_or_by_number() {
+        let url_of = |names: &[&str], chosen: Option<CsvColumn>| {
+            let fields: Vec<_> = names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect();
+            let columns = TableColumns { url: chosen, base: None };
+            let (carry, threads, max_record_len, held_len) = (FieldSet::default(), 1, 1, 1);
+            let options = TableOptions { columns, carry, threads, max_record_len, held_len };
+            TableProjection::find(&Schema::new(fields), &options)
+                .map(|found| found.url)
+                .map_err(|error| error.to_string())
+        };
+        let name = |name: &str| Some(CsvColumn::Name(name.to_string()));
+        assert_eq!(url_of(&["id", "URL"], None).as_deref(), Ok("URL"));
+        assert_eq!(url_of(&["Page", "page"], name("page")).as_deref(), Ok("page"));
+        assert_eq!(url_of(&["Page"], name("pAGE")).as_deref(), Ok("Page"));
+        assert_eq!(url_of(&["a", "b"], Some(CsvColumn::Number(2))).as_deref(), Ok("b"));
+        for chosen in [None, name("c"), Some(CsvColumn::Number(0)), Some(CsvColumn::Number(3))] {
+            assert!(url_of(&["a", "b"], chosen).unwrap_err().contains("the columns are a, b"));
+        }
     }
 }

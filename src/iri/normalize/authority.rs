@@ -2,10 +2,10 @@
 
 use super::Pass;
 use crate::iri::check::{check_authority_lenient, check_port, missing_scheme};
-use crate::iri::class::{REG_NAME, UPPER};
+use crate::iri::class::{REG_NAME, UPPER, USERINFO};
 use crate::iri::fault::{Component, Fault};
 use crate::iri::flags::{Changes, Flags};
-use crate::iri::host::ip::ipv6_text;
+use crate::iri::host::ip::{ipv6_text, is_normal_ipv6_literal};
 use crate::iri::parts::{Authority, find_scheme};
 use crate::iri::percent::map_component;
 use crate::iri::scheme::Scheme;
@@ -101,7 +101,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         check_authority_lenient(self.line, authority)?;
         let (host_at, host_end) = (authority.host_at as usize, authority.host_end as usize);
         if host_at > at {
-            self.encoded_part(&self.line[at..host_at - 1], Component::Userinfo);
+            self.userinfo(&self.line[at..host_at - 1]);
             self.out.push(b'@');
         }
         let host_out = self.out.len();
@@ -175,6 +175,9 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     fn ip_literal(&mut self, host: &[u8]) {
+        if is_normal_ipv6_literal(host) {
+            return append(self.out, host);
+        }
         let at = self.out.len();
         self.append_lower_case(host);
         if SCHEME
@@ -212,9 +215,12 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         (number != default).then_some(&digits[zero_count..])
     }
 
-    /// Writes a component for which the bitmaps have no marks.
-    fn encoded_part(&mut self, text: &[u8], component: Component) {
-        let (written, flags, changes) = map_component(text, component);
+    /// Writes the userinfo, for which the bitmaps have no marks.
+    fn userinfo(&mut self, text: &[u8]) {
+        if text.iter().all(|byte| USERINFO.contains(*byte)) {
+            return append(self.out, text);
+        }
+        let (written, flags, changes) = map_component(text, Component::Userinfo);
         append(self.out, &written);
         self.flags |= flags;
         self.changes |= changes;
