@@ -60,13 +60,19 @@ pub(crate) fn release_free_memory() {
 fn checked(pointer: *mut u8) -> *mut u8 {
     #[cfg(unix)]
     if pointer.is_null() && !MAY_FAIL.get() {
-        super::terminate(
-            b"irikey: the system has no memory left for this process (see ulimit -v); temporary files were removed, and \
-              outputs were not written; use fewer threads (-j) or less --memory, or allow more memory\n",
-            super::exit::OUTPUT,
-        );
+        end_without_memory();
     }
     pointer
+}
+
+/// Removes the temporary files and ends the process with an error message about missing memory.
+#[cfg(unix)]
+pub(crate) fn end_without_memory() -> ! {
+    super::terminate(
+        b"irikey: the system has no memory left for this process (see ulimit -v); temporary files were removed, and \
+          outputs were not written; use fewer threads (-j) or less --memory, or allow more memory\n",
+        super::exit::OUTPUT,
+    )
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ mod visible;
 
 #[doc(hidden)]
 pub use allocator::CheckedAllocator;
+#[cfg(unix)]
+pub(crate) use allocator::end_without_memory;
 pub(crate) use allocator::{release_free_memory, try_reserve_exact};
 pub(crate) use background_sync::BackgroundSync;
 pub(crate) use directory_lock::{DirectoryLock, lock_directory_of};

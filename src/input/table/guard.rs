@@ -20,13 +20,19 @@ pub(crate) fn catch_panic<T, E>(work: impl FnOnce() -> Result<T, E>, error: impl
     result.unwrap_or_else(|_| Err(error(DECODER_PANICKED.to_string())))
 }
 
-/// Installs a panic hook that prints nothing for panics that become a [`Defect`](crate::input::Defect).
+/// Installs a panic hook that prints nothing for panics that become a [`Defect`](crate::input::Defect). If zstd has no memory for
+/// a context, for which its crate panics, the process ends as it does without memory for anything else.
 pub(crate) fn silence_caught_panics() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        if !IS_GUARDED.get() {
-            print(info);
+        if IS_GUARDED.get() {
+            return;
         }
+        #[cfg(unix)]
+        if info.payload_as_str().is_some_and(|text| text.starts_with("zstd returned null pointer")) {
+            crate::process::end_without_memory();
+        }
+        print(info);
     }));
 }
 
