@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(plain_keys(policy, &[(b"http://h/%7e?\xC3\xA9", "", "")]), ["http://h/~?%E9"]);
         let policy = Policy { charset: Charset::named("latin1"), ..Policy::default() };
         assert_eq!(plain_keys(policy, &[(b"http://h/%7e\xE9", "", "")]), ["http://h/~%C3%A9"]);
-        // UTF-8 is no other charset, whoever names it.
+        // The charset UTF-8 changes no text, whether the job or a label names it.
         let policy = Policy { charset: Charset::named("utf-8"), ..Policy::default() };
         let records: [(&[u8], _, _); 2] = [(b"http://h/%7e\xC3\xA9", "", ""), (b"http://h/%7e\xE9", "latin1", "")];
         assert_eq!(plain_keys(policy, &records), [r"http://h/%7e\xc3\xa9", "http://h/~%C3%A9"]);

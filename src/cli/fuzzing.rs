@@ -12,8 +12,8 @@ use crate::dedup::seen::{SeenError, SeenStore};
 use crate::output::Compression;
 
 /// Keeps panics of the crates that decode tables quiet, as the command does.
-pub fn silence_caught_panics() {
-    crate::input::silence_caught_panics();
+pub fn set_panic_hook() {
+    crate::input::set_panic_hook();
 }
 
 /// The answer of `eval` to a line.

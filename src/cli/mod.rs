@@ -122,7 +122,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     // A program that embeds the command may run without standard handles.
     process::reserve_standard_handles();
     process::remove_temporary_files_on_signals();
-    crate::input::silence_caught_panics();
+    crate::input::set_panic_hook();
     let words: Vec<OsString> = arguments.into_iter().collect();
     let parsed = declaration().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {

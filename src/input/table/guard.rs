@@ -22,7 +22,7 @@ pub(crate) fn catch_panic<T, E>(work: impl FnOnce() -> Result<T, E>, error: impl
 
 /// Installs a panic hook that prints nothing for panics that become a [`Defect`](crate::input::Defect). If zstd has no memory for
 /// a context, for which its crate panics, the process ends as it does without memory for anything else.
-pub(crate) fn silence_caught_panics() {
+pub(crate) fn set_panic_hook() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if IS_GUARDED.get() {

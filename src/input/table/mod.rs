@@ -28,7 +28,7 @@ mod text_pages;
 mod text_schema;
 
 pub(crate) use columns::{TableColumns, TableOptions};
-pub(crate) use guard::{catch_panic, silence_caught_panics};
+pub(crate) use guard::{catch_panic, set_panic_hook};
 pub(super) use parquet_pages::{CheckedRowGroup, chunk_range};
 pub(crate) use positioned_file::{PositionedFile, TableFile};
 pub(crate) use reader::TableReader;

@@ -7,14 +7,18 @@ use crate::kernel::{ByteSet, parse_bytes};
 
 /// Returns true if `host` is an `IP-literal`. Zone identifiers (RFC 6874) are not in the grammar of RFC 3987.
 pub(crate) fn is_ip_literal(host: &[u8]) -> bool {
-    let Some(inner) = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) else { return false };
-    is_normal_ipv6(inner) || ipv6_address(inner).is_some() || is_ip_future(inner)
+    in_brackets(host).is_some_and(|inner| is_normal_ipv6(inner) || ipv6_address(inner).is_some() || is_ip_future(inner))
+}
+
+/// Returns what the brackets of an IP literal contain.
+fn in_brackets(host: &[u8]) -> Option<&[u8]> {
+    host.strip_prefix(b"[")?.strip_suffix(b"]")
 }
 
 /// Returns true if `host` is the literal of an IPv6 address whose text RFC 5952 does not change. Returns false for some of
 /// these: those that contain an IPv4 address, and those with several runs of zeros.
 pub(crate) fn is_normal_ipv6_literal(host: &[u8]) -> bool {
-    host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).is_some_and(is_normal_ipv6)
+    in_brackets(host).is_some_and(is_normal_ipv6)
 }
 
 /// [`is_normal_ipv6_literal`] without the brackets.
@@ -67,8 +71,7 @@ fn is_ip_future(inner: &[u8]) -> bool {
 
 /// The text of an IPv6 literal as RFC 5952 requires, with brackets; `None` for an `IPvFuture` and for other hosts.
 pub(crate) fn ipv6_text(host: &[u8]) -> Option<String> {
-    let inner = host.strip_prefix(b"[")?.strip_suffix(b"]")?;
-    Some(format!("[{}]", ipv6_address(inner)?))
+    Some(format!("[{}]", ipv6_address(in_brackets(host)?)?))
 }
 
 #[cfg(test)]

@@ -221,13 +221,19 @@ mod tests {
     use super::*;
     use crate::iri::{CLASSIFIER, Changes, Flags};
 
-    /// Whether the reference `line` is proved to be canonical when `rest` follows it in its text.
-    fn is_canonical(line: &str, rest: &str, keep_fragment: bool) -> bool {
+    /// Calls `work` with the reference `line` in a text in which `rest` follows it.
+    fn with_reference<R>(line: &str, rest: &str, work: impl FnOnce(MarkedReference<'_>) -> R) -> R {
         let text = [line, rest, &"x".repeat(66)].concat();
         let mut bitmaps = Bitmaps::default();
         bitmaps.classify(text.as_bytes(), &CLASSIFIER);
-        let reference = MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span: Span::new(0, line.len()) };
-        CanonicalHead::of(&reference).is_some_and(|head| head.is_canonical(&reference, keep_fragment))
+        work(MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span: Span::new(0, line.len()) })
+    }
+
+    /// Whether `line` is proved to be canonical.
+    fn is_canonical(line: &str, rest: &str, keep_fragment: bool) -> bool {
+        with_reference(line, rest, |reference| {
+            CanonicalHead::of(&reference).is_some_and(|head| head.is_canonical(&reference, keep_fragment))
+        })
     }
 
     #[test]
@@ -263,13 +269,11 @@ mod tests {
     fn a_host_alone_ends_with_its_reference() {
         for rest in ["", "x.example/", "/", "\n"] {
             assert!(!is_canonical("http://h.example", rest, true), "{rest}");
-            let text = ["https://h.example", rest, &"x".repeat(66)].concat();
-            let mut bitmaps = Bitmaps::default();
-            bitmaps.classify(text.as_bytes(), &CLASSIFIER);
-            let reference = MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span: Span::new(0, 17) };
             let mut out = Vec::new();
-            let head = ReferenceHead::of(&reference, CanonicalHead::of(&reference)).unwrap();
-            let written = Normalizer::default().normalize_http(reference, head, false, &mut out);
+            let written = with_reference("https://h.example", rest, |reference| {
+                let head = ReferenceHead::of(&reference, CanonicalHead::of(&reference)).unwrap();
+                Normalizer::default().normalize_http(reference, head, false, &mut out)
+            });
             assert_eq!((written.unwrap(), &out[..]), ((Flags::NONE, Changes::EMPTY_PATH), &b"https://h.example/"[..]));
         }
     }
@@ -281,13 +285,8 @@ mod tests {
             for (number, last) in escapes.iter().enumerate() {
                 let run = escapes[number % 4].repeat(count);
                 for (line, rest) in [(format!("{run}{last}"), "A%C3"), (run, last)] {
-                    let text = [&line, rest, &"x".repeat(66)].concat();
-                    let mut bitmaps = Bitmaps::default();
-                    bitmaps.classify(text.as_bytes(), &CLASSIFIER);
-                    let span = Span::new(0, line.len());
-                    let reference = MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span };
                     let expected = kept_escapes(&line.as_bytes()[..line.len().min(63)]);
-                    let found = reference.kept_escapes(0);
+                    let found = with_reference(&line, rest, |reference| reference.kept_escapes(0));
                     assert!(found == expected || found == kept_escapes(line.as_bytes()), "{line} {found:?}");
                 }
             }

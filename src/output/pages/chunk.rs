@@ -13,9 +13,6 @@ use parquet::schema::types::ColumnDescPtr;
 use super::header::{PageHeader, PageKind};
 use super::splice::{PageSink, Placeholders};
 
-/// Upper bound of the length of a page header.
-pub(super) const HEADER_LEN: usize = 64;
-
 /// Encoded pages of consecutive rows of one column: of a slice of a row group, or of the whole row group.
 #[derive(Debug)]
 pub(in crate::output) struct EncodedPages {

@@ -7,6 +7,9 @@ use parquet::basic::Encoding;
 use super::delta::zigzag;
 use super::rle::push_varint;
 
+/// Upper bound of the length of a page header.
+pub(super) const HEADER_LEN: usize = 64;
+
 /// What the header of a page tells about its body.
 pub(super) struct PageHeader {
     pub(super) kind: PageKind,

@@ -14,9 +14,10 @@ use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
 use super::buffers::PageBuffers;
-use super::chunk::{EncodedPages, HEADER_LEN, PageBody, Pages};
+use super::chunk::{EncodedPages, PageBody, Pages};
 use super::codec::{Codecs, PageCodec};
 use super::delta;
+use super::header::HEADER_LEN;
 use super::rle::push_levels;
 
 const ENCODING: Encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;

@@ -15,8 +15,9 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::buffers::PageBuffers;
-use super::chunk::{EncodedPages, HEADER_LEN, PageBody, PageChunk, Pages};
+use super::chunk::{EncodedPages, PageBody, PageChunk, Pages};
 use super::delta;
+use super::header::HEADER_LEN;
 use super::rle::{push_levels, run_lengths};
 use crate::batch::KEY_LEN;
 

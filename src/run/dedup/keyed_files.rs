@@ -307,7 +307,8 @@ fn rows_of(batch: &RecordBatch, key: &str, dedup_key: RowKey, algorithm: KeyAlgo
     // A recipe may give no key; then the key of the rung counts, which is that of the URI.
     let (own, rung) = (keys(key), keys("key"));
     let key_of = |row| value(own, row).or_else(|| value(rung, row)).or_else(|| uri(row).map(|uri| algorithm.key(uri)));
-    rows.key = (0..batch.num_rows()).map(|row| key_of(row).unwrap_or_default()).collect();
+    let found: Vec<Option<KeyBytes>> = (0..batch.num_rows()).map(key_of).collect();
+    rows.key = found.iter().map(|key| key.unwrap_or_default()).collect();
     if let RowKey::More(_) = dedup_key {
         rows.more_keys = vec![rows.key.clone()];
     }
@@ -326,7 +327,7 @@ fn rows_of(batch: &RecordBatch, key: &str, dedup_key: RowKey, algorithm: KeyAlgo
         (None, Some(uris)) => uris.is_null(row),
         (None, None) => false,
     };
-    let faulty = (0..batch.num_rows()).filter(|row| has_fault(*row) || key_of(*row).is_none());
+    let faulty = (0..batch.num_rows()).filter(|row| has_fault(*row) || found[*row].is_none());
     rows.faults = faulty.map(|row| (row as u32, fault(batch, row))).collect();
     rows.tally = tally(batch, &rows);
     rows
