@@ -261,6 +261,10 @@ mod tests {
             }
             // An escape that would continue in the next reference.
             assert!(!is_canonical(&format!("{start}%"), "2F", true) && !is_canonical(&format!("{start}%2"), "F", true));
+            assert!(
+                !is_canonical(&format!("{start}%20%2"), "F", true)
+                    && !is_canonical(&format!("{start}%20%"), "2F", true)
+            );
             assert!(is_canonical(&format!("{start}%2F"), "%", true) && is_canonical(&start, "%2", true));
         }
     }
