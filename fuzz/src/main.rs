@@ -67,7 +67,7 @@ fn choose_target() {
     };
     TARGET.get_or_init(|| *target);
     // The library catches panics of the crates that decode tables; these are no findings.
-    irikey::cli::fuzzing::silence_caught_panics();
+    irikey::cli::fuzzing::set_panic_hook();
 }
 
 fuzz_target!(init: choose_target(), |input: &[u8]| -> Corpus {
