@@ -14,7 +14,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
-use super::table::{CheckedRowGroup, PositionedFile, TableFile, catch_panic, chunk_range};
+use super::table::{CheckedRowGroup, PositionedFile, TableFile, catch_panic, chunk_range, load_metadata};
 
 /// Most rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
 const MAX_ROWS: i64 = 1 << 27;
@@ -47,8 +47,8 @@ impl KeyedFile {
         if content_type(&head) != ContentType::Table(TableFormat::Parquet) {
             return Ok(None);
         }
-        let load = || ArrowReaderMetadata::load(&opened, Default::default());
-        let metadata = catch_panic(load, ParquetError::General).map_err(|error| damaged(&error))?;
+        let metadata =
+            catch_panic(|| load_metadata(&opened), ParquetError::General).map_err(|error| damaged(&error))?;
         let file = KeyedFile { name: name.to_string(), file: file.clone(), metadata };
         Ok(file.metadata("key").is_some().then_some(file))
     }

@@ -48,7 +48,7 @@ pub(crate) use source::Origin;
 pub use source::Source;
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{
-    PositionedFile, TableColumns, TableFile, TableOptions, TableReader, catch_panic, set_panic_hook,
+    PositionedFile, TableColumns, TableFile, TableOptions, TableReader, catch_panic, open_parquet, set_panic_hook,
 };
 pub(crate) use unpacker::MemberEnd;
 pub(crate) use whole_file::{copy_objects, read_file, shown_path};

@@ -12,7 +12,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
-use crate::input::{Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, open, without_types};
+use crate::input::{
+    Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, open, open_parquet, without_types,
+};
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
 /// Bytes of text read at a time.
@@ -142,7 +144,7 @@ fn order(check: &mut OrderCheck, declared: Option<SortBy>, schema: &Schema) -> R
 fn check_parquet(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     // Its readers share one handle.
     let file = PositionedFile::open(&TableFile::Path(path.to_path_buf())).map_err(Defect::Open)?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let builder = open_parquet(file)?;
     let by = order(check, declared_order(&builder), builder.schema())?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), by.names());
     for batch in builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()? {

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 use thiserror::Error;
@@ -14,7 +13,7 @@ use crate::batch::{EquivalencesReader, EquivalencesTableError};
 #[cfg(feature = "cli")]
 use crate::batch::{EvidenceRow, find_evidence};
 use crate::canon::Policy;
-use crate::input::{catch_panic, read_file};
+use crate::input::{catch_panic, open_parquet, read_file};
 use crate::learn::Equivalences;
 use crate::process::error_and_remedy;
 use crate::remote::RemoteUrl;
@@ -45,7 +44,7 @@ pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivale
 }
 
 fn read_table(file: impl ChunkReader + 'static, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    let builder = open_parquet(file)?;
     let mut reader = EquivalencesReader::new(builder.schema(), policy)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);
     for batch in builder.with_projection(mask).build()? {
@@ -72,7 +71,7 @@ fn find_rows(
     wanted: &[Vec<(&str, String)>],
 ) -> Result<Vec<Option<EvidenceRow>>, EquivalencesError> {
     let mut found = vec![None; wanted.len()];
-    for batch in ParquetRecordBatchReaderBuilder::try_new(file)?.build()? {
+    for batch in open_parquet(file)?.build()? {
         let batch = batch.map_err(EquivalencesTableError::from)?;
         for (row, texts) in found.iter_mut().zip(wanted).filter(|(row, _)| row.is_none()) {
             *row = find_evidence(&batch, texts);

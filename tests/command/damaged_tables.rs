@@ -195,6 +195,24 @@ fn pages_that_unpack_to_more_than_they_state_are_refused() {
     assert!(message.contains("its content has not the 4194308 bytes that it states"), "{message}");
 }
 
+/// A footer of 80 kB, from which the crate parquet alone would make a schema by 10,000 calls within each other.
+#[test]
+fn schemas_that_are_nested_deeply_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("input.parquet");
+    let group: &[u8] = &[0x35, 2, 0x18, 1, b'x', 0x15, 2, 0];
+    let column: &[u8] = &[0x15, 12, 0x25, 0, 0x18, 1, b'x', 0];
+    // The length of the list is 10,001.
+    let schema = [&[0x19, 0xFC, 0x91, 0x4E][..], &group.repeat(10_000), column].concat();
+    let footer = [&[0x15, 2][..], &schema, &[0x16, 0, 0x19, 0x0C, 0]].concat();
+    fs::write(&input, [b"PAR1", &*footer, &(footer.len() as u32).to_le_bytes(), b"PAR1"].concat()).unwrap();
+    let message = check(directory.path(), &input, "1").unwrap();
+    assert!(message.contains("the schema has more than 128 groups within each other"), "{message}");
+    let sorted =
+        super::irikey(&["check-sorted", "--by", "url", input.to_str().unwrap()], b"", std::process::Stdio::null());
+    assert_eq!(sorted.status.code(), Some(4), "{sorted:?}");
+}
+
 /// Files of keys, of equivalences and of parts are read by other code, which must not panic either.
 #[test]
 fn damaged_files_of_keys_and_equivalences_are_errors() {

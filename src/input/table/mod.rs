@@ -5,7 +5,7 @@
 //! that Common Crawl's index has for them. Columns inside structs are not searched.
 //!
 //! ```text
-//! Parquet --parquet_pages: check--parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in order
+//! Parquet --parquet_thrift, parquet_pages: checks--parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in order
 //!                                                            URLs alone --text_pages--> RecordBuffer
 //! Arrow IPC --ipc_lengths: check----reader---------> batches --rows--> RecordBuffer
 //! ```
@@ -20,6 +20,7 @@ mod page_memory;
 mod parquet;
 mod parquet_codec;
 mod parquet_pages;
+mod parquet_thrift;
 mod positioned_file;
 mod reader;
 mod remote_table;
@@ -30,5 +31,6 @@ mod text_schema;
 pub(crate) use columns::{TableColumns, TableOptions};
 pub(crate) use guard::{catch_panic, set_panic_hook};
 pub(super) use parquet_pages::{CheckedRowGroup, chunk_range};
+pub(crate) use parquet_thrift::{load_metadata, open_parquet};
 pub(crate) use positioned_file::{PositionedFile, TableFile};
 pub(crate) use reader::TableReader;

@@ -14,9 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, RowSelection, RowSelector,
-};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
@@ -26,6 +24,7 @@ use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
 use super::page_memory::PageMemory;
 use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start, is_within};
+use super::parquet_thrift::load_metadata;
 use super::positioned_file::{PositionedFile, TableFile};
 use super::rows::{BatchRows, PositionedRows, check_types};
 use super::text_pages::TextPages;
@@ -132,8 +131,7 @@ impl ParquetTable {
         let file = PositionedFile::open(file).map_err(Defect::Open)?;
         let damaged =
             |error: ParquetError| remote_defect(&error).unwrap_or_else(|| Defect::Table("Parquet", error.to_string()));
-        let load = || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
-        let metadata = catch_panic(load, ParquetError::General).map_err(damaged)?;
+        let metadata = catch_panic(|| load_metadata(&file), ParquetError::General).map_err(damaged)?;
         let projection = TableProjection::find(metadata.schema(), options)?;
         check_types(metadata.schema(), &projection)?;
         let project = || {

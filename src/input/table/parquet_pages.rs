@@ -7,10 +7,11 @@
 //! | column chunk | the file |
 //! | page, compressed | the column chunk (checked by the crate) |
 //! | page, content | what the codec can expand the page to, [`MAX_PAGE_LEN`], and what its header states |
+//! | header of a page | [`MAX_HEADER_LEN`] |
 //! | values of a dictionary | bytes of its content |
 //! | values of a delta-encoded page | values in the header of the page |
 
-use std::io::{BufReader, Read};
+use std::io::{Cursor, Read};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +27,8 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::page_memory::PageMemory;
 use super::parquet_codec::PageUnpacker;
-use super::positioned_file::{PositionedFile, PositionedReader};
+use super::parquet_thrift::{CompactError, page_header_len};
+use super::positioned_file::PositionedFile;
 
 /// Longest content of a page, in bytes.
 const MAX_PAGE_LEN: u64 = 1 << 30;
@@ -37,8 +39,11 @@ const SMALL_PAGE_LEN: u64 = 1 << 20;
 /// The field with the next number, a 32-bit integer, in the compact protocol of Thrift.
 const INTEGER_FIELD: [u8; 1] = [0x15];
 
-/// Bytes that are read at a time to parse page headers.
+/// Bytes that are read first to parse a page header, which usually has less than a hundred.
 const HEADER_BUFFER_LEN: usize = 1 << 10;
+
+/// Longest page header, in bytes. It may contain two values of the page.
+const MAX_HEADER_LEN: usize = 16 << 20;
 
 /// One row group of a file.
 pub(crate) struct CheckedRowGroup {
@@ -309,36 +314,36 @@ impl Length for PageFile {
     }
 }
 
-impl ChunkReader for PageFile {
-    type T = PageHeaderReader;
+impl PageFile {
+    /// Reads the header of the page at `start`, and bytes after it.
+    fn header(&self, start: u64) -> ParquetResult<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(HEADER_BUFFER_LEN);
+        let mut limit = HEADER_BUFFER_LEN;
+        loop {
+            let (at, len) = (start + bytes.len() as u64, (limit - bytes.len()) as u64);
+            self.file.reader(at).take(len).read_to_end(&mut bytes)?;
+            match page_header_len(&bytes) {
+                Ok(_) => return Ok(bytes),
+                Err(CompactError::TooShort) if bytes.len() == limit && limit < MAX_HEADER_LEN => limit *= 16,
+                Err(error) => return Err(ParquetError::General(format!("the header of a page is damaged: {error}"))),
+            }
+        }
+    }
+}
 
-    fn get_read(&self, start: u64) -> ParquetResult<PageHeaderReader> {
-        let reader = BufReader::with_capacity(HEADER_BUFFER_LEN, self.file.reader(start));
-        let content_len = self.content_len.clone();
-        Ok(PageHeaderReader { reader, codec: self.codec, content_len, is_checked: false })
+impl ChunkReader for PageFile {
+    /// The crate reads headers of pages only in this way.
+    type T = Cursor<Vec<u8>>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Cursor<Vec<u8>>> {
+        let header = self.header(start)?;
+        let content_len = check_header(&header, self.codec).map_err(ParquetError::General)?;
+        self.content_len.store(content_len, Ordering::Relaxed);
+        Ok(Cursor::new(header))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         self.file.page(start, length, &self.memory)
-    }
-}
-
-/// Reads the header of a page, after a check of the lengths in it.
-struct PageHeaderReader {
-    reader: BufReader<PositionedReader>,
-    codec: Compression,
-    content_len: Arc<AtomicU64>,
-    is_checked: bool,
-}
-
-impl Read for PageHeaderReader {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        if !std::mem::replace(&mut self.is_checked, true) {
-            let header = std::io::BufRead::fill_buf(&mut self.reader)?;
-            let content_len = check_header(header, self.codec).map_err(std::io::Error::other)?;
-            self.content_len.store(content_len, Ordering::Relaxed);
-        }
-        self.reader.read(into)
     }
 }
 

@@ -15,8 +15,9 @@ use super::parts_error::PartsError;
 use super::rule_collector::RuleCollector;
 use crate::batch::{EquivalencesTableError, PartRow, check_part, part_row};
 use crate::canon::Policy;
+use crate::input::open_parquet;
 use crate::learn::content::{ScopeRule, ScopedRule, Votes, site_of};
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
@@ -85,7 +86,7 @@ struct PartReader<'a> {
 impl PartReader<'_> {
     fn open<'a>(path: &'a Path, policy: &Policy) -> Result<PartReader<'a>, PartsError> {
         let open = || {
-            let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
+            let builder = open_parquet(File::open(path)?)?;
             Ok((check_part(builder.schema(), policy)?, builder.with_batch_size(BATCH_ROWS).build()?))
         };
         let failed = |error| PartsError::Read { path: path.to_path_buf(), error };

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use arrow::array::{ArrayRef, BinaryArray};
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 

@@ -1,0 +1,559 @@
+//! The structs of a Parquet file in the compact protocol of Thrift, which are checked before the crate parquet reads them:
+//! [`load_metadata`], [`page_header_len`].
+//!
+//! The crate builds a schema by recursion, makes about a kilobyte of each of its elements, skips two billion booleans of an
+//! unknown list one by one, and takes the types of known fields for granted. A hostile file of less than a hundred bytes
+//! would keep it busy for minutes, and one of a few kilobytes would overflow the stack, which ends the process.
+
+use std::sync::Arc;
+
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::FOOTER_SIZE;
+use parquet::file::metadata::{FooterTail, ParquetMetaDataReader};
+use parquet::file::reader::ChunkReader;
+
+/// Longest footer, in bytes. Its row groups take about 16 times as much memory.
+const MAX_FOOTER_LEN: usize = 64 << 20;
+
+/// Most elements of a schema, which are columns and groups.
+const MAX_ELEMENTS: u64 = 1 << 17;
+
+/// Most groups of a schema within each other. A list of structs makes three of them.
+const MAX_NESTING: usize = 128;
+
+/// Most structs and lists of Thrift within each other. The format needs 8.
+const MAX_DEPTH: usize = 32;
+
+/// Reads the metadata of a Parquet file.
+///
+/// # Errors
+/// The file cannot be read; the footer is damaged, encrypted or too long; the schema has too many elements or is nested too
+/// deeply.
+pub(crate) fn load_metadata(file: &impl ChunkReader) -> ParquetResult<ArrowReaderMetadata> {
+    let general = |message: String| Err(ParquetError::General(message));
+    let Some(tail_at) = file.len().checked_sub(FOOTER_SIZE as u64) else {
+        return general(format!("a file of {} bytes is too short for a footer", file.len()));
+    };
+    let tail = FooterTail::try_from(&*file.get_bytes(tail_at, FOOTER_SIZE)?)?;
+    let footer_len = tail.metadata_length();
+    if tail.is_encrypted_footer() {
+        return general("the footer is encrypted, which is not supported".to_string());
+    }
+    if footer_len > MAX_FOOTER_LEN {
+        return general(format!("the footer has {footer_len} bytes; at most {MAX_FOOTER_LEN} can be read"));
+    }
+    let Some(footer_at) = tail_at.checked_sub(footer_len as u64) else {
+        return general(format!("the footer of {footer_len} bytes is longer than the file"));
+    };
+    let footer = file.get_bytes(footer_at, footer_len)?;
+    let mut reader = CompactReader { bytes: &footer };
+    if let Err(error) = reader.file_metadata() {
+        let at = footer_at + (footer_len - reader.bytes.len()) as u64;
+        return general(format!("the footer is damaged or not supported near byte {at}: {error}"));
+    }
+    let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
+    ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
+}
+
+/// Opens a Parquet file of irikey. Its pages are not checked, unlike those of inputs.
+///
+/// # Errors
+/// Those of [`load_metadata`].
+pub(crate) fn open_parquet<F: ChunkReader + 'static>(file: F) -> ParquetResult<ParquetRecordBatchReaderBuilder<F>> {
+    let metadata = load_metadata(&file)?;
+    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata))
+}
+
+/// Returns the length of the struct `PageHeader` that `bytes` begin with.
+///
+/// # Errors
+/// [`CompactError::TooShort`] if the header goes on after the bytes; otherwise it is damaged.
+pub(super) fn page_header_len(bytes: &[u8]) -> Result<usize, CompactError> {
+    let mut reader = CompactReader { bytes };
+    reader.known_struct(PAGE_HEADER, 0)?;
+    Ok(bytes.len() - reader.bytes.len())
+}
+
+/// Why bytes are no struct of the format.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum CompactError {
+    #[error("it ends early")]
+    TooShort,
+    #[error("a field has another type than in the format")]
+    FieldType,
+    #[error(
+        "it has a map, a list of booleans, or a number that is too large or negative, which the format does not have"
+    )]
+    NotOfFormat,
+    #[error("structs and lists are nested too deeply")]
+    Depth,
+    #[error("the schema has {0} elements; at most {MAX_ELEMENTS} can be read")]
+    Elements(u64),
+    #[error("the schema has more than {MAX_NESTING} groups within each other")]
+    Nesting,
+}
+
+/// A type of the format. Integers have 16, 32 or 64 bits.
+#[derive(Clone, Copy)]
+enum FieldType {
+    Boolean,
+    Byte,
+    Integer,
+    Double,
+    Binary,
+    List(&'static FieldType),
+    Struct(Fields),
+}
+
+/// The fields of a struct with their numbers. A struct may have other fields, which are skipped.
+type Fields = &'static [(u64, FieldType)];
+
+use FieldType::{Binary, Boolean, Byte, Double, Integer, List, Struct};
+
+/// `FileMetaData` without its field 2, the schema.
+const FILE_METADATA: Fields = &[
+    (1, Integer),
+    (3, Integer),
+    (4, List(&Struct(ROW_GROUP))),
+    (5, List(&Struct(KEY_VALUE))),
+    (6, Binary),
+    (7, List(&Struct(COLUMN_ORDER))),
+    (9, Binary),
+];
+/// `SchemaElement` without its field 5, the number of children.
+const SCHEMA_ELEMENT: Fields = &[
+    (1, Integer),
+    (2, Integer),
+    (3, Integer),
+    (4, Binary),
+    (6, Integer),
+    (7, Integer),
+    (8, Integer),
+    (9, Integer),
+    (10, Struct(LOGICAL_TYPE)),
+];
+const LOGICAL_TYPE: Fields = &[
+    (5, Struct(&[(1, Integer), (2, Integer)])),
+    (7, Struct(&[(1, Boolean), (2, Struct(&[]))])),
+    (8, Struct(&[(1, Boolean), (2, Struct(&[]))])),
+    (10, Struct(&[(1, Byte), (2, Boolean)])),
+    (16, Struct(&[(1, Byte)])),
+    (17, Struct(&[(1, Binary)])),
+    (18, Struct(&[(1, Binary), (2, Integer)])),
+];
+const COLUMN_ORDER: Fields = &[(1, Struct(&[])), (2, Struct(&[]))];
+const KEY_VALUE: Fields = &[(1, Binary), (2, Binary)];
+const ROW_GROUP: Fields = &[
+    (1, List(&Struct(COLUMN_CHUNK))),
+    (2, Integer),
+    (3, Integer),
+    (4, List(&Struct(&[(1, Integer), (2, Boolean), (3, Boolean)]))),
+    (5, Integer),
+    (6, Integer),
+    (7, Integer),
+];
+const COLUMN_CHUNK: Fields = &[
+    (1, Binary),
+    (2, Integer),
+    (3, Struct(COLUMN_METADATA)),
+    (4, Integer),
+    (5, Integer),
+    (6, Integer),
+    (7, Integer),
+    (9, Binary),
+];
+const COLUMN_METADATA: Fields = &[
+    (1, Integer),
+    (2, List(&Integer)),
+    (3, List(&Binary)),
+    (4, Integer),
+    (5, Integer),
+    (6, Integer),
+    (7, Integer),
+    (8, List(&Struct(KEY_VALUE))),
+    (9, Integer),
+    (10, Integer),
+    (11, Integer),
+    (12, Struct(STATISTICS)),
+    (13, List(&Struct(&[(1, Integer), (2, Integer), (3, Integer)]))),
+    (14, Integer),
+    (15, Integer),
+    (16, Struct(&[(1, Integer), (2, List(&Integer)), (3, List(&Integer))])),
+    (17, Struct(&[(1, Struct(BOUNDING_BOX)), (2, List(&Integer))])),
+];
+const STATISTICS: Fields = &[
+    (1, Binary),
+    (2, Binary),
+    (3, Integer),
+    (4, Integer),
+    (5, Binary),
+    (6, Binary),
+    (7, Boolean),
+    (8, Boolean),
+    (9, Integer),
+];
+const BOUNDING_BOX: Fields =
+    &[(1, Double), (2, Double), (3, Double), (4, Double), (5, Double), (6, Double), (7, Double), (8, Double)];
+const PAGE_HEADER: Fields = &[
+    (1, Integer),
+    (2, Integer),
+    (3, Integer),
+    (4, Integer),
+    (5, Struct(&[(1, Integer), (2, Integer), (3, Integer), (4, Integer), (5, Struct(STATISTICS))])),
+    (6, Struct(&[])),
+    (7, Struct(&[(1, Integer), (2, Integer), (3, Boolean)])),
+    (8, Struct(DATA_PAGE_HEADER_V2)),
+];
+const DATA_PAGE_HEADER_V2: Fields = &[
+    (1, Integer),
+    (2, Integer),
+    (3, Integer),
+    (4, Integer),
+    (5, Integer),
+    (6, Integer),
+    (7, Boolean),
+    (8, Struct(STATISTICS)),
+];
+
+/// A type of the protocol by its code, which precedes each value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct TypeCode(u8);
+
+impl TypeCode {
+    const LIST: TypeCode = TypeCode(9);
+    const STRUCT: TypeCode = TypeCode(12);
+
+    fn is_boolean(self) -> bool {
+        matches!(self.0, 1 | 2)
+    }
+
+    fn is_integer(self) -> bool {
+        matches!(self.0, 4..=6)
+    }
+
+    fn encodes(self, value: FieldType) -> bool {
+        match value {
+            Boolean => self.is_boolean(),
+            Byte => self.0 == 3,
+            Integer => self.is_integer(),
+            Double => self.0 == 7,
+            Binary => self.0 == 8,
+            List(_) => self == TypeCode::LIST,
+            Struct(_) => self == TypeCode::STRUCT,
+        }
+    }
+}
+
+type CompactResult<T> = Result<T, CompactError>;
+
+/// Reads values of the compact protocol.
+struct CompactReader<'a> {
+    bytes: &'a [u8],
+}
+
+impl CompactReader<'_> {
+    /// Checks the struct `FileMetaData`.
+    fn file_metadata(&mut self) -> CompactResult<()> {
+        let mut id = 0;
+        while let Some(code) = self.field(&mut id)? {
+            match id {
+                2 => self.schema(code)?,
+                _ => self.field_value(code, id, FILE_METADATA, 0)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a list of `SchemaElement`. A group precedes its children.
+    fn schema(&mut self, code: TypeCode) -> CompactResult<()> {
+        let (count, element) = self.list()?;
+        if code != TypeCode::LIST || element != TypeCode::STRUCT {
+            return Err(CompactError::FieldType);
+        }
+        if count > MAX_ELEMENTS {
+            return Err(CompactError::Elements(count));
+        }
+        // How many children each group that is not complete yet still lacks.
+        let mut lacking: Vec<u64> = Vec::new();
+        for _ in 0..count {
+            let children = self.schema_element()?;
+            while lacking.pop_if(|count| *count == 0).is_some() {}
+            if let Some(count) = lacking.last_mut() {
+                *count -= 1;
+            }
+            lacking.push(children);
+            if lacking.len() > MAX_NESTING {
+                return Err(CompactError::Nesting);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the struct `SchemaElement`. Returns its number of children.
+    fn schema_element(&mut self) -> CompactResult<u64> {
+        let (mut id, mut children) = (0, 0);
+        while let Some(code) = self.field(&mut id)? {
+            match id {
+                // The crate parquet keeps 32 bits.
+                5 if code.is_integer() => {
+                    children = self.count()?;
+                    i32::try_from(children).map_err(|_| CompactError::NotOfFormat)?;
+                }
+                5 => return Err(CompactError::FieldType),
+                _ => self.field_value(code, id, SCHEMA_ELEMENT, 0)?,
+            }
+        }
+        Ok(children)
+    }
+
+    /// Checks a struct within `depth` others.
+    fn known_struct(&mut self, fields: Fields, depth: usize) -> CompactResult<()> {
+        let mut id = 0;
+        while let Some(code) = self.field(&mut id)? {
+            self.field_value(code, id, fields, depth)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the value of field `id` of a struct that has these fields.
+    fn field_value(&mut self, code: TypeCode, id: u64, fields: Fields, depth: usize) -> CompactResult<()> {
+        let known = fields.iter().find(|(known, _)| *known == id).map(|(_, value)| *value);
+        self.value(code, known, depth)
+    }
+
+    /// Checks a value within `depth` structs and lists, whose type is `known` or, if the format has no such field, any.
+    fn value(&mut self, code: TypeCode, known: Option<FieldType>, depth: usize) -> CompactResult<()> {
+        if known.is_some_and(|known| !code.encodes(known)) {
+            return Err(CompactError::FieldType);
+        }
+        if depth > MAX_DEPTH {
+            return Err(CompactError::Depth);
+        }
+        match code.0 {
+            // The code of a field is its value.
+            1 | 2 => Ok(()),
+            3 => self.skip(1),
+            4..=6 => self.number().map(|_| ()),
+            7 => self.skip(8),
+            8 => self.number().and_then(|len| self.skip(len)),
+            9 | 10 => {
+                let (count, element) = self.list()?;
+                let known = known.and_then(|known| if let List(element) = known { Some(*element) } else { None });
+                (0..count).try_for_each(|_| self.value(element, known, depth + 1))
+            }
+            12 => match known {
+                Some(Struct(fields)) => self.known_struct(fields, depth + 1),
+                _ => self.known_struct(&[], depth + 1),
+            },
+            // A UUID.
+            13 => self.skip(16),
+            _ => Err(CompactError::NotOfFormat),
+        }
+    }
+
+    fn byte(&mut self) -> CompactResult<u8> {
+        self.bytes.split_off_first().copied().ok_or(CompactError::TooShort)
+    }
+
+    fn skip(&mut self, count: u64) -> CompactResult<()> {
+        let skipped = usize::try_from(count).ok().and_then(|count| self.bytes.split_off(..count));
+        skipped.map(|_| ()).ok_or(CompactError::TooShort)
+    }
+
+    /// Reads a number of variable length, as it is encoded.
+    fn number(&mut self) -> CompactResult<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(CompactError::NotOfFormat)
+    }
+
+    /// Reads an integer that is not negative.
+    fn count(&mut self) -> CompactResult<u64> {
+        // The sign is in the lowest bit.
+        let number = self.number()?;
+        if number & 1 == 0 { Ok(number >> 1) } else { Err(CompactError::NotOfFormat) }
+    }
+
+    /// Reads the head of a field. `id` is the number of the field before it, and becomes its own. `None` is the end of the
+    /// struct.
+    fn field(&mut self, id: &mut u64) -> CompactResult<Option<TypeCode>> {
+        let head = self.byte()?;
+        if head & 0xF == 0 {
+            return Ok(None);
+        }
+        *id = if head >> 4 == 0 { self.count()? } else { *id + u64::from(head >> 4) };
+        // The crate parquet keeps 16 bits.
+        i16::try_from(*id).map_err(|_| CompactError::NotOfFormat)?;
+        Ok(Some(TypeCode(head & 0xF)))
+    }
+
+    /// Reads the number of elements of a list, and their type. Each element has at least one byte.
+    fn list(&mut self) -> CompactResult<(u64, TypeCode)> {
+        let head = self.byte()?;
+        let (count, element) = (u64::from(head >> 4), TypeCode(head & 0xF));
+        let count = if count == 15 { self.number()? } else { count };
+        // Some implementations write booleans of lists as bytes, others do not write them at all.
+        if element.is_boolean() { Err(CompactError::NotOfFormat) } else { Ok((count, element)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parquet_pages::tests::push_varint;
+    use super::*;
+    use arrow::array::RecordBatch;
+    use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+    use bytes::Bytes;
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::metadata::SortingColumn;
+    use parquet::file::properties::WriterProperties;
+
+    /// A schema element: a group if it has children, otherwise a column of texts.
+    fn element(children: u64) -> Vec<u8> {
+        let mut bytes = match children {
+            0 => vec![0x15, 12, 0x25, 0, 0x18, 1, b'x'],
+            _ => vec![0x35, 2, 0x18, 1, b'x', 0x15],
+        };
+        if children > 0 {
+            push_varint(children * 2, &mut bytes);
+        }
+        bytes.push(0);
+        bytes
+    }
+
+    /// A file without rows, with these schema elements, and `more` fields at the end of its metadata.
+    fn file(elements: &[Vec<u8>], more: &[u8]) -> Bytes {
+        let mut footer = vec![0x15, 2, 0x19, 0xFC];
+        push_varint(elements.len() as u64, &mut footer);
+        footer.extend(elements.concat());
+        footer.extend([0x16, 0, 0x19, 0x0C]);
+        footer.extend(more);
+        footer.push(0);
+        let len = (footer.len() as u32).to_le_bytes();
+        [b"PAR1", &*footer, &len, b"PAR1"].concat().into()
+    }
+
+    /// A schema of `depth` groups within each other.
+    fn nested(depth: usize) -> Vec<Vec<u8>> {
+        let groups = vec![element(1); depth];
+        [groups, vec![element(0)]].concat()
+    }
+
+    fn refusal(file: &Bytes) -> String {
+        load_metadata(file).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn footers_of_the_parquet_crate_are_read() {
+        let struct_of = |fields: Vec<Field>| DataType::Struct(Fields::from(fields));
+        let list = |item: DataType| DataType::List(Arc::new(Field::new_list_field(item, true)));
+        let types = [
+            DataType::Int8,
+            DataType::UInt64,
+            DataType::Float64,
+            DataType::Boolean,
+            DataType::Utf8,
+            DataType::FixedSizeBinary(16),
+            DataType::Date32,
+            DataType::Time64(TimeUnit::Nanosecond),
+            DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+            DataType::Decimal128(20, 3),
+            list(struct_of(vec![Field::new("x", list(DataType::Int32), true)])),
+        ];
+        let fields: Vec<_> = types.iter().map(|kind| Field::new(kind.to_string(), kind.clone(), true)).collect();
+        let schema = Arc::new(Schema::new(fields).with_metadata([("a".to_string(), "b".to_string())]));
+        let sorting = SortingColumn { column_idx: 0, descending: true, nulls_first: false };
+        let properties = WriterProperties::builder().set_sorting_columns(Some(vec![sorting])).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties)).unwrap();
+        let columns = schema.fields().iter().map(|field| arrow::array::new_null_array(field.data_type(), 3)).collect();
+        writer.write(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
+        let file = Bytes::from(writer.into_inner().unwrap());
+        let (read, expected) = (load_metadata(&file).unwrap(), ArrowReaderMetadata::load(&file, Default::default()));
+        assert_eq!(read.schema(), expected.as_ref().unwrap().schema());
+        assert_eq!(read.metadata(), expected.unwrap().metadata());
+    }
+
+    #[test]
+    fn schemas_of_any_depth_and_width_are_read_or_refused() {
+        for depth in [1, 2, MAX_NESTING - 1] {
+            assert_eq!(load_metadata(&file(&nested(depth), &[])).unwrap().parquet_schema().num_columns(), 1);
+        }
+        for depth in [MAX_NESTING, 100_000] {
+            assert!(refusal(&file(&nested(depth), &[])).contains("more than 128 groups within each other"), "{depth}");
+        }
+        // Groups next to each other are not within each other.
+        let flat = [vec![element(1000)], vec![[element(1), element(0)]; 1000].concat()].concat();
+        assert_eq!(load_metadata(&file(&flat, &[])).unwrap().parquet_schema().num_columns(), 1000);
+        let wide = [vec![element(MAX_ELEMENTS)], vec![element(0); MAX_ELEMENTS as usize]].concat();
+        assert!(refusal(&file(&wide, &[])).contains("the schema has 131073 elements"));
+    }
+
+    #[test]
+    fn fields_that_the_format_does_not_have_are_skipped() {
+        let text: &[u8] = &[0xF8, 3, b'a', b'b', b'c'];
+        let list = [0x19, 0x25, 1, 2];
+        let uuid = [vec![0x1D], vec![7; 16]].concat();
+        let group: &[u8] = &[0x1C, 0x11, 0x13, 9, 0x17, 1, 2, 3, 4, 5, 6, 7, 8, 0];
+        let more = [text, &list, &uuid, group].concat();
+        assert_eq!(load_metadata(&file(&nested(2), &more)).unwrap().metadata().num_row_groups(), 0);
+    }
+
+    #[test]
+    fn footers_that_the_parquet_crate_would_read_in_another_way_are_refused() {
+        let two_billion = [0xFF, 0xFF, 0xFF, 0xFF, 0x07];
+        let negative_id = [0x05, 0x0B, 0];
+        let large_id = [0x05, 0xFE, 0xFF, 0x0F, 0];
+        let deep = [&[0xFC][..], &[0x1C; 40], &[0; 41]].concat();
+        let cases: [(&[u8], &str); 8] = [
+            (&[&[0xF9, 0xF1][..], &two_billion].concat(), "a list of booleans"),
+            (&[0xFB, 1, 0x11, 1, 1], "a map"),
+            // Key-value metadata as a boolean, and as a list of numbers.
+            (&[0x11], "another type"),          // KEY_VALUE list as a boolean
+            (&[0x19, 0x15, 2], "another type"), // key-values that are numbers
+            (&negative_id, "too large or negative"),
+            (&large_id, "too large or negative"),
+            (&[&[0xF6][..], &[0xFF; 11]].concat(), "too large or negative"),
+            (&deep, "nested too deeply"),
+        ];
+        for (more, reason) in cases {
+            let message = refusal(&file(&nested(1), more));
+            assert!(message.contains(reason), "{more:?}: {message}");
+        }
+        // The number of children as a text, and as a number of more than 32 bits.
+        for children in [&[0x58, 1, b'x', 0][..], &[0x56, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0]] {
+            assert!(load_metadata(&file(&[children.to_vec()], &[])).is_err(), "{children:?}");
+        }
+    }
+
+    #[test]
+    fn footers_that_are_cut_or_too_long_are_refused() {
+        let whole = file(&nested(1), &[]);
+        assert!(refusal(&whole.slice(..6)).contains("a file of 6 bytes is too short for a footer"));
+        let tail = |len: u32| Bytes::from([b"PAR1", &len.to_le_bytes()[..], b"PAR1"].concat());
+        assert!(refusal(&tail(5)).contains("the footer of 5 bytes is longer than the file"));
+        assert!(refusal(&tail(u32::MAX)).contains("the footer has 4294967295 bytes"));
+        assert!(refusal(&tail(0)).contains("damaged or not supported near byte 4: it ends early"));
+        let encrypted = Bytes::from([&whole[..whole.len() - 4], b"PARE"].concat());
+        assert!(refusal(&encrypted).contains("the footer is encrypted"));
+    }
+
+    #[test]
+    fn headers_end_where_their_struct_ends() {
+        let header = [0x15, 0, 0x15, 8, 0x15, 8, 0x2C, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0];
+        assert_eq!(page_header_len(&[&header[..], b"page"].concat()), Ok(header.len()));
+        for len in 0..header.len() {
+            assert_eq!(page_header_len(&header[..len]), Err(CompactError::TooShort));
+        }
+        assert_eq!(page_header_len(&[0x11]), Err(CompactError::FieldType));
+        let two_billion_booleans = [0xF9, 0xF1, 0xFF, 0xFF, 0xFF, 0xFF, 0x07];
+        let unknown_list = [&header[..header.len() - 1], &two_billion_booleans, &[0]].concat();
+        assert_eq!(page_header_len(&unknown_list), Err(CompactError::NotOfFormat));
+    }
+}
