@@ -5,7 +5,8 @@
 //! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts (9, 10
 //! or 11 columns, or the 7 of the Wayback CDX server). A line that fits none is a record with a fault, and the line is its
 //! URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and blank lines are not
-//! records.
+//! records. A later header line of other columns than those of the source is a record with a fault, unless they are common:
+//! the lines after it may have been read wrongly.
 
 use super::buffer::{RecordColumns, lines, without_cr};
 use super::decoder::{SourceHead, TextDecoder};
@@ -18,6 +19,9 @@ use crate::kernel::{Bitmaps, ByteSet, Span, parse_bytes};
 /// Bytes of digests, in all notations.
 const DIGEST: ByteSet =
     ByteSet::range(b'a', b'z').or(ByteSet::range(b'A', b'Z')).or(ByteSet::range(b'0', b'9')).or(ByteSet::of(b":+/=_-"));
+
+/// The common layouts: the letters of their columns.
+const COMMON: [&[u8]; 4] = [b"NbamskrVg", b"NbamskrMVg", b"NbamskrMSVg", b"NbamskS"];
 
 /// A line with more columns is refused without trying all ways to read it.
 const MAX_COLUMNS: usize = 128;
@@ -102,18 +106,27 @@ impl Cdx {
         if line.is_empty() {
             return;
         }
-        if line.starts_with(b" CDX ") || line.starts_with(b"CDX ") || is_resume_key(line) {
+        let is_header = line.starts_with(b" CDX ") || line.starts_with(b"CDX ");
+        let has_other_columns = is_header && !self.has_columns_of(line);
+        if (is_header && !has_other_columns) || is_resume_key(line) {
             return self.rows.count_header();
         }
         self.tokens.clear();
         push_tokens(line, span.at as usize, &mut self.tokens);
         self.rows.begin(offset + u64::from(span.at));
         let fit = fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens));
+        let fit = fit.filter(|_| !has_other_columns);
         let (url, field) = fit.unwrap_or_else(|| {
             self.rows.refuse(FaultKind::NotOfFormat);
             (span, FieldValues::default())
         });
         self.rows.push(url, field);
+    }
+
+    /// Whether lines after the header `line` are read as it says.
+    fn has_columns_of(&self, line: &[u8]) -> bool {
+        let columns = CdxColumns::from_header(line);
+        columns.is_none_or(|columns| columns == self.columns || COMMON.contains(&&*columns.0))
     }
 }
 
@@ -145,7 +158,6 @@ fn is_record(line: &[u8]) -> bool {
 
 /// Reads a line whose number of columns differs from its header, in the common layout of that number.
 fn fit_common(chunk: &[u8], tokens: &[Span]) -> Option<(Span, FieldValues)> {
-    const COMMON: [&[u8]; 4] = [b"NbamskrVg", b"NbamskrMVg", b"NbamskrMSVg", b"NbamskS"];
     let columns = COMMON.iter().find(|columns| columns.len() == tokens.len())?;
     fit(chunk, tokens, columns)
 }
@@ -311,8 +323,22 @@ mod tests {
 
     #[test]
     fn a_line_that_fits_no_layout_has_a_fault() {
-        let (rows, faults) =
-            decode(None, "garbage\norg,a)/ 20140103030321 http://a.org/ text/html\n\n CDX N b a\na b c");
+        let (rows, faults) = decode(None, "garbage\norg,a)/ 20140103030321 http://a.org/ text/html\n\na b c");
         assert_eq!((rows.len(), faults), (3, vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn a_later_header_of_other_columns_has_a_fault() {
+        let eleven = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT - - 1043 333 e.warc.gz\n";
+        let sound = row("http://a.org/", 200, None);
+        for common in ["N b a m s k r M S V g", "N b a m s k r V g", "N b a m s k S"] {
+            let text = format!("{eleven} CDX {common}\n{eleven}");
+            assert_eq!(decode(None, &text), (vec![sound.clone(), sound.clone()], vec![]));
+        }
+        let (rows, faults) = decode(None, &format!("{eleven} CDX b a N m s k r M S V g\n{eleven}"));
+        assert_eq!((rows.len(), rows[1].0.as_str(), faults), (3, " CDX b a N m s k r M S V g", vec![1]));
+        let wget = "CDX a b a m s k r M V g u";
+        let line = "http://a.org/ 20140103030321 http://a.org/ text/html 200 B2LT - - 333 e.warc.gz <urn:uuid:1>\n";
+        assert_eq!(decode(Some(wget), &format!("{wget}\n{line}{wget}\n{line}")), (vec![sound.clone(), sound], vec![]));
     }
 }
