@@ -230,13 +230,17 @@ fn damaged_files_of_keys_and_equivalences_are_errors() {
     let capture = |i: u32| {
         let (page, session) = (i / 3, i % 3);
         format!(
-            "a {}\t{{\"url\": \"http://e.org/?id={page}&sid={session}\", \"status\": \"200\", \"digest\": \"D{page}\"}}\n",
+            "a {} {{\"url\": \"http://e.org/?id={page}&sid={session}\", \"status\": \"200\", \"digest\": \"DIGEST{page:02}\"}}\n",
             20_200_101_000_000u64 + u64::from(i)
         )
     };
     let captures: String = (0..30).map(capture).collect();
     assert_eq!(run(&["learn", "-q", "--part", "-", "-o", &part], &captures).0, Some(0));
     let [keyed, learned, part] = [keyed, learned, part].map(|path| fs::read(path).unwrap());
+    for file in [&keyed, &learned, &part] {
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::copy_from_slice(file)).unwrap();
+        assert_ne!(metadata.file_metadata().num_rows(), 0, "a damaged row is to be read");
+    }
     let mut state = 5u64;
     let mut random = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
