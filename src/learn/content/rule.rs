@@ -232,9 +232,10 @@ impl ContentRule {
     /// Returns the rule with this text, which is the one that [`fmt::Display`] writes.
     pub(crate) fn parse(text: &str) -> Option<ContentRule> {
         let (kind, argument) = text.split_once(' ').unwrap_or((text, ""));
-        let name =
-            || (!argument.is_empty() && !argument.contains([' ', '&', '#'])).then(|| argument.as_bytes().to_vec());
-        let segment = || name().filter(|name| !name.contains(&b'/'));
+        let is_free_of = |bytes: &[char]| !argument.is_empty() && !argument.contains(bytes);
+        let name = || is_free_of(&[' ', '&', '#']).then(|| argument.as_bytes().to_vec());
+        // Paths may contain ampersands.
+        let segment = || is_free_of(&[' ', '/', '?', '#']).then(|| argument.as_bytes().to_vec());
         let alone = |rule| argument.is_empty().then_some(rule);
         match kind {
             "ignore-scheme" => alone(ContentRule::Scheme),
@@ -266,8 +267,9 @@ impl ContentRule {
 }
 
 fn parse_segment(argument: &str) -> Option<ContentRule> {
-    let (place, name) = match argument.strip_suffix("/...") {
-        Some(name) => (SegmentPlace::First, name.strip_prefix('/')?),
+    // The name may be `...` as well.
+    let (place, name) = match argument.strip_prefix('/') {
+        Some(name) => (SegmentPlace::First, name.strip_suffix("/...")?),
         None => (SegmentPlace::Last, argument.strip_prefix(".../")?),
     };
     (!name.is_empty() && !name.contains(['/', ' ', '?', '#'])).then(|| ContentRule::Segment(place, name.into()))
@@ -352,8 +354,13 @@ mod tests {
             "ignore-document index.html",
             "ignore-path-parameter jsessionid",
             "ignore-segment-parameter ref",
+            "ignore-path-parameter a&b",
+            "ignore-segment-parameter a&b",
+            "ignore-document a&b",
             "ignore-segment /print/...",
             "ignore-segment .../amp",
+            "ignore-segment .../...",
+            "ignore-segment /.../...",
             "ignore-segment-value /article/#/*",
             "ignore-segment-value /<hex>",
             "ignore-parameter sid",
@@ -374,7 +381,12 @@ mod tests {
             "ignore-parameter",
             "ignore-scheme x",
             "ignore-parameter a=<x>",
+            "ignore-parameter a&b",
             "ignore-segment-parameter a=b",
+            "ignore-segment-parameter a/b",
+            "ignore-segment /a/b/...",
+            "ignore-segment /...",
+            "ignore-segment a",
             "same-as example.org",
             "same-as http://a/b",
         ] {

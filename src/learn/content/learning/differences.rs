@@ -422,4 +422,35 @@ mod tests {
             assert_eq!(differences(b, a).map(|found| found.len()), want.map(str::len), "{b} {a}");
         }
     }
+
+    /// What was learned is written as text, and must be read again.
+    #[test]
+    fn rules_are_read_as_they_are_written() {
+        let names = ["a&b", "a,b", "'a'", "a:b", "a@b", "...", "a$1", "%C3%BC", "a+b", "~a!", "(a)", "*", "a;b", "sid"];
+        let mut count = 0;
+        for name in names {
+            let paths = [
+                format!("/x;{name}=1"),
+                format!("/x/{name}=1"),
+                format!("/x/{name}"),
+                format!("/{name}/x"),
+                format!("/x/{name}/y"),
+                format!("/x.{name}/"),
+                format!("/x?{name}=0123456789abcdef"),
+                format!("/x?{name}=0123456789abcdee"),
+                format!("/{name}/x?y=1"),
+                format!("/{name}/X?y=2"),
+            ];
+            let uris = paths.each_ref().map(|path| format!("http://a{path}"));
+            let urls = uris.each_ref().map(|uri| UrlParts::of(uri.as_bytes()).unwrap());
+            let pairs = urls.iter().flat_map(|a| urls.iter().map(move |b| (a, b)));
+            let found = pairs.filter_map(|(a, b)| find_differences(a, b, DifferenceDetail::All));
+            for ScopedRule { rule, context } in found.flat_map(|found| [found.rules, found.narrower].concat()) {
+                assert_eq!(ContentRule::parse(&rule.to_string()), Some(rule.clone()), "{rule}");
+                assert_eq!(PathContext::parse(&context.to_string()), Some(context.clone()), "{context}");
+                count += 1;
+            }
+        }
+        assert!(count > 1000, "{count}");
+    }
 }
