@@ -133,6 +133,13 @@ fn files_that_are_not_matching_parts_are_refused() {
     merge(&[&part, &same], "both have rules of site0.example");
     merge(&[&empty], "there are no .parquet files");
     merge(&[&missing], "missing.parquet");
+    // Flags that would have no effect.
+    for flags in
+        [&["--part", "--weak"][..], &["--part", "--min-support", "5"], &["--no-content", "--min-contents", "6"]]
+    {
+        refused(&[&["learn", &text("in.cdxj"), "-o", &text("out.parquet")], flags].concat(), flags[1]);
+    }
+    refused(&["learn", "--merge", &part, "--min-precision", "0.9", "-o", &text("out.parquet")], "--min-precision");
     merge(&[&text("in.cdxj")], "in.cdxj");
     fs::create_dir(text("parts")).unwrap();
     fs::copy(&part, text("parts/a.parquet")).unwrap();

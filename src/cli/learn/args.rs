@@ -72,18 +72,19 @@ pub(crate) struct LearnArgs {
           value_parser = parse_share, help_heading = "Learning")]
     min_confidence: f64,
     /// Learn from redirects only, and not from digests of content
-    #[arg(long, help_heading = "Learning")]
+    #[arg(long, conflicts_with_all = ["min_contents", "min_precision"], help_heading = "Learning")]
     no_content: bool,
     /// Write a part: the rules about content of some registered domains, without redirects. All captures of a registered
     /// domain must be inputs of one part. --merge makes one file of all parts, the same as if all captures had been learned
     /// from at once
-    #[arg(long, conflicts_with_all = ["no_content", "rules", "export", "validate"], help_heading = "Learning")]
+    #[arg(long, conflicts_with_all = ["no_content", "rules", "export", "validate", "weak", "max_sources", "same_site",
+          "min_support", "min_confidence"], help_heading = "Learning")]
     pub(super) part: bool,
     /// Take the rules about content from FILE, which was written with --part, or from the .parquet files of a directory,
     /// instead of learning them from the inputs. May be repeated. Redirects are learned from the inputs, if there are any
     #[arg(long, value_name = "FILE", value_parser = named_path(),
-          conflicts_with_all = ["no_content", "part", "validate", "near_duplicates", "canonical_links"],
-          help_heading = "Learning")]
+          conflicts_with_all = ["no_content", "part", "validate", "near_duplicates", "canonical_links", "min_contents",
+          "min_precision"], help_heading = "Learning")]
     merge: Vec<PathBuf>,
     /// Number of different contents of a host for which a rule about content must have made no difference. Rules about the
     /// segments of paths need two or three times as many
