@@ -304,6 +304,36 @@ mod tests {
 
     #[test]
     #[cfg(feature = "cli")]
+    fn rules_that_change_a_url_are_traced() {
+        let rules = [
+            ("a.b", "ignore-document index.html"),
+            ("*.b", "ignore-final-slash"),
+            ("a.b", "ignore-parameter sid"),
+            ("a.b", "ignore-parameter-order"),
+            ("*", "ignore-scheme"),
+            ("m.b", "same-as https://a.b"),
+        ];
+        let all = with_rules(EquivalencesBuilder::default(), &rules).build().unwrap();
+        let cases: [(&str, &[&str]); 7] = [
+            ("https://a.b/x/index.html", &["ignore-document index.html", "ignore-final-slash"]),
+            (
+                "https://a.b/x/index.html?sid=1&y",
+                &["ignore-document index.html", "ignore-parameter sid", "ignore-final-slash"],
+            ),
+            ("https://a.b/?a&sid=1&b", &["ignore-parameter sid"]),
+            ("https://a.b/?b&sid=1&a", &["ignore-parameter sid", "ignore-parameter-order"]),
+            ("http://a.b/?a&b", &["ignore-scheme"]),
+            ("https://m.b/?a", &["same-as https://a.b"]),
+            ("https://a.b/?a&b", &[]),
+        ];
+        for (uri, want) in cases {
+            let names: Vec<String> = all.trace(uri.as_bytes()).into_iter().map(|step| step.name).collect();
+            assert_eq!(names, want, "{uri}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "cli")]
     fn what_never_ends_is_not_traced() {
         let rules = [("a.b", "ignore-segment .../p")];
         let all = with_rules(EquivalencesBuilder::default(), &rules).build().unwrap();

@@ -1,6 +1,6 @@
 //! Reports which class, rules and patterns lead from a URL to its key: [`Equivalences::trace`].
 
-use super::content::{ContentRuleSet, RuleBuffers, ScopedRule, UrlParts};
+use super::content::{ContentRule, ContentRuleSet, RuleBuffers, ScopedRule, UrlParts};
 use super::equivalences::Equivalences;
 use super::host_rules::KeyOrigin;
 use super::protocol_keys::MOST_STEPS;
@@ -77,16 +77,21 @@ impl Equivalences {
     fn content_rules_of(&self, uri: &[u8]) -> Vec<(Vec<u8>, &ScopedRule)> {
         let Some(url) = UrlParts::of(uri) else { return Vec::new() };
         let rules = self.rules_for(url.authority());
-        let (mut removed, mut text) = (Vec::new(), Vec::new());
-        let set = ContentRuleSet::new(rules.iter().map(|(_, rule)| *rule));
-        set.write(&url, &mut RuleBuffers::default(), &mut removed, &mut text);
-        let is_applied = |number: usize| removed.iter().any(|(applied, _)| usize::from(*applied) == number);
-        // The order of parameters may be right already.
-        let mut changes = |rule: &ScopedRule| {
-            ContentRuleSet::new([rule]).write(&url, &mut RuleBuffers::default(), &mut Vec::new(), &mut text);
-            text != uri
+        let apply = |is_used: &dyn Fn(&ScopedRule) -> bool| {
+            let (mut removed, mut text) = (Vec::new(), Vec::new());
+            let set = ContentRuleSet::new(rules.iter().map(|(_, rule)| *rule).filter(|rule| is_used(rule)));
+            set.write(&url, &mut RuleBuffers::default(), &mut removed, &mut text);
+            (text, removed)
         };
-        let rules = rules.into_iter().enumerate();
-        rules.filter(|(number, (_, rule))| is_applied(*number) && changes(rule)).map(|(_, rule)| rule).collect()
+        let (result, removed) = apply(&|_| true);
+        // Rules of these kinds are also noted for URLs that they do not change, such as those with sorted parameters.
+        let is_always_noted = |rule: &ContentRule| {
+            matches!(rule, ContentRule::Scheme | ContentRule::SameAs { .. } | ContentRule::ParameterOrder)
+        };
+        let changes =
+            |rule: &ContentRule| !is_always_noted(rule) || apply(&|other| other.rule.kind() != rule.kind()).0 != result;
+        let is_applied = |number: usize| removed.iter().any(|(applied, _)| usize::from(*applied) == number);
+        let applied = rules.iter().enumerate().filter(|(number, (_, rule))| is_applied(*number) && changes(&rule.rule));
+        applied.map(|(_, rule)| rule.clone()).collect()
     }
 }
