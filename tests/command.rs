@@ -419,6 +419,38 @@ fn explain_prints_steps_rungs_and_the_fault() {
     assert_eq!(json["rungs"]["syntax"]["text"], "http://h");
 }
 
+/// A fault refers to the text after repairs, which is shown above its caret.
+#[test]
+fn explain_shows_the_text_to_which_a_fault_refers() {
+    let cases: [(&[&str], &str, &str); 5] = [
+        (&["--trim"], "  http://h:x/", "  http://h:x/\nhttp://h:x/\n         ^ fault: port at byte 9"),
+        (
+            &["--character-references", "html"],
+            "http://&amp;[/",
+            "http://&amp;[/\nhttp://&[/\n        ^ fault: character in host at byte 8",
+        ),
+        (&["--charset", "windows-1252"], "http://\u{e9}:x/", ":x/\n          ^ fault: port at byte"),
+        (
+            &["--assume-scheme", "https", "--strict"],
+            "h.org/a b",
+            "h.org/a b\nhttps://h.org/a b\n               ^ fault: character in path at byte 15",
+        ),
+        (&["--base", "http://example.org/"], "//h:x/", "//h:x/\n    ^ fault: port at byte 4"),
+    ];
+    for (flags, iri, expected) in cases {
+        let text = printed(&[&["explain", iri], flags].concat(), b"");
+        assert!(text.contains(expected), "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&printed(&[&["explain", "--json", iri], flags].concat(), b"")).unwrap();
+        let is_within = |part: &serde_json::Value| {
+            let [from, len] = ["at", "len"].map(|name| part[name].as_u64().unwrap());
+            (from..=from + len).contains(&json["fault"]["at"].as_u64().unwrap())
+        };
+        let component = json["fault"]["component"].as_str().unwrap();
+        assert!(is_within(&json["components"][component]), "{json}");
+    }
+}
+
 #[test]
 fn resume_refuses_standard_input_before_it_creates_anything() {
     let directory = tempfile::tempdir().unwrap();

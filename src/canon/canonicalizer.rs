@@ -8,6 +8,8 @@ use super::carry::{Carrier, ChunkRecords};
 use super::policy::{Policy, Rung};
 use super::recipe_evaluator::RecipeEvaluator;
 use super::record_text::{CharsetLabels, RecordCharsets};
+#[cfg(feature = "cli")]
+use super::record_text::{RecordText, read_record};
 use super::reference::{PreparedReference, ReferenceWriter};
 use super::rows::{MAX_TEXT_LEN, Rows};
 use super::tally::count_bits;
@@ -232,6 +234,13 @@ impl Canonicalizer {
         let prepared = self.writer.prepare(reference, b"", charsets)?;
         let text = self.writer.simple_text(record, &prepared).to_vec();
         Ok((text, prepared.flags, prepared.changes))
+    }
+
+    /// Returns the text of a record after it was decoded and repaired, and how it was changed; `None` if this finds a fault.
+    #[cfg(feature = "cli")]
+    pub(crate) fn repaired_text(&self, record: &[u8]) -> Option<(Vec<u8>, Flags, Changes)> {
+        let RecordText { text, flags, changes, .. } = read_record(record, self.policy.charset, &self.policy).ok()?;
+        Some((text.into_owned(), flags, changes))
     }
 
     /// Returns whether absolute references only need to be normalized to the scheme rung.

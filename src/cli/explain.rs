@@ -64,7 +64,8 @@ pub(crate) struct ExplainArgs {
 /// The explanation of one IRI.
 struct Explanation {
     input: Vec<u8>,
-    /// The text of the simple rung, if it is not the input: decoded, repaired or resolved.
+    /// The text of the simple rung, if it is not the input: decoded, repaired or resolved. Of a row with a fault, the text to
+    /// whose bytes the fault refers.
     target: Option<Vec<u8>>,
     parts: Parts,
     flags: Flags,
@@ -162,7 +163,10 @@ impl Explanation {
             equivalences: None,
         };
         match explanation.fault {
-            Some(_) => explanation.fault_key = Some(rows.key[row]),
+            Some(_) => {
+                explanation.fault_key = Some(rows.key[row]);
+                explanation.add_text_of_fault(policy);
+            }
             None => explanation.add_rungs(policy, (rows, row)),
         }
         explanation
@@ -184,6 +188,17 @@ impl Explanation {
         self.rungs =
             policy.more_keys.iter().zip(texts).zip(keys).map(|((rung, text), key)| (*rung, text, key)).collect();
         self.iri = Some(to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode));
+    }
+
+    /// Adds the steps that made the text to whose bytes the fault refers, if it is not the input. A reference is checked before
+    /// it is resolved.
+    fn add_text_of_fault(&mut self, policy: &Policy) {
+        let mut canonicalizer = Canonicalizer::new(&Policy { intake: ParseMode::Lenient, ..policy.clone() });
+        let simple = canonicalizer.simple_text(&self.input).ok();
+        let assumed = simple.filter(|(_, flags, _)| flags.intersects(Flags::ASSUMED_SCHEME));
+        if let Some((text, flags, changes)) = assumed.or_else(|| canonicalizer.repaired_text(&self.input)) {
+            self.add_preparation(&text, flags, changes);
+        }
     }
 
     /// Adds the steps that made the text of the simple rung, if it is not the input.
@@ -229,9 +244,14 @@ impl Explanation {
         }
     }
 
+    /// The text that the components are parts of, and that a fault refers to.
+    fn text(&self) -> &[u8] {
+        self.target.as_ref().unwrap_or(&self.input)
+    }
+
     /// Name, text and byte offset of the components that exist.
     fn components(&self) -> Vec<(&'static str, &[u8], usize)> {
-        let text = &self.target.as_ref().unwrap_or(&self.input)[..];
+        let text = self.text();
         // Components are slices of the text, so the distance of their starts is their offset.
         let at = |part: &[u8]| part.as_ptr().addr() - text.as_ptr().addr();
         let all = self.parts.components(text);
@@ -241,7 +261,8 @@ impl Explanation {
     fn show(&self) -> String {
         let mut text = format!("{}\n", shown(&self.input));
         if let Some(fault) = self.fault {
-            let before = &self.input[..self.input.len().min(fault.at as usize)];
+            text.push_str(&self.target.as_deref().map_or(String::new(), |target| shown(target) + "\n"));
+            let before = &self.text()[..self.text().len().min(fault.at as usize)];
             text.push_str(&format!("{}^ fault: {fault}\n", " ".repeat(shown(before).chars().count())));
         }
         text.push_str("\ncomponents\n");
@@ -264,7 +285,7 @@ impl Explanation {
         for (_, name, meaning) in Flags::ALL.iter().filter(|(flag, ..)| self.flags.intersects(*flag)) {
             text.push_str(&format!("  {name:13} {meaning}\n"));
         }
-        self.show_looks(&mut text);
+        self.show_appearance(&mut text);
         text
     }
 
@@ -299,7 +320,7 @@ impl Explanation {
     }
 
     /// The IRI, how it is displayed, and what may mislead its readers.
-    fn show_looks(&self, text: &mut String) {
+    fn show_appearance(&self, text: &mut String) {
         if let Some(iri) = &self.iri {
             text.push_str(&format!("\niri\n  {}\n", visible(iri)));
         }
