@@ -836,6 +836,29 @@ fn a_survey_reports_the_effect_of_dedup() {
     assert!(plain["survey"].is_null() && !plain["timeline"].as_array().unwrap().is_empty());
 }
 
+/// A rung that is named twice, by `--rung` or `--key`, is one.
+#[test]
+fn a_survey_has_each_rung_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (json, text) = (path("report.json"), path("report.txt"));
+    let input = b"http://a/?x#f\nhttp://a/?x\nhttp://a/?x\nHTTP://a/?x\nhttp://a:80/?x\n";
+    for (flags, duplicates) in [
+        (&["--rung", "syntax"][..], serde_json::json!({"simple": 1, "syntax": 1})),
+        (&["--key", "simple"], serde_json::json!({"simple": 1, "syntax": 0, "scheme": 0})),
+        (&[], serde_json::json!({"simple": 1, "syntax": 1, "scheme": 1})),
+    ] {
+        let dedup = ["dedup", "-q", "-", "--survey", "--report"];
+        printed(&[&dedup[..], &[&json], flags].concat(), input);
+        assert_eq!(read_json(&json)["survey"]["duplicates_by"], duplicates, "{flags:?}");
+        printed(&[&dedup[..], &[&text], flags].concat(), input);
+        let text = fs::read_to_string(&text).unwrap();
+        let lines = text.lines().skip_while(|line| *line != "duplicates by rung").skip(1);
+        let rungs = lines.take_while(|line| line.starts_with("  ")).count();
+        assert_eq!(rungs, duplicates.as_object().unwrap().len(), "{text}");
+    }
+}
+
 /// Such files have no records to survey; the report has everything else.
 #[test]
 fn files_with_keys_have_a_report_without_a_survey() {

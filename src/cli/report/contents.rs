@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{named_counts, survey};
 use crate::canon::{Policy, RecipeColumn, RecipeTally};
 use crate::cli::progress::TimelineSample;
-use crate::dedup::{Findings, KeepPolicy};
+use crate::dedup::{Estimate, Findings, KeepPolicy};
 use crate::input::InputError;
 use crate::output::FinishedOutput;
 use crate::remote::Transfer;
@@ -137,11 +137,19 @@ impl Report {
         self.summary.bytes as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// What makes records duplicates, from the weakest: the rungs, and the key if it is not a rung's.
-    pub(super) fn levels(&self) -> Vec<String> {
+    /// The number of duplicates by what makes them duplicates, from the weakest: the rungs, and the key if it has a name. A
+    /// rung is listed once, also if it is that of `--rung` or of `--key`.
+    pub(super) fn duplicates_by_level(&self, findings: &Findings) -> Vec<(String, Estimate)> {
         let key = self.dedup.as_ref().map_or("", |dedup| &dedup.key);
-        let levels = ["simple", "syntax", self.policy.rung.name(), key].into_iter().filter(|name| !name.is_empty());
-        levels.map(str::to_string).collect()
+        let mut levels: Vec<(String, Estimate)> = Vec::new();
+        for (name, count) in ["simple", "syntax", self.policy.rung.name(), key].into_iter().zip(findings.by_step) {
+            match levels.iter_mut().find(|(known, _)| known == name) {
+                Some((_, all)) => (all.value, all.margin) = (all.value + count.value, all.margin + count.margin),
+                None if name.is_empty() => (),
+                None => levels.push((name.to_string(), count)),
+            }
+        }
+        levels
     }
 
     /// As JSON with every count, also those that are 0.
@@ -149,7 +157,7 @@ impl Report {
         let parts = [self.records_to_json(), self.keys_to_json(), self.cost_to_json(), self.files_to_json()];
         let mut report: Map<_, _> = parts.into_iter().flatten().collect();
         if let Some(findings) = &self.findings {
-            report.insert("survey".to_string(), survey::to_json(findings, &self.levels()));
+            report.insert("survey".to_string(), survey::to_json(findings, &self.duplicates_by_level(findings)));
         }
         if let Some(dedup) = &self.dedup {
             report.insert("dedup".to_string(), dedup.to_json());

@@ -43,7 +43,7 @@ pub(super) fn page(report: &Report) -> String {
     headline(&mut html, report);
     results(&mut html, report);
     if let Some(found) = &report.findings {
-        survey::sections(&mut html, found, &report.levels());
+        survey::sections(&mut html, found, &report.duplicates_by_level(found));
     }
     rules_of_recipes(&mut html, report);
     steps(&mut html, report);

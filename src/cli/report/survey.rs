@@ -7,8 +7,8 @@ use super::html::{Table, section, share};
 use crate::cli::terminal::{count_of, thousands};
 use crate::dedup::{Coverage, Estimate, Findings, HostFindings, RuleFindings};
 
-/// The member `survey` of the report. `levels` are the names of [`Findings::by_step`].
-pub(super) fn to_json(findings: &Findings, levels: &[String]) -> Value {
+/// The member `survey` of the report. `levels` are the duplicates by what makes them duplicates.
+pub(super) fn to_json(findings: &Findings, levels: &[(String, Estimate)]) -> Value {
     let rule = |(name, rule): (&String, &RuleFindings)| {
         let json = json!({
             "merged": rule.merged.value,
@@ -20,7 +20,7 @@ pub(super) fn to_json(findings: &Findings, levels: &[String]) -> Value {
         (name.clone(), json)
     };
     let by_level = |number: fn(&Estimate) -> u64| {
-        let counts = levels.iter().zip(&findings.by_step).map(|(name, count)| (name.clone(), json!(number(count))));
+        let counts = levels.iter().map(|(name, count)| (name.clone(), json!(number(count))));
         counts.collect::<Map<_, _>>()
     };
     json!({
@@ -53,16 +53,16 @@ pub(super) fn to_json(findings: &Findings, levels: &[String]) -> Value {
     })
 }
 
-pub(super) fn sections(html: &mut String, found: &Findings, levels: &[String]) {
+pub(super) fn sections(html: &mut String, found: &Findings, levels: &[(String, Estimate)]) {
     let note = "The lowest rung of the comparison ladder on which a duplicate equals another record of its group: simple is the \
                 same text; syntax and scheme are the steps of RFC 3986 and RFC 3987.";
-    let bars: Vec<Bar> = levels.iter().zip(&found.by_step).map(|(name, count)| Bar::new(name, count.value)).collect();
-    let all: u64 = found.by_step.iter().map(|count| count.value).sum();
-    let row = |(name, count): (&String, &Estimate)| {
+    let bars: Vec<Bar> = levels.iter().map(|(name, count)| Bar::new(name, count.value)).collect();
+    let all: u64 = levels.iter().map(|(_, count)| count.value).sum();
+    let row = |(name, count): &(String, Estimate)| {
         vec![name.clone(), thousands(count.value), share(count.value, all), margin(count)]
     };
     let columns = &["equal on", "#duplicates", "#share", "#margin"];
-    let table = Table::new("Duplicates by rung", columns, levels.iter().zip(&found.by_step).map(row));
+    let table = Table::new("Duplicates by rung", columns, levels.iter().map(row));
     let note = format!("{note} {}", group_sample(found));
     section(html, "Duplicates by rung", &note, &table.with_bars("rungs", ("duplicates", ""), &bars));
 

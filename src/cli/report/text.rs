@@ -65,7 +65,7 @@ pub(super) fn summary(report: &Report) -> String {
     let not_records = not_records.into_iter().filter(|(_, count)| *count > 0);
     lines.extend(not_records.map(|(label, count)| SummaryLine::count(label, count)));
     if let Some(findings) = &report.findings {
-        lines.extend(survey(findings, &report.levels()));
+        lines.extend(survey(findings, &report.duplicates_by_level(findings)));
     }
     table(&lines, summary.tally.rows) + &formats_to_text(summary) + &speed(report) + &advice_to_text(summary)
 }
@@ -121,9 +121,9 @@ fn result_lines(report: &Report) -> Vec<SummaryLine> {
 }
 
 /// The findings of a survey. Numbers that were estimated from a sample have a margin of error.
-fn survey(findings: &Findings, levels: &[String]) -> Vec<SummaryLine> {
+fn survey(findings: &Findings, levels: &[(String, Estimate)]) -> Vec<SummaryLine> {
     let mut lines = vec![SummaryLine::title("duplicates by rung")];
-    lines.extend(levels.iter().zip(&findings.by_step).map(|(name, count)| SummaryLine::estimate(name, count)));
+    lines.extend(levels.iter().map(|(name, count)| SummaryLine::estimate(name, count)));
     lines.push(SummaryLine::title("groups by size"));
     let size = |from: u64, to: u64| if from >= to { to.to_string() } else { format!("{from} to {to}") };
     let sizes = findings.sizes.iter();
