@@ -13,8 +13,9 @@ use super::job::Job;
 use super::manifest::describe_job;
 use super::terminal::print_error;
 use crate::dedup::seen::{FinishedJob, SeenStore};
-use crate::input::{Origin, Source, Sources};
+use crate::input::{Origin, Source, Sources, shown_path, source_name};
 use crate::process::HandleName;
+use crate::remote::RemoteUrl;
 
 /// A job whose inputs are regular files and whose output is a file.
 pub(crate) struct JobIdentity {
@@ -23,20 +24,29 @@ pub(crate) struct JobIdentity {
     /// Hash of the times of the inputs.
     times: String,
     output: PathBuf,
+    /// Files that the job writes besides the output.
+    tables: Vec<PathBuf>,
 }
 
 impl JobIdentity {
-    /// The job that writes `output`; `more` is what the output depends on besides the job. `None` if an input is no regular
-    /// file, or the output is an open handle such as `/dev/stdout`.
-    pub(crate) fn new(job: &Job, sources: &Sources, output: &Path, more: &Value) -> Option<JobIdentity> {
+    /// The job that writes `output` and these tables, where it writes some; `more` is what the output depends on besides the
+    /// job. `None` if an input is no regular file, or the output is an open handle such as `/dev/stdout`.
+    pub(crate) fn new(
+        job: &Job,
+        sources: &Sources,
+        (output, tables): (&Path, [Option<&Path>; 2]),
+        more: Vec<Value>,
+    ) -> Option<JobIdentity> {
         let (inputs, times) = describe_inputs(sources)?;
         if HandleName::of(output).is_some() {
             return None;
         }
-        let output = absolute(output);
+        let (output, tables) = (place_of(output), tables.map(|table| table.map(place_of)));
+        let names = tables.each_ref().map(|table| table.as_deref().map(source_name));
+        let more = Value::Array(more.into_iter().chain([json!(names)]).collect());
         let hash = |value: &Value| format!("{:032x}", xxh3_128(value.to_string().as_bytes()));
-        let id = hash(&json!([describe_job(job), inputs, output.to_string_lossy(), more]));
-        Some(JobIdentity { id, times: hash(&times), output })
+        let id = hash(&json!([describe_job(job), inputs, source_name(&output), more]));
+        Some(JobIdentity { id, times: hash(&times), output, tables: tables.into_iter().flatten().collect() })
     }
 
     /// The entry of the job in the store.
@@ -51,8 +61,16 @@ impl JobIdentity {
     /// is not clear whether this is the same job.
     pub(crate) fn is_done(&self, store: &SeenStore) -> Result<bool, CommandError> {
         let Some(FinishedJob { times, output_len, .. }) = store.finished_job(&self.id) else { return Ok(false) };
-        let (name, found) = (self.output.display(), std::fs::metadata(&self.output));
-        let is_same = found.as_ref().is_ok_and(|data| data.is_file() && data.len() == *output_len);
+        let (name, found) = (shown_path(&self.output), std::fs::metadata(&self.output));
+        let (name, is_same) = (name.display(), found.is_ok_and(|data| data.is_file() && data.len() == *output_len));
+        let is_missing = |table: &&PathBuf| RemoteUrl::of_path(table).is_none() && !table.is_file();
+        if let Some(table) = self.tables.iter().find(is_missing).filter(|_| *times == self.times && is_same) {
+            return Err(CommandError::Usage(format!(
+                "{}: this job has been done before and its keys are in the store, so that its output would be empty; but \
+                 this table, which it wrote as well, no longer exists here; restore it, or name another output or store",
+                table.display()
+            )));
+        }
         if *times == self.times && is_same {
             print_error(&format!(
                 "{name}: this job has been done before: the output is complete and its keys are in the store, so nothing was \
@@ -77,10 +95,15 @@ impl JobIdentity {
     }
 }
 
+/// The path of an output without links; the name of an object as it is.
+fn place_of(path: &Path) -> PathBuf {
+    if RemoteUrl::of_path(path).is_some() { path.to_path_buf() } else { absolute(path) }
+}
+
 /// The inputs of a job with their sizes, and their times; `None` if one is not a regular file.
 fn describe_inputs(sources: &Sources) -> Option<(Value, Value)> {
     let describe = |source: &Source| {
-        let path = absolute(source.origin.file()?).to_string_lossy().into_owned();
+        let path = source_name(&absolute(source.origin.file()?));
         let FileStamp { size, modified } = FileStamp::of(source).ok()?;
         let file = match &source.origin {
             Origin::Member(_) => json!([path, size, source.name]),

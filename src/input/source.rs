@@ -233,7 +233,7 @@ pub(super) fn os_string(bytes: &[u8]) -> Option<OsString> {
 
 /// Returns the name of a path: the path itself if it is UTF-8. Otherwise, and if the path begins with `bytes:`, the name is
 /// `bytes:` and the path with `%` and all bytes that are not UTF-8 percent-encoded. Different paths have different names.
-pub(super) fn source_name(path: &Path) -> String {
+pub(crate) fn source_name(path: &Path) -> String {
     const MARK: &str = "bytes:";
     let encoded = || {
         let mut name = MARK.to_string();

@@ -354,6 +354,32 @@ fn a_finished_job_is_recognized() {
     assert_eq!(fs::read_to_string(place.path("other.csv")).unwrap().lines().count(), 1);
 }
 
+/// A job also writes tables; a name of one may have any bytes.
+#[test]
+#[cfg(unix)]
+fn a_finished_job_is_recognized_with_its_tables() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    let [first, second] = [&b"first\xFF.parquet"[..], b"first\xFE.parquet"]
+        .map(|name| place.path("").join(std::ffi::OsStr::from_bytes(name)));
+    let job = |table: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+        command.arg("dedup").arg(place.path("a.txt")).arg("-o").arg(place.path("new.csv")).arg("--update-seen");
+        let ran = command.arg("--seen").arg(place.path("seen")).arg("--duplicates").arg(table).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let (status, message) = job(&first);
+    assert!(status == Some(0) && message.contains("records"), "{message}");
+    let (status, message) = job(&first);
+    assert!(status == Some(0) && message.contains("this job has been done before"), "{message}");
+    fs::remove_file(&first).unwrap();
+    let (status, message) = job(&first);
+    assert!(status == Some(2) && message.contains("this table, which it wrote as well"), "{message}");
+    // Another table is another job.
+    let (status, message) = job(&second);
+    assert!(status == Some(0) && message.contains("records"), "{message}");
+}
+
 #[test]
 fn an_output_that_appears_meanwhile_is_kept() {
     let place = Place::new();

@@ -13,7 +13,7 @@ use crate::cli::args::{
     Choices, ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path,
 };
 use crate::cli::error::CommandError;
-use crate::cli::file_roles::{FileRoles, absolute};
+use crate::cli::file_roles::FileRoles;
 use crate::cli::job::Job;
 use crate::cli::job_identity::JobIdentity;
 use crate::dedup::KeepPolicy;
@@ -226,9 +226,9 @@ impl DedupArgs {
     /// Identifies the job, if it adds to a store and writes a file.
     pub(super) fn identity(&self, job: &Job, sources: &Sources) -> Option<JobIdentity> {
         let output = job.destination.path().filter(|_| self.update_seen)?;
-        let outputs = [&self.duplicates, &self.groups].map(|path| path.as_deref().map(absolute));
-        let more = json!([self.input.limit, self.keep.name(), self.keep_faulty, outputs]);
-        JobIdentity::new(job, sources, output, &more)
+        let tables = [self.duplicates.as_deref(), self.groups.as_deref()];
+        let more = vec![json!(self.input.limit), json!(self.keep.name()), json!(self.keep_faulty)];
+        JobIdentity::new(job, sources, (output, tables), more)
     }
 
     pub(super) fn open_store(&self, keys: &[(&str, String)]) -> Result<Option<Arc<SeenStore>>, CommandError> {
