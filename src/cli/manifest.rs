@@ -72,6 +72,8 @@ pub(crate) struct InputStates {
     pub(crate) finished: Vec<FinishedOutput>,
     /// Errors in finished inputs.
     pub(crate) errors: Vec<SourceError>,
+    /// Number of records of finished inputs that have a fault.
+    pub(crate) faulty: u64,
 }
 
 /// Everything that rows, parts and their order depend on, under explicit names: manifests are compared field by field.
@@ -143,7 +145,7 @@ impl Manifest {
             let message = format!("{name}: the input is named twice, and --resume takes each input once; name it once");
             return Err(CommandError::Usage(message));
         }
-        let mut states = InputStates { pending: Vec::new(), finished: Vec::new(), errors: Vec::new() };
+        let mut states = InputStates { pending: Vec::new(), finished: Vec::new(), errors: Vec::new(), faulty: 0 };
         let mut next_number = self.next_number();
         for (place, (source, stamp)) in sources.0.into_iter().zip(stamps).enumerate() {
             let is_new = !self.inputs.contains_key(&source.name);
@@ -166,6 +168,7 @@ impl Manifest {
                 check_length(&part, entry)?;
             }
             states.finished.push(FinishedOutput { path: Some(part), ..finished_from_json(entry, directory) });
+            states.faulty += entry["faulty"].as_u64().unwrap_or(0);
             if let Some(message) = entry["error"].as_str() {
                 let (source, message) = (source.name.clone(), message.to_string());
                 states.errors.push(SourceError { source, message });
@@ -230,6 +233,7 @@ impl Manifest {
             "modified": input.stamp.modified,
             "hash": hash,
             "rows": finished.rows,
+            "faulty": summary.tally.faulty,
             "bytes": finished.bytes,
             "groups": finished.parts,
             "format": summary.source_formats.first(),

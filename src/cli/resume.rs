@@ -22,7 +22,7 @@ use super::files::{COMPLETE, OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::progress::watch;
-use super::report::Report;
+use super::report::{Report, ResumedInputs};
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::part_names::MANIFEST;
 use crate::process::{NewDirectories, PendingFile, commit_all};
@@ -93,8 +93,8 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
             directory.display()
         )));
     }
-    let InputStates { pending, finished, mut errors } = manifest.divide(sources, stamps, (&parts, suffix))?;
-    let resumed = finished.len() as u64;
+    let InputStates { pending, finished, mut errors, faulty } = manifest.divide(sources, stamps, (&parts, suffix))?;
+    let resumed = ResumedInputs { count: finished.len() as u64, faulty };
     let places: Vec<usize> = pending.iter().map(|input| input.place).collect();
     let mut resumable = ResumableJob { job, directory, names: &names, manifest, finished };
     let made = match is_sorted {
@@ -102,15 +102,7 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
         false => resumable.write_parts(pending),
     };
     let (mut summary, WrittenFiles { whole, files }) = made.inspect_err(|_| resumable.manifest.remove_unused())?;
-    // The report lists all inputs, also those that an earlier run finished.
-    summary.source_records = names.iter().map(|name| resumable.manifest.rows_of(name)).collect();
-    summary.source_formats = names.iter().map(|name| resumable.manifest.format_of(name)).collect();
-    summary.fault_examples.iter_mut().for_each(|example| example.source = places[example.source]);
-    if let Some((first, count)) = resumable.manifest.others_than(&names) {
-        let source = directory.display().to_string();
-        let text = format!("the directory also has parts of {count} inputs that are not named now, such as {first}");
-        summary.advice.push(SourceAdvice { source, text });
-    }
+    resumable.complete(&mut summary, &places);
     let mut report = job.report(names, summary, whole, started.elapsed());
     errors.append(&mut report.errors);
     Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })
@@ -229,6 +221,19 @@ impl ResumableJob<'_> {
             total.add(summary);
         }
         Ok(())
+    }
+
+    /// Completes the summary of a run over the inputs at these places by the other inputs, because the report lists all.
+    fn complete(&self, summary: &mut Summary, places: &[usize]) {
+        summary.source_records = self.names.iter().map(|name| self.manifest.rows_of(name)).collect();
+        summary.source_formats = self.names.iter().map(|name| self.manifest.format_of(name)).collect();
+        summary.fault_examples.iter_mut().for_each(|example| example.source = places[example.source]);
+        if let Some((first, count)) = self.manifest.others_than(self.names) {
+            let source = self.directory.display().to_string();
+            let text =
+                format!("the directory also has parts of {count} inputs that are not named now, such as {first}");
+            summary.advice.push(SourceAdvice { source, text });
+        }
     }
 
     /// The files that an earlier run has merged, if it has.

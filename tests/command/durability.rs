@@ -380,6 +380,32 @@ fn a_finished_job_is_recognized_with_its_tables() {
     assert!(status == Some(0) && message.contains("records"), "{message}");
 }
 
+/// The exit code of a job does not depend on whether it was interrupted.
+#[test]
+fn faults_of_finished_inputs_count() {
+    let place = Place::new();
+    fs::write(place.path("a.txt"), "http://a/\nrelative\nhttp://[bad\n").unwrap();
+    for flags in ["", " --sort uri"] {
+        let job = format!("canon :a.txt :b.txt -o :out --resume --fail-on-fault --report :report.json{flags}");
+        let first = job.replace(" :b.txt", "");
+        if flags.is_empty() {
+            place.refused(&first, 3, "faulty");
+        }
+        for count in [u64::from(flags.is_empty()), 2] {
+            place.refused(&job, 3, "faulty");
+            let report = super::read_json(place.path("report.json"));
+            let expected = if count == 0 { (0, 0) } else { (count, 2) };
+            assert_eq!(
+                (&report["resumed_inputs"], &report["resumed_faulty"]),
+                (&expected.0.into(), &expected.1.into())
+            );
+        }
+        let (status, message) = place.run(&job.replace(" --fail-on-fault", ""));
+        assert!(status == Some(0) && message.contains("by an earlier run, with 2 faulty records"), "{message}");
+        fs::remove_dir_all(place.path("out")).unwrap();
+    }
+}
+
 #[test]
 fn an_output_that_appears_meanwhile_is_kept() {
     let place = Place::new();

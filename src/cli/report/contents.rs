@@ -64,8 +64,8 @@ pub(crate) struct Report {
     /// The files of an output that is a directory.
     pub(crate) files: Vec<FinishedOutput>,
     pub(crate) replaced: Vec<PathBuf>,
-    /// Number of inputs that an earlier run had finished, if this run resumed it. The summary is about the rest.
-    pub(crate) resumed: Option<u64>,
+    /// The inputs that earlier runs had finished, if this run resumed them. The summary is about the rest.
+    pub(crate) resumed: Option<ResumedInputs>,
     /// What was requested of stores and servers, if anything was.
     pub(crate) transfer: Option<Transfer>,
     /// Throughput and memory over time; empty unless a report is written.
@@ -74,6 +74,14 @@ pub(crate) struct Report {
     pub(crate) findings: Option<Findings>,
     /// What was left out and why.
     pub(crate) dedup: Option<DedupReport>,
+}
+
+/// Inputs that earlier runs of a job had finished.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ResumedInputs {
+    pub(crate) count: u64,
+    /// Number of their records that have a fault.
+    pub(crate) faulty: u64,
 }
 
 /// What a dedup reports besides the counts of its run.
@@ -205,7 +213,8 @@ impl Report {
                 "by_pattern": tally.by_pattern,
                 "by_rule": tally.by_rule,
             })),
-            "resumed_inputs": self.resumed,
+            "resumed_inputs": self.resumed.map(|resumed| resumed.count),
+            "resumed_faulty": self.resumed.map(|resumed| resumed.faulty),
             "distinct_keys": self.resumed.is_none().then_some(summary.distinct_keys),
             "distinct_keys_exact": summary.is_distinct_exact,
         }))

@@ -14,7 +14,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub(crate) use self::chart::{Bar, bar_chart};
-pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts, pairs_to_json};
+pub(crate) use self::contents::{
+    CollisionReport, DedupReport, Report, ResumedInputs, SourceError, counts, pairs_to_json,
+};
 pub(crate) use self::html::{Table, chart_and_table, escape, section, settings, share};
 pub(crate) use self::page::{document, input_errors};
 pub(crate) use self::text::{advice_to_text, formats_to_text, replaced_to_text};
@@ -34,8 +36,10 @@ impl Report {
             ReportFormat::Json => format!("{:#}\n", self.to_json()),
         };
         let status = conclude(reporting, &self.errors, &self.summary, &text::summary(self), render)?;
+        let has_resumed_faults = self.resumed.is_some_and(|resumed| resumed.faulty > 0);
         match &self.dedup {
             Some(DedupReport { collisions: Some((1.., _)), .. }) => Ok(exit::COLLISION),
+            None if status == exit::SUCCESS && reporting.fail_on_fault && has_resumed_faults => Ok(exit::FAULTS),
             _ => Ok(status),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::contents::Report;
+use super::contents::{Report, ResumedInputs};
 use super::named_counts::{self, NamedCounts};
 use crate::cli::terminal::{count_of, format_bytes, thousands, visible};
 use crate::dedup::{Estimate, Findings};
@@ -243,8 +243,11 @@ fn speed(report: &Report) -> String {
         if !report.files.is_empty() {
             text.push_str(&format!(" in {}", count_of(report.files.len() as u64, "file")));
         }
-        if let Some(resumed) = report.resumed.filter(|count| *count > 0) {
-            text.push_str(&format!("; {} finished by an earlier run", count_of(resumed, "input")));
+        if let Some(ResumedInputs { count, faulty }) = report.resumed.filter(|resumed| resumed.count > 0) {
+            text.push_str(&format!("; {} finished by an earlier run", count_of(count, "input")));
+            if faulty > 0 {
+                text.push_str(&format!(", with {}", count_of(faulty, "faulty record")));
+            }
         }
     }
     text.push('\n');
