@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::time::UNIX_EPOCH;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::error::CommandError;
@@ -64,7 +64,7 @@ impl FileStamp {
     pub(crate) fn check(&self, source: &Source, entry: &Value) -> Result<(), CommandError> {
         let has_tag = entry["hash"].as_str().is_some_and(|hash| hash.starts_with(TAG));
         let is_same_time = entry["modified"].as_u64() == Some(self.modified) && !has_tag;
-        if entry["size"].as_u64() == Some(self.size) && (is_same_time || entry["hash"] == json!(hash_file(source)?)) {
+        if entry["size"].as_u64() == Some(self.size) && (is_same_time || has_hash(source, entry)?) {
             return Ok(());
         }
         Err(CommandError::Input(format!(
@@ -75,13 +75,20 @@ impl FileStamp {
     }
 }
 
+/// The entry states the hash of the source. An object without an entity tag has none: only its time shows that it has changed.
+fn has_hash(source: &Source, entry: &Value) -> Result<bool, CommandError> {
+    let hash = hash_file(source)?;
+    Ok(!hash.is_empty() && entry["hash"] == hash)
+}
+
 /// The object with its version.
 fn found(object: &RemoteObject) -> Result<RemoteObject, CommandError> {
     let failed = |error| CommandError::Input(format!("{}: cannot open: {error}", object.name()));
     object.clone().found().map_err(failed)
 }
 
-/// XXH3-128 of the bytes of an input file, or of the member of an archive as stored; the entity tag of an object.
+/// XXH3-128 of the bytes of an input file, or of the member of an archive as stored; the entity tag of an object, which is empty
+/// if there is none.
 pub(crate) fn hash_file(source: &Source) -> Result<String, CommandError> {
     if let Origin::Remote(object) = &source.origin {
         return Ok(found(object)?.tag().map_or_else(String::new, |tag| format!("{TAG}{tag}")));

@@ -38,6 +38,29 @@ fn jobs_are_resumed_with_objects() {
     );
 }
 
+/// An object without an entity tag counts as changed if its time is another one.
+#[test]
+fn objects_without_entity_tags_are_known_by_their_times() {
+    let has_changed = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let seen = has_changed.clone();
+    let server = Server::start([("/b/a.txt".to_string(), b"http://one/\n".to_vec())], move |_, _| {
+        let has_changed = seen.load(std::sync::atomic::Ordering::Relaxed);
+        Fault::Untagged(if has_changed { "Thu, 02 Jan 2025 00:00:00 GMT" } else { "Wed, 01 Jan 2025 00:00:00 GMT" })
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let (out, object) = (directory.path().join("out"), format!("http://{}/b/a.txt", server.address));
+    let run = || irikey_at(&server, &["canon", "--resume", "-o", out.to_str().unwrap(), &object], &[]);
+    assert_eq!(run().status.code(), Some(0));
+    let ran = run();
+    let is_resumed = ran.status.code() == Some(0) && stderr(&ran).contains("1 input finished by an earlier run");
+    assert!(is_resumed, "{}", stderr(&ran));
+    server.change("/b/a.txt");
+    has_changed.store(true, std::sync::atomic::Ordering::Relaxed);
+    let ran = run();
+    let is_refused = ran.status.code() == Some(4) && stderr(&ran).contains("a.txt: the input has changed");
+    assert!(is_refused, "{}", stderr(&ran));
+}
+
 /// The rows of all parts, in order.
 fn rows_of_parts(directory: &Path) -> String {
     let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());

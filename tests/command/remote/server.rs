@@ -33,6 +33,8 @@ pub enum Fault {
     WrongRange,
     /// As [`Fault::IgnoreRange`], in chunks, without a length.
     Chunked,
+    /// It is answered without an entity tag; the object was changed at this time.
+    Untagged(&'static str),
     /// The client is sent to this path.
     Redirect(String),
     /// The connection stays open without an answer.
@@ -227,6 +229,10 @@ impl Server {
                 let has_wrong_range = *fault == Fault::WrongRange && request.method == "GET";
                 let is_whole = matches!(fault, Fault::IgnoreRange | Fault::Chunked) || has_wrong_range;
                 let mut answer = get(&contents.objects, &path, request, is_whole);
+                if let Fault::Untagged(time) = fault {
+                    answer.headers.retain(|(name, _)| name != "ETag" && name != "Last-Modified");
+                    answer.headers.push(("Last-Modified".to_string(), time.to_string()));
+                }
                 if let Some(range) =
                     request.range(answer.body.len()).filter(|_| has_wrong_range && answer.status == 200)
                 {
