@@ -219,6 +219,7 @@ mod tests {
             ("-o x.cdxj --sort uri", "remove --sort"),
             ("-o x.cdxj --columns uri", "fixed columns"),
             ("-o x.csv --bloom-filter", "Parquet"),
+            ("-o x.parquet --bloom-filter --columns uri", "add key to --columns"),
             ("--archive-paths", "for cdxj and zipnum"),
             ("--record-types respons", "expected one of"),
             ("--memory 10", "set --memory to 81M or more"),

@@ -557,6 +557,9 @@ fn a_store_accepts_jobs_with_other_columns() {
     assert_eq!(dedup(&[]), "http://www.h.org/a\n");
     assert_eq!(dedup(&["--columns", "uri,url_surtkey"]), "uri,url_surtkey\n");
     assert_eq!(dedup(&["--columns", "uri,url_host_registered_domain", "--psl", &list]).lines().count(), 1);
+    let unused = irikey(&["dedup", "--psl", &list], b"", Stdio::null());
+    let message = String::from_utf8(unused.stderr).unwrap();
+    assert!(unused.status.code() == Some(2) && message.contains("--psl is used only by the columns"), "{message}");
     // The keys of a recipe are others.
     assert_eq!(
         irikey(&["dedup", "-q", "--seen", &store, "--key", "surt-ia"], b"", Stdio::null()).status.code(),

@@ -111,6 +111,11 @@ impl OutputArgs {
         if format != OutputFormat::Text {
             columns.add_named(layout.arrangement.by.names());
         }
+        if layout.arrangement.bloom && !columns.contains(ColumnId::Key) {
+            return Err(CommandError::usage(
+                "--bloom-filter is for the column key, which is not written; add key to --columns, or remove --bloom-filter",
+            ));
+        }
         let compression = self.compression.unwrap_or_default();
         let (metadata, sources) = (Vec::new(), Vec::new());
         let options = OutputOptions { format, compression, columns, policy: Policy::default(), metadata, sources };

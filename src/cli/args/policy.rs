@@ -272,16 +272,20 @@ impl ColumnArgs {
     pub(crate) fn complete(&self, policy: Policy, columns: &ColumnSet) -> Result<Policy, CommandError> {
         Ok(columns.complete_policy(Policy {
             recipes: self.keys.recipes(&columns.recipes())?,
-            suffixes: self.suffixes()?,
+            suffixes: self.suffixes(columns)?,
             equivalences: self.keys.equivalences(&policy, columns.contains(ColumnId::KeyProtocol))?,
             ..policy
         }))
     }
 
-    fn suffixes(&self) -> Result<SuffixList, CommandError> {
+    fn suffixes(&self, columns: &ColumnSet) -> Result<SuffixList, CommandError> {
         let Some(path) = &self.psl else { return Ok(SuffixList::default()) };
         let parse = |text: String| SuffixList::parse(&text).map_err(|error| error.to_string());
-        read_text("--psl", path, parse)
+        let suffixes = read_text("--psl", path, parse)?;
+        match columns.names().any(|name| name.starts_with("url_host_")) {
+            true => Ok(suffixes),
+            false => Err(CommandError::usage("--psl is used only by the columns url_host_*; add one with --columns")),
+        }
     }
 }
 
