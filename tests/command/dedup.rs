@@ -875,3 +875,18 @@ fn files_with_keys_have_a_report_without_a_survey() {
     let ran = irikey(&["dedup", &keyed, "-o", "/dev/null", "--report", &json, "--survey"], b"", Stdio::null());
     assert_eq!(ran.status.code(), Some(2));
 }
+
+/// The keys were made when the file was written.
+#[test]
+fn files_with_keys_are_refused_with_flags_of_other_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let keyed = directory.path().join("keyed.parquet").display().to_string();
+    printed(&["canon", "-q", "-", "-o", &keyed], b"http://a/\n");
+    for flags in [["--limit", "1"], ["--base-column", "uri"]] {
+        let ran = irikey(&[&["dedup", &keyed][..], &flags].concat(), b"", Stdio::null());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains("does not apply to files with keys"), "{message}");
+    }
+    let made_again = ["dedup", "-q", &keyed, "--column", "uri", "--base-column", "uri", "--limit", "1"];
+    assert_eq!(printed(&made_again, b""), "http://a/\n");
+}

@@ -49,7 +49,7 @@ pub(crate) struct InputArgs {
     column: Option<String>,
     /// Column that holds the base of each URL, an absolute IRI; --base applies if it is empty. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
-    pub(super) base_column: Option<String>,
+    pub(crate) base_column: Option<String>,
     /// Column that holds the charset of each record, a label of the Encoding Standard; --charset applies if it is empty. An
     /// unknown label is a fault. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]

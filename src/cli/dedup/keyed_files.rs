@@ -21,8 +21,12 @@ pub(super) fn keyed_files(
     }
     let inputs = OpenedInputs::open(sources);
     let Some(first) = inputs.keyed.first() else { return Ok(None) };
-    if args.input.limit.is_some() {
-        let message = format!("{}: --limit does not apply to files with keys; remove it", first.name);
+    let unused = [("--limit", args.input.limit.is_some()), ("--base-column", args.input.base_column.is_some())];
+    if let Some((flag, _)) = unused.iter().find(|(_, is_given)| *is_given) {
+        let message = format!(
+            "{}: {flag} does not apply to files with keys; remove it, or make all keys again with --column uri",
+            first.name
+        );
         return Err(CommandError::Usage(message));
     }
     if let Some(other) = inputs.others.first() {
