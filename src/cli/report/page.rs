@@ -57,7 +57,7 @@ pub(super) fn page(report: &Report) -> String {
 
 fn header(html: &mut String, report: &Report, title: &str) {
     let (class, status) = match report.errors.len() {
-        0 => ("good", "Complete: all inputs were read to their ends.".to_string()),
+        0 => ("good", "Complete: no input had an error.".to_string()),
         1 => ("bad", "Incomplete: 1 input could not be read completely.".to_string()),
         count => ("bad", format!("Incomplete: {} inputs could not be read completely.", thousands(count as u64))),
     };
