@@ -65,9 +65,8 @@ impl<'a> Request<'a> {
     /// An [`Answer`] that says what is wrong, or the fault of lone surrogates. The URL Standard replaces these by U+FFFD
     /// (`USVString`), so they are no fault there.
     pub(super) fn new(question: &'a Value, has_lone_surrogates: bool) -> Result<Request<'a>, Answer> {
-        let text = |name: &str| question.get(name).and_then(Value::as_str);
-        let op = text("op").ok_or_else(|| Answer::Error("\"op\" is missing or not a string".into()))?;
-        let profile = text("profile").unwrap_or("rfc3987");
+        let op = text(question, "op")?.ok_or_else(|| Answer::Error("\"op\" is missing".into()))?;
+        let profile = text(question, "profile")?.unwrap_or("rfc3987");
         let is_whatwg = op == "whatwg_parse" || profile == "whatwg";
         let inputs = inputs(question, is_whatwg)?;
         if has_lone_surrogates && !is_whatwg {
@@ -77,9 +76,9 @@ impl<'a> Request<'a> {
         Ok(Request {
             op,
             inputs,
-            base: text("base"),
+            base: text(question, "base")?,
             rung: question.get("rung"),
-            form: text("form").unwrap_or("uri"),
+            form: text(question, "form")?.unwrap_or("uri"),
             profile,
             opts: question.get("opts"),
         })
@@ -123,14 +122,18 @@ impl<'a> Request<'a> {
 
     /// The observed redirect (from, to), if there is one.
     pub(super) fn redirect(&self) -> Result<Option<[&'a str; 2]>, Answer> {
-        let texts: Vec<_> = match self.opts.and_then(|opts| opts.get("redirect")) {
-            None => Vec::new(),
-            Some(list) => list.as_array().into_iter().flatten().map(|text| text.as_str().unwrap_or_default()).collect(),
+        let malformed = || Answer::Error("\"redirect\" is a list of two strings, or an empty one".into());
+        let texts: Vec<&str> = match self.opts.and_then(|opts| opts.get("redirect")) {
+            None | Some(Value::Null) => Vec::new(),
+            Some(list) => {
+                let texts = list.as_array().and_then(|list| list.iter().map(Value::as_str).collect());
+                texts.ok_or_else(malformed)?
+            }
         };
         match texts[..] {
             [] => Ok(None),
             [from, to] => Ok(Some([from, to])),
-            _ => Err(Answer::Error("\"redirect\" is a list of two strings, or an empty one".into())),
+            _ => Err(malformed()),
         }
     }
 
@@ -164,6 +167,15 @@ impl<'a> Request<'a> {
     pub(super) fn has_other_opts(&self, known: &[&str]) -> bool {
         let opts = self.opts.and_then(Value::as_object);
         opts.is_some_and(|opts| opts.keys().any(|name| !known.contains(&name.as_str())))
+    }
+}
+
+/// A member of a question that is a string, if it has one.
+fn text<'q>(question: &'q Value, name: &str) -> Result<Option<&'q str>, Answer> {
+    match question.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Answer::Error(format!("\"{name}\" is not a string"))),
     }
 }
 
