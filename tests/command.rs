@@ -639,6 +639,10 @@ fn bench_measures_stages_and_compares_reports() {
     let rejected = irikey(&["bench", "-", "--compare", report.to_str().unwrap()], b"", Stdio::null());
     assert_eq!(rejected.status.code(), Some(2));
     assert_eq!(irikey(&["bench", "-"], b"", Stdio::null()).status.code(), Some(4));
+    // Short files of Parquet are decoded, too.
+    let table = directory.path().join("urls.parquet").display().to_string();
+    printed(&["canon", "-q", "-", "-o", &table], b"http://a/\nhttp://b/\nhttp://c/\n");
+    assert_eq!(printed(&["bench", "--floor", &table], b""), "3\n");
 }
 
 #[test]

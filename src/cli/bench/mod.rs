@@ -76,21 +76,24 @@ fn read_report(path: &Path) -> Result<EarlierReport, CommandError> {
     })
 }
 
-/// Number of line ends in a file, decompressed.
+/// Number of line ends in a file, decompressed; of Parquet, the number of URLs.
 fn count_lines(path: &Path) -> Result<usize, String> {
     let message = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
+    let is_parquet = |text: &[u8]| matches!(content_type(text), ContentType::Table(TableFormat::Parquet));
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
     match source.open(OpenOptions { mmap: true, threads: 1 }).map_err(|defect| message(&defect))? {
-        Opened::Mapped(mapping) if matches!(content_type(&mapping), ContentType::Table(TableFormat::Parquet)) => {
-            count_urls(path).map_err(|defect| message(&defect))
-        }
+        Opened::Mapped(mapping) if is_parquet(&mapping) => count_urls(path).map_err(|defect| message(&defect)),
         Opened::Mapped(mapping) => Ok(count(&mapping)),
+        // Short files are not mapped.
         Opened::Stream(mut stream) => {
-            let (mut piece, mut lines) = (vec![0; 1 << 20], 0);
+            let (mut piece, mut lines, mut is_first) = (vec![0; 1 << 20], 0, true);
             loop {
                 match stream.read(&mut piece).map_err(|defect| message(&defect))? {
                     0 => return Ok(lines),
+                    len if std::mem::take(&mut is_first) && is_parquet(&piece[..len]) => {
+                        return count_urls(path).map_err(|defect| message(&defect));
+                    }
                     len => lines += count(&piece[..len]),
                 }
             }
