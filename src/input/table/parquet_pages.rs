@@ -300,6 +300,7 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// A file of which pages of one column chunk are read.
+#[derive(Clone)]
 struct PageFile {
     file: PositionedFile,
     codec: Compression,
@@ -315,8 +316,15 @@ impl Length for PageFile {
 }
 
 impl PageFile {
-    /// Reads the header of the page at `start`, and bytes after it.
-    fn header(&self, start: u64) -> ParquetResult<Vec<u8>> {
+    /// Reads the header of the page at `start`, and bytes after it, and checks it.
+    fn header(&self, start: u64) -> std::io::Result<Vec<u8>> {
+        let bytes = self.header_bytes(start)?;
+        let content_len = check_header(&bytes, self.codec).map_err(std::io::Error::other)?;
+        self.content_len.store(content_len, Ordering::Relaxed);
+        Ok(bytes)
+    }
+
+    fn header_bytes(&self, start: u64) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(HEADER_BUFFER_LEN);
         let mut limit = HEADER_BUFFER_LEN;
         loop {
@@ -325,25 +333,40 @@ impl PageFile {
             match page_header_len(&bytes) {
                 Ok(_) => return Ok(bytes),
                 Err(CompactError::TooShort) if bytes.len() == limit && limit < MAX_HEADER_LEN => limit *= 16,
-                Err(error) => return Err(ParquetError::General(format!("the header of a page is damaged: {error}"))),
+                Err(error) => return Err(std::io::Error::other(format!("the header of a page is damaged: {error}"))),
             }
         }
     }
 }
 
 impl ChunkReader for PageFile {
-    /// The crate reads headers of pages only in this way.
-    type T = Cursor<Vec<u8>>;
+    /// The crate reads only headers of pages in this way.
+    type T = PageHeaderReader;
 
-    fn get_read(&self, start: u64) -> ParquetResult<Cursor<Vec<u8>>> {
-        let header = self.header(start)?;
-        let content_len = check_header(&header, self.codec).map_err(ParquetError::General)?;
-        self.content_len.store(content_len, Ordering::Relaxed);
-        Ok(Cursor::new(header))
+    fn get_read(&self, start: u64) -> ParquetResult<PageHeaderReader> {
+        Ok(PageHeaderReader { file: self.clone(), start, header: None })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         self.file.page(start, length, &self.memory)
+    }
+}
+
+/// Reads the header of a page, which is checked before.
+struct PageHeaderReader {
+    file: PageFile,
+    start: u64,
+    /// `None` before anything was read: the crate also makes a reader at the content of a page whose header it has.
+    header: Option<Cursor<Vec<u8>>>,
+}
+
+impl Read for PageHeaderReader {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let header = match &mut self.header {
+            Some(header) => header,
+            unread => unread.insert(Cursor::new(self.file.header(self.start)?)),
+        };
+        header.read(into)
     }
 }
 

@@ -69,7 +69,7 @@ fn urls(count: usize) -> Vec<Option<Vec<u8>>> {
 fn needs_decoder(mut rows: UnitRows) -> bool {
     let mut needs_decoder = false;
     while let Some(row) = rows.next() {
-        assert!(row.records.is_ok());
+        assert!(row.records.is_ok(), "{:?}", row.records.err());
         needs_decoder |= matches!(rows.source, RowSource::Decoder(_));
     }
     needs_decoder
