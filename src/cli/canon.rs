@@ -207,6 +207,10 @@ mod tests {
         let rejected = [
             ("--format lines --column url", "--format csv"),
             ("--format cdx --no-header", "--format csv"),
+            ("--format jsonl --no-header", "--format csv"),
+            ("--format jsonl --delimiter ;", "--format csv"),
+            ("--format lines --record-types response", "--format warc"),
+            ("--format wat --record-types all", "--format warc"),
             ("--no-header --column url", "needs a number"),
             ("--literal-base", "--base"),
             ("-o x.csv --compression lz4", "Parquet"),

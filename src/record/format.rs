@@ -221,9 +221,14 @@ impl InputFormat {
         matches!(self, InputFormat::Auto(_) | InputFormat::Csv(_) | InputFormat::Text(TextFormat::JsonLines(_)))
     }
 
-    /// The format reads the columns of charsets that the user chose.
-    pub(crate) fn has_charset_columns(&self) -> bool {
+    /// The format reads tables of text.
+    pub(crate) fn has_text_tables(&self) -> bool {
         matches!(self, InputFormat::Auto(_) | InputFormat::Csv(_))
+    }
+
+    /// The format reads records that have types.
+    pub(crate) fn has_record_types(&self) -> bool {
+        matches!(self, InputFormat::Auto(_) | InputFormat::Archive(ArchiveRows::Records))
     }
 
     /// Records of the format can have a time.

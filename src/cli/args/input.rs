@@ -152,7 +152,7 @@ impl InputArgs {
     pub(crate) fn run_options(&self, work: &WorkArgs, row_group_len: usize) -> Result<RunOptions, CommandError> {
         self.store.apply()?;
         let format = self.format()?;
-        self.check_table_flags(&format)?;
+        self.check_format_flags(&format)?;
         self.files.check_terminal()?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(RunOptions {
@@ -254,11 +254,20 @@ impl InputArgs {
         ]
     }
 
-    /// Flags of tables are given only if an input can be a table.
-    fn check_table_flags(&self, format: &InputFormat) -> Result<(), CommandError> {
+    /// Flags of some formats are given only if an input can have such a format.
+    fn check_format_flags(&self, format: &InputFormat) -> Result<(), CommandError> {
         if self.log_format.is_some() && !format.is_access_log() {
             return Err(CommandError::usage("--log-format is for access logs; use --format access-log"));
         }
+        if !self.record_types.is_empty() && !format.has_record_types() {
+            return Err(CommandError::usage(
+                "--record-types is for WARC and ARC; use --format warc or leave out --format",
+            ));
+        }
+        self.check_table_flags(format)
+    }
+
+    fn check_table_flags(&self, format: &InputFormat) -> Result<(), CommandError> {
         let columns = self.columns();
         let others = [
             ("--delimiter", self.delimiter.is_some()),
@@ -267,8 +276,8 @@ impl InputArgs {
         ];
         let mut flags = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
         let is_read = |flag: &str| match flag {
-            "--charset-column" | "--query-charset-column" => format.has_charset_columns(),
-            _ => format.has_columns(),
+            "--column" | "--base-column" => format.has_columns(),
+            _ => format.has_text_tables(),
         };
         if let Some((flag, _)) = flags.find(|(flag, is_given)| *is_given && !is_read(flag)) {
             return Err(CommandError::usage(format!("{flag} is for tables; use --format csv or tsv")));
