@@ -533,8 +533,9 @@ def test_the_job_reads_archives_in_folders_globs_and_lists(run, tmp_path):
                record(b"revisit", b"HTTP://H", b"HTTP/1.1 304 x\r\n\r\n"), record(b"resource", b"http://h/\xff")]
     folder = tmp_path / "warc"
     write(folder / "a.warc.gz", b"".join(map(gzip.compress, records)))
-    write(folder / "b c.warc", records[1])
-    lists = write(tmp_path / "warc.paths.gz", gzip.compress(b"a.warc.gz\nb c.warc\n"))
+    # A name that would be another one if Spark's path were decoded as a URL.
+    write(folder / "b c%20d#e?.warc", records[1])
+    lists = write(tmp_path / "warc.paths.gz", gzip.compress(b"a.warc.gz\nb c%20d#e?.warc\n"))
     for source, flags in ((folder, ()), (f"{folder}/*.warc*", ()), (folder.as_uri(), ()), (f"@{lists}", ("--prefix", f"{folder}/"))):
         report, rows = run(source, "warc", *flags)
         assert [report[name] for name in ("read", "kept", "duplicate", "faulty", "skipped")] == [4, 2, 2, 0, 1], (source, report)

@@ -124,12 +124,11 @@ def read_files(spark: SparkSession, paths: list[str], arguments: argparse.Namesp
     canonicalizer, format = _canonicalizer(arguments), arguments.format
 
     def rows(batches: typing.Iterator[pa.RecordBatch]) -> typing.Iterator[pa.RecordBatch]:
-        from urllib.parse import unquote, urlsplit
-
         streams = []
         for batch in batches:
             for path, content in zip(batch.column(0).to_pylist(), batch.column(1)):
-                source = unquote(urlsplit(path).path) if is_local else content.as_py()
+                # Spark does not encode this path, which may contain "%", "#" and "?".
+                source = path.removeprefix("file:") if is_local else content.as_py()
                 found, counts = _read(canonicalizer, source, format, name=path)
                 streams.append(counts)
                 # An archive with several members has a source for each.
