@@ -244,9 +244,11 @@ def test_every_keep_is_a_total_order(spark):
     found = {keep: [row.record for row in dedup(rows, keep=keep, order=["record"]).collect()]
              for keep in ("first", "last", "newest", "oldest", "best")}
     assert found == {"first": [1], "last": [5], "newest": [4], "oldest": [1], "best": [3]}
-    known = spark.createDataFrame([(b"k", b"r")], "key binary, representative binary")
+    # The smallest of several representatives is used, and no row is counted twice.
+    known = spark.createDataFrame([(b"k", b"r"), (b"k", b"r"), (b"k", b"s"), (None, b"s")], "key binary, representative binary")
     other = spark.createDataFrame([(6, b"r", "http://r/", 0, 200)], rows.schema)
-    assert [row.record for row in dedup(rows.union(other), order=["record"], equivalences=known).collect()] == [1]
+    kept = dedup(rows.union(other), order=["record"], equivalences=known, copies="copies")
+    assert [(row.record, row.copies) for row in kept.collect()] == [(1, 6)]
 
 
 def test_invalid_arguments_are_reported_before_the_job(spark):
@@ -387,6 +389,15 @@ def test_every_type_of_time_gives_the_same_order(spark):
         assert found == [1, 2], expression
     close = rows.selectExpr("record", "key", "uri", "timestamp'2020-01-01 00:00:00' + make_interval(0, 0, 0, 0, 0, 0, record / 1000000) fetch_time")
     assert dedup(close, keep="newest", order=["record"]).first().record == 2
+    # Where daylight saving time skips an hour, a time without a zone is not one of the next hour.
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        times = F.expr("timestamp_ntz'2021-03-14 03:10:00' - make_interval(0, 0, 0, 0, 0, 40 * record)")
+        skipped = rows.withColumn("fetch_time", times)
+        assert [dedup(skipped, keep=keep, order=["record"]).first().record for keep in ("newest", "oldest")] == [0, 2]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
     # What is no time or status comes last, and does not stop the job.
     odd = rows.withColumn("fetch_time", F.lit("-")).withColumn("fetch_status", F.lit(""))
     assert dedup(odd, keep="best", order=["record"]).first().record == 0

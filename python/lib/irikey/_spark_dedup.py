@@ -30,8 +30,9 @@ def _time(df: DataFrame, name: str) -> Column:
     if kind == "timestamp":
         return F.unix_micros(column)
     if kind in ("timestamp_ntz", "date"):
-        # A time without a zone is taken as UTC, whatever the zone of the session is.
-        return F.unix_micros(F.from_utc_timestamp(column.cast("timestamp"), F.current_timezone()))
+        # A time without a zone is taken as UTC. As text, because functions of times read it in the zone of the session, where
+        # daylight saving time skips hours.
+        return F.unix_micros(F.concat(column.cast("timestamp_ntz").cast("string"), F.lit("Z")).try_cast("timestamp"))
     return column.try_cast("long")
 
 
@@ -77,7 +78,8 @@ def dedup(
     - ``keep``: "first" or "last" in that order; "newest" or "oldest" by ``time``; "best": status 2xx, 3xx, 4xx, 5xx, others,
       none, then newest, https before others, shortest, smallest bytes. Ties go to the first in ``order``.
     - ``equivalences``: the path, on the driver, of the file that ``irikey learn`` wrote: its classes and patterns are applied
-      to ``uri``, whose keys must be those of "scheme". Or a data frame with the columns ``key`` and ``representative``.
+      to ``uri``, whose keys must be those of "scheme". Or a data frame with the columns ``key`` and ``representative``; of
+      several representatives of a key, the smallest is used.
     - ``copies``: name of a column for the number of rows of each key.
     - Other options are those that the keys were made with (``key_hash``, ``drop_fragment``, ``profile``), for equivalences.
 
@@ -106,7 +108,8 @@ def dedup(
         rows = canonicalize(rows, url=uri, columns=["key_protocol"], equivalences=equivalences, **options)
         group = F.coalesce(F.col("key_protocol"), group)
     elif equivalences is not None:
-        known = equivalences.select(F.col("key").alias("_irikey_from"), F.col("representative").alias("_irikey_to"))
+        # A key with several representatives would multiply its rows.
+        known = equivalences.groupBy(F.col("key").alias("_irikey_from")).agg(F.min("representative").alias("_irikey_to"))
         rows = rows.join(known, group == F.col("_irikey_from"), "left").drop("_irikey_from")
         group = F.coalesce(F.col("_irikey_to"), group)
     rank = F.struct(*[column.alias(f"_{i}") for i, column in enumerate(_rank(df, keep, order, time, status, uri))])
