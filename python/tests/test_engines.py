@@ -34,6 +34,8 @@ def test_sql_functions_of_duckdb():
     for place, name in enumerate(("uri", "key", "surt", "uri_from", "key_from")):
         assert [row[place] for row in found] == EXPECTED[name], name
     assert con.sql("SELECT strict_uri(u) FROM (VALUES ('http://h/a b'), (NULL)) t(u)").fetchall() == [(None,), (None,)]
+    irikey.duckdb.register(con, "html_", character_references="html")
+    assert con.sql("SELECT html_uri(u), html_surt(u) FROM (VALUES ('http://h/?a&amp;b')) t(u)").fetchall() == [("http://h/?a&b", "h)/?a&b")]
     many = con.sql("SELECT count(*), count(DISTINCT irikey_key('HTTP://h/' || (i % 100))) FROM range(100_000) t(i)").fetchall()
     assert many == [(100_000, 100)]
 

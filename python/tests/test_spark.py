@@ -290,6 +290,8 @@ def test_columns_and_sql_functions(spark):
         assert [row[name] if not isinstance(row[name], bytearray) else bytes(row[name]) for row in found] == expected, name
     functions.register(spark)
     functions.register(spark, "strict_", strict=True)
+    functions.register(spark, "html_", character_references="html")
+    assert spark.sql("SELECT html_surt('http://h/?a&amp;b') surt").first().surt == "h)/?a&b"
     rows.createOrReplaceTempView("captures")
     row = spark.sql("SELECT irikey_uri(url) uri, irikey_key(url) key, irikey_surt(url) surt, irikey_uri_from('x', page) uri_from,"
                     " irikey_key_from('x', page) key_from, strict_uri('http://h/a b') strict FROM captures WHERE url = 'HTTP://h:80'").first()

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `irikey_uri(url)` | canonical URI; null if the URL is null or cannot be parsed |
 //! | `irikey_key(url)` | key, 16 bytes; null only if the URL is null |
-//! | `irikey_surt(url)` | SURT key of webarchive-commons; null as the URI |
+//! | `irikey_surt(url)` | SURT key of webarchive-commons; null if the URL is null or has no such key |
 //! | `irikey_uri_from(url, base)`, `irikey_key_from(url, base)` | the same for references relative to `base` |
 //!
 //! The names are those of the Python package in Spark and DuckDB, and values are the same, bit for bit. Arguments are any

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `irikey_uri(url)` | canonical URI, VARCHAR; null if the URL is null or cannot be parsed |
 //! | `irikey_key(url)` | key, BLOB of 16 bytes; null only if the URL is null |
-//! | `irikey_surt(url)` | SURT key of webarchive-commons, VARCHAR; null as the URI |
+//! | `irikey_surt(url)` | SURT key of webarchive-commons, VARCHAR; null if the URL is null or has no such key |
 //! | `irikey_uri_from(url, base)`, `irikey_key_from(url, base)` | the same for references relative to `base` |
 //!
 //! Names and values are those of the Python package. Arguments are VARCHAR, or BLOB for bytes that may not be UTF-8.

@@ -109,7 +109,7 @@ def register(spark: SparkSession, prefix: str = "irikey_", **options: Unpack[Opt
         "key": ("key", "binary", {**options}),
         "uri_from": ("uri", "string", {**options, "base": "base"}),
         "key_from": ("key", "binary", {**options, "base": "base"}),
-        "surt": ("uri", "string", {"recipe": "surt-wayback"}),
+        "surt": ("uri", "string", {**options, "recipe": "surt-wayback"}),
     }
     for function, (name, kind, chosen) in functions.items():
         spark.udf.register(prefix + function, _arrow_column(name, kind, chosen))

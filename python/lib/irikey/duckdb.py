@@ -3,7 +3,7 @@
     import duckdb, irikey.duckdb
     con = duckdb.connect()
     irikey.duckdb.register(con)
-    con.sql("SELECT irikey_uri(url), count(*) FROM captures GROUP BY irikey_key(url)")
+    con.sql("SELECT irikey_uri(url) AS uri, count(*) FROM captures GROUP BY uri")
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def register(con: duckdb.DuckDBPyConnection, prefix: str = "irikey_", **options:
         "key": ("key", 1, "BLOB", {**options}),
         "uri_from": ("uri", 2, "VARCHAR", {**options}),
         "key_from": ("key", 2, "BLOB", {**options}),
-        "surt": ("uri", 1, "VARCHAR", {"recipe": "surt-wayback"}),
+        "surt": ("uri", 1, "VARCHAR", {**options, "recipe": "surt-wayback"}),
     }
     for function, (name, arity, kind, chosen) in functions.items():
         made = _function(name, arity, chosen)
