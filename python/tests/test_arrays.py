@@ -112,6 +112,7 @@ def test_each_value_of_a_dictionary_is_normalized_once():
 
 def test_bases_and_charsets_are_values_or_arrays():
     assert irikey.uris(["x", "y", None], base="http://a/") == ["http://a/x", "http://a/y", None]
+    assert irikey.uris(["x"], base=b"http://h/\xff\xc3\xa9\xc3/") == [irikey.uri("x", b"http://h/\xff\xc3\xa9\xc3/")] == ["http://h/%FF%C3%A9%C3/x"]
     assert irikey.uris(["x", "y", None], base=b"http://a/") == irikey.uris(["x", "y", None], base=irikey.lit("http://a/"))
     assert irikey.uris(["x", "y", "z"], base=["http://a/", "http://b/", None]) == ["http://a/x", "http://b/y", None]
     assert irikey.uris([b"http://h/\xff"] * 2, charset=["windows-1251", "koi8-r"]) == ["http://h/%D1%8F", "http://h/%D0%AA"]

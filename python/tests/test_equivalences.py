@@ -56,6 +56,8 @@ def test_keys_are_those_of_the_command(learned):
     read = pa.table(irikey.read(listed, ["key"], **options).table)["key"].to_pylist()
     for keys in (irikey.keys(urls(), **options), pa.table(irikey.canonicalize(pa.table({"url": urls()}), **options))["key"].to_pylist(), read):
         assert [key.hex() for key in keys] == expected
+    both = pa.table(irikey.read(listed, ["source", "key", "key_protocol"], equivalences=known).table)
+    assert [key.hex() for key in both["key_protocol"].to_pylist()] == expected and both["key"].to_pylist() == irikey.keys(urls())
     # A rule for some paths holds for these only.
     shop, other = (irikey.keys([f"http://a.example/{path}?id={i}" for i in range(2)], **options) for path in ("shop/x", "x"))
     assert shop[0] == shop[1] and other[0] != other[1]

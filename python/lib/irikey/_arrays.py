@@ -16,13 +16,21 @@ if TYPE_CHECKING:
 Data = TypeVar("Data")
 
 
-def _operand(name: str, value: Any) -> tuple[Optional[Any], Any]:
-    """Returns the option of a canonicalizer for an argument, and the array if it is one."""
+def _operand(name: str, value: Any, values: Any) -> tuple[Optional[Any], Any]:
+    """Returns the option of a canonicalizer for an argument of a function of ``values``, and the array if it is one."""
     if value is None or isinstance(value, lit):
         return value, None
-    if isinstance(value, (str, bytes)):
-        return lit(value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")), None
-    return name, value
+    if isinstance(value, str):
+        return lit(value), None
+    if not isinstance(value, bytes):
+        return name, value
+    try:
+        return lit(value.decode()), None
+    except UnicodeDecodeError:
+        if name != "base":
+            raise
+        # A literal is text.
+        return name, [value] * len(values)
 
 
 def _module(value: Any) -> str:
@@ -159,7 +167,7 @@ def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any
     column = output(name, options.get("recipe"))
     options, arrays = one_value(options, "query_charset"), {}
     for operand, value in (("base", base), ("charset", charset)):
-        options[operand], array = _operand(operand, value)
+        options[operand], array = _operand(operand, value, values)
         if array is not None:
             arrays[operand] = array
     canonical = canonicalizer({**loaded(options, stacklevel=4), "columns": (column,)})
@@ -265,8 +273,11 @@ def read(
     cannot be opened raises what ``open`` raises, such as ``FileNotFoundError`` or ``PermissionError``.
     """
     options: dict[str, Any] = {"rung": rung, "base": base, "charset": charset, **policy}
-    canonical = Canonicalizer(url=url, recipe=recipe, **loaded(options))
-    return Read(*canonical.read(source, columns=column_names(columns), format=format, name=name,
+    names = column_names(columns)
+    # A canonicalizer takes equivalences only if a column needs them. It has no columns of files.
+    needed = [name for name in names or () if name == "key_protocol"] or None
+    canonical = Canonicalizer(url=url, recipe=recipe, columns=needed, **loaded(options))
+    return Read(*canonical.read(source, columns=names, format=format, name=name,
                                 record_types=column_names(record_types, "record_types"), threads=threads))
 
 
