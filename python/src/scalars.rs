@@ -61,7 +61,7 @@ pub fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyStri
     }
 }
 
-/// Resolves a relative reference against the base, if there is one.
+/// Resolves a relative reference against the base, if there is one, as for rows.
 fn absolute<'a>(
     py: Python<'_>,
     reference: &'a Bound<'_, PyAny>,
@@ -71,7 +71,7 @@ fn absolute<'a>(
     match base {
         Some(base) if find_scheme(&reference).is_none() => {
             let base = Base::new(&bytes_of(base)?).map_err(|fault| raise(py, fault))?;
-            base.resolve(&reference).map(Cow::Owned).map_err(|fault| raise(py, fault))
+            base.target(&reference).map(Cow::Owned).map_err(|fault| raise(py, fault))
         }
         _ => Ok(reference),
     }
@@ -139,21 +139,27 @@ thread_local! {
     static LAST_RECIPE: RefCell<Option<(String, Recipe, Draft)>> = const { RefCell::new(None) };
 }
 
-/// Returns the text of a recipe's key.
+/// Returns the text of a recipe's key. As for rows, a recipe reads the reference, or the URI of one that is relative.
 fn recipe_text(
     py: Python<'_>,
     reference: &Bound<'_, PyAny>,
     base: Option<&Bound<'_, PyAny>>,
     recipe: &str,
 ) -> PyResult<Vec<u8>> {
-    let absolute = absolute(py, reference, base)?;
+    let text = bytes_of(reference)?;
+    let url = match base {
+        Some(_) if find_scheme(&text).is_none() => {
+            Cow::Owned(single(engine("scheme", false, "xxh3")?, reference, base, |found| Ok(found.uri.to_vec()))?)
+        }
+        _ => text,
+    };
     let mut text = Vec::new();
     let written = LAST_RECIPE.with_borrow_mut(|last| -> PyResult<_> {
         let (_, recipe, draft) = match last {
             Some(last) if last.0 == recipe => last,
             _ => last.insert((recipe.to_string(), parse_recipe(recipe)?, Draft::default())),
         };
-        Ok(recipe.write_key(&absolute, draft, &mut text))
+        Ok(recipe.write_key(&url, draft, &mut text))
     })?;
     // Making an exception may collect garbage, whose finalizers may call this function.
     written.map_err(|fault| raise(py, fault))?;

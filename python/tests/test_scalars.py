@@ -55,5 +55,15 @@ def test_strict_and_base_apply_to_every_function():
                 wrong()
     assert irikey.compare("../x", "http://h/x", "http://h/a/b") == "simple"
     assert irikey.explain("x", "http://h/a")["uri"] == irikey.uri("x", "http://h/a") == "http://h/x"
+    # Escaped dots of a reference are dot segments.
+    assert irikey.compare("%2e", ".", "http://H:80") == "simple"
+    assert irikey.explain("%2e", "http://H:80")["rungs"]["simple"]["key"] == irikey.key("%2e", "http://H:80", rung="simple")
     assert irikey.uri("x", "http://www.h/a", recipe="surt-ia") == "h)/x"
+    # A recipe reads the URI of a relative reference, as for rows.
+    for reference in ("%7Ea", "//h:80/x", "./b c"):
+        for recipe in ("plain", "surt-ia", "surt-wayback", "w3lib"):
+            options = {"base": "http://www.h/a/", "recipe": recipe}
+            assert [irikey.uri(reference, **options)] == irikey.uris([reference], **options), (reference, recipe)
+            assert [irikey.key(reference, **options)] == irikey.keys([reference], **options), (reference, recipe)
+    assert irikey.uri("%7Ea", "http://h/", recipe="plain") == "http://h/~a"
     assert irikey.key("x", "http://www.h/a", recipe="surt-ia") == irikey.key("http://h/x", recipe="surt-ia") != irikey.key("x", "http://h/a")
