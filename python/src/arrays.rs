@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray, LargeBinaryBuilder, LargeStringArray, RecordBatch, new_empty_array};
-use arrow::compute::{cast, concat};
+use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Field};
 use arrow::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
@@ -38,6 +38,9 @@ impl Array {
 
     /// The values as str, bytes, int or None.
     pub fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.0.as_any_dictionary_opt().is_some() {
+            return Array(without_dictionary(self.0.clone())?).to_pylist(py);
+        }
         let list = match self.0.data_type() {
             DataType::FixedSizeBinary(_) => {
                 PyList::new(py, self.0.as_fixed_size_binary().iter().map(|key| key.map(|key| PyBytes::new(py, key))))?
@@ -60,6 +63,14 @@ impl Array {
 
     fn __repr__(&self) -> String {
         format!("irikey.Array({} values, {})", self.0.len(), self.0.data_type())
+    }
+}
+
+/// Returns an array with the values of each row instead of keys of a dictionary.
+fn without_dictionary(array: ArrayRef) -> PyResult<ArrayRef> {
+    match array.as_any_dictionary_opt() {
+        Some(dictionary) => take(dictionary.values(), dictionary.keys(), None).map_err(arrow_error),
+        None => Ok(array),
     }
 }
 
@@ -139,7 +150,8 @@ impl Operands {
             && dictionary.values().len() <= dictionary.len()
         {
             let values = Operands { urls: dictionary.values().clone(), others: Vec::new() };
-            let values = values.answer(engine, column, signals)?;
+            // Few libraries read a dictionary whose values have a dictionary, as the column `fault` has.
+            let values = without_dictionary(values.answer(engine, column, signals)?)?;
             return Ok(dictionary.with_values(values));
         }
         let answers = engine.answer(&self.inputs(&engine.configuration)?, signals)?;

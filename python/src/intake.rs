@@ -201,6 +201,9 @@ impl Scratch {
 /// Sets rows to null whose URL is null.
 pub fn null_where(array: ArrayRef, nulls: Option<&NullBuffer>) -> PyResult<ArrayRef> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(array) };
+    if *array.data_type() == DataType::Null {
+        return Ok(array);
+    }
     let together = NullBuffer::union(array.nulls(), Some(nulls));
     let data = array.to_data().into_builder().nulls(together).build().map_err(arrow_error)?;
     Ok(arrow::array::make_array(data))

@@ -110,6 +110,25 @@ def test_each_value_of_a_dictionary_is_normalized_once():
     assert irikey.uris(pa.chunked_array([urls, urls[:1]])).to_pylist() == found.to_pylist() + ["http://h/"]
 
 
+def test_dictionaries_of_any_column_are_read_as_their_values():
+    polars = pytest.importorskip("polars")
+    urls = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0], pa.int8()), ["HTTP://h", "x"])
+    canonicalizer = irikey.Canonicalizer(columns=["uri", "key", "fault", "fault_at", "flags"])
+    for column in canonicalizer.schema.names:
+        found, expected = canonicalizer.array(urls, column), canonicalizer.array(urls.to_pylist(), column)
+        assert found.to_pylist() == expected and pa.array(found).to_pylist() == expected, column
+        # The values of `fault` have a dictionary, and polars reads no dictionary of dictionaries.
+        assert not pa.types.is_dictionary(pa.array(found).type.value_type), column
+        assert column not in ("uri", "fault") or polars.Series(found).to_list() == expected
+
+
+def test_a_null_structure_may_have_a_column_without_a_type():
+    rows = pa.StructArray.from_arrays([pa.nulls(2), pa.array(["http://h/"] * 2)], names=["url", "base"], mask=pa.array([True, False]))
+    for options in ({}, {"base": "base"}, {"url": "base", "base": "url"}):
+        found = pa.record_batch(irikey.canonicalize(rows, **options))["uri"].to_pylist()
+        assert found == [None, "http://h/" if "url" in options else None], options
+
+
 def test_bases_and_charsets_are_values_or_arrays():
     assert irikey.uris(["x", "y", None], base="http://a/") == ["http://a/x", "http://a/y", None]
     assert irikey.uris(["x"], base=b"http://h/\xff\xc3\xa9\xc3/") == [irikey.uri("x", b"http://h/\xff\xc3\xa9\xc3/")] == ["http://h/%FF%C3%A9%C3/x"]
