@@ -32,7 +32,7 @@ impl Column {
             DataType::Utf8View | DataType::BinaryView | DataType::Dictionary(..) | DataType::Null => {
                 let bytes = match array.data_type() {
                     DataType::Utf8View => cast(array, &DataType::LargeUtf8),
-                    DataType::Dictionary(_, values) => cast(array, values),
+                    DataType::Dictionary(_, values) => cast(array, &with_long_offsets(values)),
                     _ => cast(array, &DataType::LargeBinary),
                 };
                 let bytes = bytes.map_err(arrow_error)?;
@@ -110,6 +110,15 @@ impl Column {
             if self.text_len(from, middle) <= most { low = middle } else { high = middle - 1 }
         }
         low
+    }
+}
+
+/// Returns the type for the values of all rows of a dictionary, which may have more than 2 GiB together.
+fn with_long_offsets(values: &DataType) -> DataType {
+    match values {
+        DataType::Utf8 => DataType::LargeUtf8,
+        DataType::Binary => DataType::LargeBinary,
+        other => other.clone(),
     }
 }
 

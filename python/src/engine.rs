@@ -220,20 +220,14 @@ struct Call<'a> {
 impl Call<'_> {
     fn answer_rows(&mut self, from: usize, to: usize) -> PyResult<RecordBatch> {
         let url = &self.inputs.url;
-        let text_len = url.text_len(from, to);
-        if text_len > MOST_TEXT {
-            let message = format!(
-                "row {from} of column {:?}: the URL has {text_len} bytes; at most {MOST_TEXT} are expected",
-                self.engine.configuration.url_column()
-            );
-            return Err(PyValueError::new_err(message));
-        }
+        let text_len = url.text_len(from, to).min(MOST_TEXT);
         let Worker { core, bitmaps, scratch, rows, .. } = &mut *self.worker;
         rows.clear();
         rows.reserve(to - from, text_len);
         let mut at = from;
         while at < to {
-            let end = url.cut(at, to, CHUNK_LEN);
+            let end = self.inputs.cut(at, to, CHUNK_LEN);
+            check_len(self.inputs.text_len(at, end), at)?;
             let records = scratch.records(self.inputs, at, end);
             bitmaps.classify(records.text, &CLASSIFIER);
             core.append(&records, bitmaps, rows);
@@ -251,6 +245,16 @@ impl Call<'_> {
         }
         batch
     }
+}
+
+/// Refuses a row that is too long. Rows that are processed together are short.
+fn check_len(len: usize, row: usize) -> PyResult<()> {
+    if len <= MOST_TEXT {
+        return Ok(());
+    }
+    let message =
+        format!("row {row}: the URL, its base and its charsets have {len} bytes; at most {MOST_TEXT} are expected");
+    Err(PyValueError::new_err(message))
 }
 
 /// Handles signals if the last time is long ago. Python itself handles them after a call.

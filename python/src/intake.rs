@@ -105,6 +105,22 @@ impl Inputs {
         })
     }
 
+    /// Returns the columns.
+    fn columns(&self) -> impl Iterator<Item = &Column> {
+        [Some(&self.url), self.base.as_ref(), self.charset.as_ref(), self.query_charset.as_ref()].into_iter().flatten()
+    }
+
+    /// Returns the length of rows `from..to` of all columns in bytes.
+    pub fn text_len(&self, from: usize, to: usize) -> usize {
+        self.columns().map(|column| column.text_len(from, to)).sum()
+    }
+
+    /// Returns the end of the longest range of rows from `from` up to `end` whose columns have at most `most` bytes each, but at
+    /// least one row.
+    pub fn cut(&self, from: usize, end: usize, most: usize) -> usize {
+        self.columns().fold(end, |end, column| column.cut(from, end, most))
+    }
+
     /// Returns the inputs if there is only a column of URLs.
     pub fn of_urls(configuration: &Configuration, urls: &ArrayRef) -> PyResult<Inputs> {
         let only = [Arc::new(Field::new(configuration.url_column(), urls.data_type().clone(), true))];

@@ -16,6 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::configuration::{Configuration, Operand, algorithm, parse_recipe, python_terms};
 use crate::engine::{Engine, Single};
+use crate::intake::MOST_TEXT;
 
 pyo3::create_exception!(
     irikey,
@@ -35,9 +36,22 @@ pub fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
     set.err().unwrap_or(error)
 }
 
-/// Returns the bytes of a `str` or `bytes`, borrowed if possible. Lone surrogates stand for the bytes that Python's
-/// `surrogateescape` could not decode.
+/// Returns the bytes of a reference, a `str` or `bytes`, borrowed if possible. Lone surrogates stand for the bytes that
+/// Python's `surrogateescape` could not decode.
+///
+/// # Errors
+/// The value has another type, or is too long.
 pub fn bytes_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    let bytes = bytes_of_any_length(value)?;
+    match bytes.len() {
+        len if len > MOST_TEXT => {
+            Err(PyValueError::new_err(format!("the reference has {len} bytes; at most {MOST_TEXT} are expected")))
+        }
+        _ => Ok(bytes),
+    }
+}
+
+fn bytes_of_any_length<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {
             Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),

@@ -129,6 +129,36 @@ def test_a_null_structure_may_have_a_column_without_a_type():
         assert found == [None, "http://h/" if "url" in options else None], options
 
 
+def test_texts_of_any_length_are_processed_or_refused():
+    numpy = pytest.importorskip("numpy")
+    # The bases have more than 4 GiB together. Memory of zeros that is only read takes no space.
+    lengths = numpy.full(150_000, 30_000, numpy.int64)
+    lengths[1::2] += 1
+    offsets = numpy.concatenate([[0], numpy.cumsum(lengths)])
+    zeros = numpy.zeros(int(offsets[-1]), numpy.uint8)
+    bases = pa.Array.from_buffers(pa.large_binary(), len(lengths), [None, pa.py_buffer(offsets), pa.py_buffer(zeros)])
+    batch = pa.record_batch({"url": pa.nulls(len(lengths), pa.string()), "base": bases})
+    assert pa.record_batch(irikey.canonicalize(batch, base="base"))["uri"].null_count == len(lengths)
+    one = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(offsets[[0, -1]]), pa.py_buffer(zeros)])
+    for columns in ({"url": one, "base": ["http://h/"]}, {"url": ["x"], "base": one}):
+        with pytest.raises(ValueError, match=f"^row 0: the URL, its base and its charsets have {len(zeros) + len('http://h/' if columns['url'] is one else 'x')} bytes"):
+            irikey.canonicalize(pa.record_batch(columns), base="base")
+    long = bytes(1 << 32)
+    calls = [irikey.uri, irikey.key, irikey.iri, irikey.surt, irikey.explain, lambda text: irikey.compare(text, "x"),
+             lambda text: irikey.resolve("http://h/", text), lambda text: irikey.uri("x", text), lambda text: irikey.uris([text])]
+    for call in calls:
+        with pytest.raises(ValueError, match="^the reference has 4294967296 bytes; at most"):
+            call(long)
+
+
+def test_values_of_a_dictionary_may_be_long_together():
+    numpy = pytest.importorskip("numpy")
+    values = pa.array(["http://h/" + "x" * (1 << 20)])
+    urls = pa.DictionaryArray.from_arrays(pa.array(numpy.zeros(2100, numpy.int16)), values)
+    counts = irikey.Canonicalizer(columns=["fault"])
+    assert len(counts.canonicalize(pa.record_batch({"url": urls}))) == 2100 and counts.counters["faults"] == {"too-long": 2100}
+
+
 def test_bases_and_charsets_are_values_or_arrays():
     assert irikey.uris(["x", "y", None], base="http://a/") == ["http://a/x", "http://a/y", None]
     assert irikey.uris(["x"], base=b"http://h/\xff\xc3\xa9\xc3/") == [irikey.uri("x", b"http://h/\xff\xc3\xa9\xc3/")] == ["http://h/%FF%C3%A9%C3/x"]
