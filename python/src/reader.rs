@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::array::{ArrayData, RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use pyo3::exceptions::PyValueError;
@@ -18,20 +18,27 @@ use crate::stream::Stream;
 pub struct Answers {
     engine: Arc<Engine>,
     source: Stream,
+    /// The batch that was read last, until it has results: a signal handler may raise an exception before.
+    current: Option<ArrayData>,
     pending: VecDeque<RecordBatch>,
 }
 
 impl Answers {
     pub fn new(engine: Arc<Engine>, source: Stream) -> Answers {
-        Answers { engine, source, pending: VecDeque::new() }
+        Answers { engine, source, current: None, pending: VecDeque::new() }
     }
 
-    /// Returns the next batch. The interpreter must not be held: the source may need it in another thread.
+    /// Returns the next batch; after an error that is not one of the source, the next call tries the same batch again. The
+    /// interpreter must not be held: the source may need it in another thread.
     fn next_batch(&mut self, signals: Signals) -> PyResult<Option<RecordBatch>> {
-        while self.pending.is_empty() {
-            let Some(batch) = self.source.next_batch()? else { return Ok(None) };
-            let inputs = Inputs::of_imported(&self.engine.configuration, &batch)?;
+        if self.pending.is_empty() {
+            if self.current.is_none() {
+                self.current = self.source.next_batch()?;
+            }
+            let Some(batch) = &self.current else { return Ok(None) };
+            let inputs = Inputs::of_imported(&self.engine.configuration, batch)?;
             self.pending.extend(self.engine.answer(&inputs, signals)?);
+            self.current = None;
         }
         Ok(self.pending.pop_front())
     }

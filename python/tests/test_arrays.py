@@ -389,6 +389,25 @@ def test_signals_are_handled_within_a_batch():
     assert canonicalizer.counters["rows"] == 0
 
 
+def test_an_interrupted_reader_loses_no_batch():
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupted
+
+    batch, small = (pa.record_batch({"url": ["HTTP://b\u00fccher.example/%7e\u00e9"] * rows}) for rows in (3_000_000, 1))
+    reader = irikey.Canonicalizer(columns=["key"]).canonicalize(pa.RecordBatchReader.from_batches(batch.schema, [batch, small]))
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Interrupted):
+            next(reader)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert [len(rows) for rows in reader] == [3_000_000, 1]
+
+
 READERS = """
 import pyarrow as pa, pyarrow.csv, irikey, time
 
