@@ -72,7 +72,7 @@ impl Batch {
     }
 }
 
-/// Record batches with one schema: `pyarrow.table(table)`, `polars.DataFrame(table)`, `duckdb.sql("... FROM table")`.
+/// Record batches with one schema: `pyarrow.table(rows)`, `polars.DataFrame(rows)`, `duckdb.sql("... FROM rows")`.
 #[pyclass(frozen, extends = AnswerSchema, module = "irikey")]
 #[derive(Debug)]
 pub struct Table {
