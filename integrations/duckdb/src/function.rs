@@ -114,7 +114,9 @@ impl Function {
                 }
             }
         }
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        if worker.is_small() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        }
         Ok(())
     }
 

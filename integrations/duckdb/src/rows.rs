@@ -11,12 +11,17 @@ const MAX_TEXT_LEN: usize = 600 << 20;
 /// Text that is processed at a time, in bytes, so that it stays in the cache of a core.
 const CHUNK_LEN: usize = 256 << 10;
 
+/// Most bytes of the arguments of a call whose buffers are kept: a hundred times those of usual URLs.
+const MAX_KEPT_LEN: usize = 16 << 20;
+
 /// The buffers of one call, which later calls use again.
 pub(crate) struct Worker {
     canonicalizer: Canonicalizer,
     bitmaps: Bitmaps,
     buffer: RecordBuffer,
     rows: Rows,
+    /// Bytes of the arguments of the last call.
+    text_len: usize,
 }
 
 impl Worker {
@@ -26,7 +31,13 @@ impl Worker {
             bitmaps: Bitmaps::default(),
             buffer: RecordBuffer::default(),
             rows: Rows::default(),
+            text_len: 0,
         }
+    }
+
+    /// Returns whether the buffers are small enough to be kept as long as the database is open.
+    pub(crate) fn is_small(&self) -> bool {
+        self.text_len <= MAX_KEPT_LEN
     }
 
     /// Returns one row per URL, relative to its base if `bases` are given. A null URL is passed as an empty one, and its row
@@ -41,6 +52,7 @@ impl Worker {
                 "the arguments of a vector of rows have {text_len} bytes; at most {MAX_TEXT_LEN} are expected"
             ));
         }
+        self.text_len = text_len;
         self.rows.clear();
         let mut len = 0;
         for (row, url) in urls.iter().enumerate() {

@@ -4,6 +4,7 @@
 usage: integrations/duckdb/tests/extension.py irikey.duckdb_extension
 """
 
+import os
 import re
 import sys
 import threading
@@ -59,6 +60,23 @@ def many_rows(con):
     check(con, "SELECT length(irikey_uri('http://h/' || repeat('é', 300_000)))", [(9 + 6 * 300_000,)])
 
 
+def long_values(con):
+    """The buffers of a vector with 100 MB of text do not remain."""
+    if not sys.platform.startswith("linux"):
+        return
+    con.sql("CREATE OR REPLACE TABLE long AS SELECT repeat('http://h/a', 100_000) || i AS url FROM range(100) t(i)")
+    check(con, "SELECT count(octet_length(encode(url))) FROM long", [(100,)])
+    before = resident()
+    check(con, "SELECT count(irikey_uri(url)) FROM long", [(100,)])
+    con.sql("DROP TABLE long")
+    assert resident() - before < 50 << 20, (before, resident())
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def threads(con):
     def run():
         values(con.cursor())
@@ -83,7 +101,7 @@ def _collect(run, failed):
 def main(extension):
     con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     con.load_extension(extension)
-    tests = [values, nulls, bytes_that_are_not_utf8, many_rows, threads]
+    tests = [values, nulls, bytes_that_are_not_utf8, many_rows, long_values, threads]
     for test in tests:
         test(con)
     print(f"duckdb {duckdb.__version__}: {len(tests)} passed, 0 failed")
