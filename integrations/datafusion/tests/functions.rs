@@ -95,6 +95,11 @@ fn the_policy_is_applied() {
     let functions = [Policy::default(), policy].map(|policy| irikey_datafusion::functions("f_", &policy).remove(0));
     assert_ne!(functions[0], functions[1], "functions with different policies are different");
     assert_eq!(functions[0], irikey_datafusion::functions("f_", &Policy::default()).remove(0));
+    let functions = [b"http://h/\xFE/", b"http://h/\xFF/"].map(|base| {
+        let policy = Policy { base: Some(base.to_vec()), ..Policy::default() };
+        irikey_datafusion::functions("f_", &policy).remove(0)
+    });
+    assert_ne!(functions[0], functions[1], "functions with different bases are different");
 }
 
 #[test]
