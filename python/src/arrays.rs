@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, AsArray, LargeBinaryBuilder, LargeStringArray, RecordBatch, new_empty_array};
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Field};
+use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -162,7 +163,12 @@ impl Operands {
         let mut found = answers.iter().map(found).collect::<PyResult<Vec<_>>>()?;
         match found.len() {
             1 => Ok(found.remove(0)),
-            _ => concat(&found.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(arrow_error),
+            _ => concat(&found.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(|error| match error {
+                ArrowError::OffsetOverflowError(_) => PyValueError::new_err(format!(
+                    "the column {column:?} of the results has more than 2 GiB of text; pass fewer values at a time, or a chunked array"
+                )),
+                error => arrow_error(error),
+            }),
         }
     }
 

@@ -112,8 +112,8 @@ impl Canonicalizer {
 
     /// Returns one row per row of data; null if the URL is null.
     ///
-    /// A batch, an array or a list of str or bytes gives a Batch, an object with a length and __arrow_c_stream__ a Table,
-    /// any other object with __arrow_c_stream__ a Reader, which reads as it is read.
+    /// A batch, an array or a list of str or bytes gives a Batch, or a Table if the texts are too long for one; an object with
+    /// a length and __arrow_c_stream__ a Table; any other object with __arrow_c_stream__ a Reader, which reads as it is read.
     #[pyo3(signature = (data))]
     fn canonicalize<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(inputs) = self.inputs(data)? {

@@ -18,7 +18,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::configuration::{Configuration, Outputs, Types};
-use crate::intake::{CHUNK_LEN, Inputs, MOST_TEXT, Scratch, TEXT_LIMIT, null_where};
+use crate::intake::{CHUNK_LEN, Inputs, MAX_GROWTH, MOST_TEXT, Scratch, TEXT_LIMIT, null_where};
 use crate::schema::{answer_schema, arrow_error, spark_type};
 
 /// How long a call works before it lets Python handle signals, such as Ctrl-C.
@@ -32,6 +32,8 @@ pub struct Engine {
     outputs: Outputs,
     builder: BatchBuilder,
     types: Types,
+    /// Most rows that are processed at a time: the base of the policy may become a part of each.
+    chunk_rows: usize,
     /// Boxed, because a worker has kilobytes, and each call moves one out and in.
     idle: Mutex<Vec<Box<Worker>>>,
     counted: Mutex<Counted>,
@@ -87,6 +89,7 @@ impl Engine {
             schema: answer_schema(&outputs, &metadata, types),
             outputs,
             types,
+            chunk_rows: (CHUNK_LEN / policy.base.as_ref().map_or(1, |base| base.len().max(1))).max(1),
             idle: Mutex::new(Vec::new()),
             counted: Mutex::new(Counted::default()),
             policy,
@@ -156,9 +159,11 @@ impl Engine {
         let mut answers = Vec::new();
         let (mut from, count) = (0, inputs.url.len());
         while from < count || answers.is_empty() {
-            let to = inputs.url.cut(from, count, TEXT_LIMIT.load(Ordering::Relaxed));
-            answers.push(call.answer_rows(from, to)?);
-            from = to;
+            let limit = TEXT_LIMIT.load(Ordering::Relaxed);
+            let to = inputs.url.cut(from, count, limit);
+            let (batch, end) = call.answer_rows(from, to, MAX_GROWTH * limit)?;
+            answers.push(batch);
+            from = end;
         }
         lock(&self.idle).push(worker);
         Ok(answers)
@@ -218,15 +223,17 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn answer_rows(&mut self, from: usize, to: usize) -> PyResult<RecordBatch> {
+    /// Returns the results of rows `from..to`, or of the first ones of these if their texts exceed `most_text` bytes; and the row
+    /// after them.
+    fn answer_rows(&mut self, from: usize, to: usize, most_text: usize) -> PyResult<(RecordBatch, usize)> {
         let url = &self.inputs.url;
         let text_len = url.text_len(from, to).min(MOST_TEXT);
         let Worker { core, bitmaps, scratch, rows, .. } = &mut *self.worker;
         rows.clear();
         rows.reserve(to - from, text_len);
         let mut at = from;
-        while at < to {
-            let end = self.inputs.cut(at, to, CHUNK_LEN);
+        while at < to && longest_text(rows) <= most_text {
+            let end = self.inputs.cut(at, to.min(at + self.engine.chunk_rows), CHUNK_LEN);
             check_len(self.inputs.text_len(at, end), at)?;
             let records = scratch.records(self.inputs, at, end);
             bitmaps.classify(records.text, &CLASSIFIER);
@@ -236,15 +243,21 @@ impl Call<'_> {
                 handle_signals(self.signals, &mut self.last_signals)?;
             }
         }
-        let nulls = url.nulls().map(|nulls| nulls.slice(from, to - from));
+        let nulls = url.nulls().map(|nulls| nulls.slice(from, at - from));
         self.engine.count(&rows.tally, nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64));
         let batch = self.engine.build(rows, nulls.as_ref());
         if text_len > CHUNK_LEN {
             // Only small calls gain from memory that is kept.
             *rows = Rows::default();
         }
-        batch
+        Ok((batch?, at))
     }
+}
+
+/// Returns the length of the longest column of texts in bytes. A column has at most 2000 MiB.
+fn longest_text(rows: &Rows) -> usize {
+    let columns = std::iter::once(&rows.uri).chain(&rows.recipe_texts);
+    columns.map(|texts| texts.values.len()).max().unwrap_or_default()
 }
 
 /// Refuses a row that is too long. Rows that are processed together are short.

@@ -19,9 +19,12 @@ use crate::configuration::{Configuration, Operand};
 use crate::import::{Exported, checked};
 use crate::schema::arrow_error;
 
-/// Limit of the text of one result batch, in bytes: percent-encoding makes it up to three times as long, and Arrow's offsets
-/// reach 2 GiB.
+/// Limit of the URLs of one result batch, in bytes. Arrow's offsets reach 2 GiB.
 pub const MOST_TEXT: usize = 600 << 20;
+
+/// How many times as long percent-encoding makes a text. A result batch ends when a column of its texts exceeds so many times the
+/// limit: bases make texts longer as well.
+pub const MAX_GROWTH: usize = 3;
 
 /// The limit in use, which tests lower.
 pub static TEXT_LIMIT: AtomicUsize = AtomicUsize::new(MOST_TEXT);

@@ -369,6 +369,19 @@ def test_long_text_becomes_several_batches():
     assert found == table["uri"].to_pylist() == [url and url.lower() for url in urls]
 
 
+def test_long_results_of_short_urls_become_several_batches():
+    urls, base = [f"x{i}" for i in range(1000)], "http://h/" + "a" * 1000 + "/"
+    limit = _irikey._set_text_limit(100_000)
+    try:
+        for bases in (irikey.lit(base), "base"):
+            batch = pa.record_batch({"url": urls, "base": [base] * 1000})
+            table = pa.table(irikey.canonicalize(batch, base=bases, recipe="plain", columns=["uri", "url_rules"]))
+            assert [len(chunk) < 1000 for chunk in table["uri"].chunks] == [True] * table["uri"].num_chunks
+            assert table["uri"].to_pylist() == table["url_rules"].to_pylist() == [base + url for url in urls]
+    finally:
+        _irikey._set_text_limit(limit)
+
+
 def test_signals_are_handled_within_a_batch():
     class Interrupted(Exception):
         pass

@@ -193,6 +193,10 @@ impl BatchBuilder {
     /// Checks the conditions of [`Self::build`], so that no Arrow constructor panics.
     fn check(&self, rows: &Rows, runs: &[SourceRun]) -> Result<(), BatchError> {
         let expected = rows.len();
+        if rows.is_overfull {
+            return Err(BatchError::TooLong { column: "uri", bytes: rows.uri.values.len() });
+        }
+        rows.recipe_texts.iter().try_for_each(|texts| check_text_len("recipe", texts))?;
         check_len("source", expected, row_count(runs))?;
         check_len("flags", expected, rows.flags.len())?;
         if self.columns.contains(ColumnId::RecordOffset) {
@@ -274,12 +278,15 @@ impl BatchBuilder {
     }
 }
 
-fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<(), BatchError> {
+/// Refuses a column whose offsets have overflowed, so that no other check is meaningful.
+fn check_text_len(column: &'static str, texts: &TextColumn) -> Result<(), BatchError> {
     let bytes = texts.values.len();
-    if bytes > i32::MAX as usize {
-        // The offsets have overflowed, so no other check is meaningful.
-        return Err(BatchError::TooLong { column, bytes });
-    }
+    if bytes > i32::MAX as usize { Err(BatchError::TooLong { column, bytes }) } else { Ok(()) }
+}
+
+fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<(), BatchError> {
+    check_text_len(column, texts)?;
+    let bytes = texts.values.len();
     check_len(column, rows + 1, texts.offsets.len())?;
     let ends = (texts.offsets.first(), texts.offsets.last());
     if ends != (Some(&0), Some(&(bytes as i32))) || !texts.offsets.is_sorted() {
@@ -407,6 +414,13 @@ mod tests {
         builder.reclaim(batch, &mut rows);
         assert_eq!((rows.uri.values.as_ptr(), rows.len(), rows.uri.len()), (place, 0, 0));
         assert!(rows.offset.capacity() >= 2 && rows.flags.capacity() >= 2 && rows.input.is_empty());
+    }
+
+    #[test]
+    fn rows_that_were_left_out_are_refused() {
+        let mut rows = rows(&["http://a/", ""]);
+        rows.is_overfull = true;
+        assert!(matches!(builder().build(&mut rows, &[RUN]), Err(BatchError::TooLong { column: "uri", .. })));
     }
 
     #[test]

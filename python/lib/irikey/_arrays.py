@@ -212,9 +212,9 @@ def canonicalize(
 ) -> Union[Batch, Table, Reader]:
     """Returns canonical URIs, keys, faults and flags, one row per row of ``data``.
 
-    ``data`` is a record batch, an array or a list of URLs (returns a :class:`Batch`), a table or data frame (a
-    :class:`Table`), or a reader of batches (a :class:`Reader`, which computes as it is read). ``url`` names its column of text
-    or bytes. ``base`` and ``charset`` name columns with the absolute IRI that a reference is relative to, and the charset of
+    ``data`` is a record batch, an array or a list of URLs (returns a :class:`Batch`, or a :class:`Table` if the texts are too
+    long for one), a table or data frame (a :class:`Table`), or a reader of batches (a :class:`Reader`, which computes as it is
+    read). ``url`` names its column of text or bytes. ``base`` and ``charset`` name columns with the absolute IRI that a reference is relative to, and the charset of
     its bytes; or they are ``lit(value)``, or ``(column, lit(value))`` with a value for rows that have none. Several columns
     with one of these names raise ``ValueError``. A row whose URL is null is null.
 
