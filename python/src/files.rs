@@ -72,22 +72,11 @@ pub fn read(
 ) -> PyResult<ReadRows> {
     let outputs = configuration.outputs(true)?;
     let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
-    let wrong = || PyValueError::new_err(format!("threads is from 1 to {MAX_THREADS}, or 0 for one per core"));
-    let threads = usize::try_from(options.threads).ok().filter(|threads| *threads <= MAX_THREADS).ok_or_else(wrong)?;
-    let format = input_format(&options.format, configuration)?;
+    let run_options = run_options(configuration, &options)?;
     let (sources, _file) = open(source, options.name)?;
     let metadata: Vec<_> =
         policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
     let builder = BatchBuilder::new(outputs.columns.clone(), &metadata, &policy, &sources.names());
-    let run_options = RunOptions {
-        format,
-        threads,
-        record_types: record_types(&options.record_types)?,
-        // A mapped file that is cut short while it is read would end the process.
-        mmap: false,
-        count_distinct: false,
-        ..RunOptions::default()
-    };
     let (progress, is_stopped) = (Progress::new(), AtomicBool::new(false));
     let run = || {
         let mut batches = Vec::new();
@@ -107,6 +96,20 @@ pub fn read(
     let batches =
         batches.iter().map(|batch| selected(batch, &outputs, types, &schema)).collect::<PyResult<Vec<_>>>()?;
     Ok(ReadRows { batches, schema, summary })
+}
+
+fn run_options(configuration: &Configuration, options: &ReadOptions) -> PyResult<RunOptions> {
+    let wrong = || PyValueError::new_err(format!("threads is from 1 to {MAX_THREADS}, or 0 for one per core"));
+    let threads = usize::try_from(options.threads).ok().filter(|threads| *threads <= MAX_THREADS);
+    Ok(RunOptions {
+        format: input_format(&options.format, configuration)?,
+        threads: threads.ok_or_else(wrong)?,
+        record_types: record_types(&options.record_types)?,
+        // A mapped file that is cut short while it is read would end the process.
+        mmap: false,
+        count_distinct: false,
+        ..RunOptions::default()
+    })
 }
 
 /// Returns the format `name`, with the columns that the configuration names.
