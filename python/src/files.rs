@@ -172,9 +172,11 @@ fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<(Sources, O
 fn list_named(py: Python<'_>, path: &Path, name: &str) -> PyResult<Sources> {
     let mut sources = py.detach(|| list(&[path])).map_err(|error| not_opened(&error))?;
     let given = path.to_string_lossy();
+    // The path of a folder may end with a slash, which its name may lack.
+    let slash = if given.ends_with('/') && !name.ends_with('/') { "/" } else { "" };
     for source in &mut sources.0 {
         if let Some(rest) = source.name.strip_prefix(&*given) {
-            source.name = format!("{name}{rest}");
+            source.name = format!("{name}{slash}{rest}");
         }
     }
     Ok(sources)

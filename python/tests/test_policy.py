@@ -260,6 +260,9 @@ def test_a_path_names_what_it_names_for_the_command(tmp_path, monkeypatch):
         (archive.read_bytes(), {"name": "n"}, [(f"n!archive/{name}.warc", i) for name in "ab" for i in (1, 2)]),
         (archive.read_bytes(), {}, [(f"bytes!archive/{name}.warc", i) for name in "ab" for i in (1, 2)]),
         ("folder", {}, [("folder/1", 1), ("folder/2", 1)]),
+        ("folder/", {}, [("folder/1", 1), ("folder/2", 1)]),
+        ("folder", {"name": "n"}, [("n/1", 1), ("n/2", 1)]),
+        ("folder/", {"name": "n"}, [("n/1", 1), ("n/2", 1)]),
         ("@x", {}, [("@x", 1)]),
         ("-", {"name": "n"}, [("n", 1)]),
     ]:
