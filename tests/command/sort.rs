@@ -333,7 +333,7 @@ fn a_killed_job_is_resumed() {
     succeed(&resume(&inputs, whole.to_str().unwrap(), &[]));
     assert_eq!(parts(&whole).len(), 6);
     let path = target.to_str().unwrap();
-    kill(&resume(&inputs, path, &[]), || target.join("part-00000.jsonl").exists());
+    assert!(kill(&resume(&inputs, path, &[]), || target.join("part-00000.jsonl").exists()));
     succeed(&resume(&inputs, path, &[]));
     assert!(parts(&target) == parts(&whole));
     let left = names(&target);
@@ -464,12 +464,11 @@ fn manifests_of_other_versions_and_changed_lines_are_not_used() {
     let path = target.to_str().unwrap();
     let (manifest, log) = (target.join("_manifest.json"), target.join("_manifest.log"));
     let lines = || std::fs::read_to_string(&log).map_or(0, |text| text.lines().count());
-    if kill(&resume(&inputs, path, &[]), || lines() >= 2) {
-        let text = std::fs::read_to_string(&log).unwrap();
-        let first = text.find('\n').unwrap() + 1;
-        std::fs::write(&log, text[..first].replacen("\"rows\":40000", "\"rows\":40001", 1) + &text[first..]).unwrap();
-        assert!(std::fs::read_to_string(&log).unwrap() != text);
-    }
+    assert!(kill(&resume(&inputs, path, &[]), || lines() >= 2));
+    let text = std::fs::read_to_string(&log).unwrap();
+    let first = text.find('\n').unwrap() + 1;
+    std::fs::write(&log, text[..first].replacen("\"rows\":40000", "\"rows\":40001", 1) + &text[first..]).unwrap();
+    assert!(std::fs::read_to_string(&log).unwrap() != text);
     succeed(&resume(&inputs, path, &[]));
     assert!(parts(&target) == parts(&whole));
     let text = std::fs::read_to_string(&manifest).unwrap();
