@@ -199,6 +199,8 @@ fn jobs_give_the_local_output_or_name_the_source() {
         *ended.entry((job, is_whole)).or_default() += 1;
     }
     println!("{} faults: {:?}", tally.faults.load(Ordering::Relaxed), tally.by_kind.lock().unwrap());
+    // Every kind of job gave its output, and those without `--resume` also named a source.
+    assert!(count < FAULTS || ended.len() == 7, "{ended:?}");
     for ((job, is_whole), jobs) in ended {
         let end = if is_whole { "the local output" } else { "status 4, source named" };
         println!("{jobs} jobs {job}: {end}");
