@@ -252,15 +252,15 @@ fn damaged_files_of_keys_and_equivalences_are_errors() {
         (&learned, &["dedup", "-q", "-", "-o", &out, "--key", "protocol", "--equivalences", &file]),
         (&part, &["learn", "-q", "--merge", &file, "-o", &out]),
     ];
-    let mut error_count = 0;
+    let mut error_counts = [0; 3];
     for i in 0..240 {
         let (original, arguments) = jobs[i % 3];
         fs::write(&file, damaged(original, &mut random)).unwrap();
         let (status, message) = run(arguments, &lines);
         assert!(matches!(status, Some(0 | 2 | 4)) && !message.contains("panicked at"), "{i}: {status:?} {message}");
-        error_count += usize::from(status != Some(0));
+        error_counts[i % 3] += u32::from(status != Some(0));
     }
-    assert!(error_count > 40, "{error_count}");
+    assert!(error_counts.iter().all(|count| (10..80).contains(count)), "{error_counts:?}");
 }
 
 /// As other inputs, a file with keys gives its rows up to the damage, and the other files are read.
