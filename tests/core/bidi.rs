@@ -35,9 +35,9 @@ fn results_equal_the_cases() {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Texts with many characters that matter to UAX #9 and to section 4.2 of RFC 3987.
-const BIDI_TEXT: &str =
-    "(http:)?(//)?[a-c1-3א-גا-ج٠-٣.:/?#@&;=%()\\[\\] \n\u{5B8}\u{651}\u{200F}\u{202E}\u{2067}]{0,24}";
+/// Texts with many characters that matter to UAX #9 and to section 4.2 of RFC 3987, and IRIs, of which many are allowed.
+const BIDI_TEXT: &str = "(http:)?(//)?[a-c1-3א-גا-ج٠-٣.:/?#@&;=%()\\[\\] \n\u{5B8}\u{651}\u{200F}\u{202E}\u{2067}]{0,24}\
+     |(http:)?//([א-ג1-3]{1,4}|[a-c]{1,3})([./?&=-]([א-ג1-3]{1,4}|[a-c1]{1,3})){0,6}";
 
 proptest! {
     #![proptest_config(config(1))]

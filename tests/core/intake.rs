@@ -27,7 +27,7 @@ fn preprocess_options() -> impl Strategy<Value = PreprocessOptions> {
     )
 }
 
-/// A field with many of the characters that preprocessing changes.
+/// A field, mostly an absolute URL, with many of the characters that preprocessing changes.
 fn field() -> impl Strategy<Value = Vec<u8>> {
     let words = [
         "http://h/",
@@ -66,7 +66,9 @@ fn field() -> impl Strategy<Value = Vec<u8>> {
         20 => proptest::sample::select(words.to_vec()).prop_map(|word| word.as_bytes().to_vec()),
         1 => proptest::collection::vec(any::<u8>(), 0..4),
     ];
-    proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    let start = proptest::sample::select(vec!["", "http://h", "HTTP://h:80/", "x:"]);
+    let rest = proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat());
+    (start, rest).prop_map(|(start, rest)| [start.as_bytes(), &rest].concat())
 }
 
 /// The canonical URI of a record by the separate steps of the library.
