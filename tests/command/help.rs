@@ -123,7 +123,6 @@ fn exit_codes_are_listed_in_the_main_help_only() {
     }
 }
 
-/// The help is at most 100 columns wide; a longer line of an example would be broken, and could not be copied.
 #[test]
 fn help_names_a_command_that_is_similar_to_an_unknown_one() {
     for (words, similar) in [(&["help", "canno"][..], "'canon'"), (&["help", "seen", "verfy"], "'verify'")] {
@@ -133,6 +132,7 @@ fn help_names_a_command_that_is_similar_to_an_unknown_one() {
     }
 }
 
+/// A longer line of an example would be broken, and could not be copied.
 #[test]
 fn every_command_has_help_of_100_columns() {
     let help = printed(&["--help"], b"");
