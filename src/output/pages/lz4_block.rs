@@ -96,17 +96,18 @@ mod tests {
     use crate::output::pages::matches::{MatchFinder, sequence};
     use proptest::prelude::*;
 
-    /// Checks that the block of `page` is unpacked to the page, and keeps to the rules for the end of a block.
-    fn check(page: &[u8]) {
+    /// Returns whether the search suits `page`. Its block is unpacked to the page, and keeps to the rules for the end of a block.
+    fn check(page: &[u8]) -> bool {
         let mut finder = MatchFinder::new(MAX_DISTANCE);
-        let Some(found) = finder.find(page) else { return };
+        let Some(found) = finder.find(page) else { return false };
         let mut block = vec![0; 7];
         write_block(found, page.len(), &mut block);
         assert!(lz4_flex::block::decompress(&block, page.len()).expect("a block") == page);
         let last = found.sequences.iter().rposition(|sequence| sequence.offset != 0);
-        let Some(last) = last else { return };
+        let Some(last) = last else { return true };
         let after_last: u32 = found.sequences[last + 1..].iter().map(|sequence| sequence.litLength).sum();
         assert!(after_last >= 5 && after_last + found.sequences[last].matchLength >= 12);
+        true
     }
 
     #[test]
@@ -148,16 +149,16 @@ mod tests {
             let found = finder.find(&page).expect("suited");
             let is_found = found.sequences.iter().any(|sequence| sequence.offset as usize == distance);
             assert_eq!(is_found, distance <= MAX_DISTANCE);
-            check(&page);
+            assert!(check(&page));
         }
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
+        #![proptest_config(ProptestConfig::with_cases(100))]
 
         #[test]
         fn blocks_are_unpacked_to_the_page(page in pages()) {
-            check(&page);
+            prop_assume!(check(&page));
         }
     }
 }

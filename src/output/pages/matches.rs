@@ -448,22 +448,26 @@ pub(super) mod tests {
         assert_eq!(words, [1, 1, 1, 1], "every 64 bytes, a position is looked up");
     }
 
-    /// Pages of few different strings, so that nearly all of them have matches that overlap, touch or end with a block.
+    /// Pages of URLs, so that the search suits most of them, and then of few different strings, so that nearly all of them
+    /// have matches that overlap, touch or end with a block.
     pub(in crate::output::pages) fn pages() -> impl Strategy<Value = Vec<u8>> {
-        let parts = prop::collection::vec("[a-c]{1,9}|[/.%=-]|[0-9]{1,70}|[a-z]{200,600}|é|日本", 4..40);
+        let part = prop_oneof![40 => "[/.%=-][a-c]{0,9}", 1 => "[0-9]{1,70}", 1 => "[a-z]{200,600}", 1 => "é|日本"];
+        let parts = prop::collection::vec(part, 4..40);
         let order = prop::collection::vec(any::<prop::sample::Index>(), 1000..4000);
-        (parts, order, 1_usize..30).prop_map(|(parts, order, repeats)| {
-            let page: String = order.iter().map(|index| index.get(&parts).as_str()).collect();
-            page.repeat(repeats).into_bytes()
+        (parts, order, 1_usize..10).prop_map(|(parts, order, repeats)| {
+            let strings: String = order.iter().map(|index| index.get(&parts).as_str()).collect();
+            let mut page = [urls(TRIAL_LEN), strings.repeat(repeats).into_bytes()].concat();
+            page.truncate(MAX_LEN);
+            page
         })
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
+        #![proptest_config(ProptestConfig::with_cases(100))]
 
         #[test]
         fn sequences_describe_the_page(page in pages()) {
-            check(&page);
+            prop_assume!(check(&page).is_some());
         }
     }
 }
