@@ -541,8 +541,8 @@ fn limits_of_the_system_are_errors() {
         fs::remove_dir_all(place.path("seen")).unwrap();
         (status, message)
     };
+    let mut limits = [40, 55, 70, 85, 100, 120, 150, 200, 400].map(|mebi| format!("ulimit -v {}", mebi << 10)).to_vec();
     // With less memory, the program cannot be loaded.
-    let mut limits: Vec<_> = (3..12).map(|step| format!("ulimit -v {}", step * 15_000)).collect();
     limits.retain(|limit| limited(limit, "--version").0 == Some(0));
     for job in &jobs {
         let (status, message) = check("ulimit -f 40", job);

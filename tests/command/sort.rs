@@ -333,7 +333,7 @@ fn a_killed_job_is_resumed() {
     succeed(&resume(&inputs, whole.to_str().unwrap(), &[]));
     assert_eq!(parts(&whole).len(), 6);
     let path = target.to_str().unwrap();
-    assert!(kill(&resume(&inputs, path, &[]), || target.join("part-00000.jsonl").exists()));
+    kill_in_time(&resume(&inputs, path, &[]), &target, || target.join("part-00000.jsonl").exists());
     succeed(&resume(&inputs, path, &[]));
     assert!(parts(&target) == parts(&whole));
     let left = names(&target);
@@ -464,7 +464,7 @@ fn manifests_of_other_versions_and_changed_lines_are_not_used() {
     let path = target.to_str().unwrap();
     let (manifest, log) = (target.join("_manifest.json"), target.join("_manifest.log"));
     let lines = || std::fs::read_to_string(&log).map_or(0, |text| text.lines().count());
-    assert!(kill(&resume(&inputs, path, &[]), || lines() >= 2));
+    kill_in_time(&resume(&inputs, path, &[]), &target, || lines() >= 2);
     let text = std::fs::read_to_string(&log).unwrap();
     let first = text.find('\n').unwrap() + 1;
     std::fs::write(&log, text[..first].replacen("\"rows\":40000", "\"rows\":40001", 1) + &text[first..]).unwrap();
@@ -523,6 +523,16 @@ fn kill(arguments: &[&str], is_reached: impl Fn() -> bool) -> bool {
     let is_killed = status.code().is_none();
     assert!(is_killed || status.success(), "the job failed before it was killed: {status}");
     is_killed
+}
+
+/// Starts a job that writes to the directory `target`, as often as it ends before it is killed.
+fn kill_in_time(arguments: &[&str], target: &Path, is_reached: impl Fn() -> bool) {
+    let mut attempts = 1;
+    while !kill(arguments, &is_reached) {
+        assert!(attempts < 20, "the job always ended before it was killed");
+        attempts += 1;
+        std::fs::remove_dir_all(target).unwrap();
+    }
 }
 
 /// Reports whether a part that was written after `started` exists below a directory. A running job may delete the entries

@@ -124,7 +124,7 @@ fn killed_jobs_end_with_the_rows_of_one_run() {
         // The process has no exit code if a signal ended it.
         kill_count += u32::from(job.wait().unwrap().code().is_none());
     }
-    assert!(kill_count > 1, "{kill_count}");
+    assert!(kill_count > 0, "no job was killed before it ended");
     let ran = irikey_at(&server, &flags, &[]);
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     assert!(rows_of_parts(&out) == expected);
