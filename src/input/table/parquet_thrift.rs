@@ -56,7 +56,7 @@ pub(crate) fn load_metadata(file: &impl ChunkReader) -> ParquetResult<ArrowReade
     ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
 }
 
-/// Opens a Parquet file of irikey. Its pages are not checked, unlike those of inputs.
+/// Opens a Parquet file whose rows the crate reads. Its pages are not checked, unlike those of inputs.
 ///
 /// # Errors
 /// Those of [`load_metadata`].
