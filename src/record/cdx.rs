@@ -107,15 +107,16 @@ impl Cdx {
             return;
         }
         let is_header = line.starts_with(b" CDX ") || line.starts_with(b"CDX ");
-        let has_other_columns = is_header && !self.has_columns_of(line);
-        if (is_header && !has_other_columns) || is_resume_key(line) {
+        if (is_header && self.has_columns_of(line)) || is_resume_key(line) {
             return self.rows.count_header();
         }
         self.tokens.clear();
         push_tokens(line, span.at as usize, &mut self.tokens);
         self.rows.begin(offset + u64::from(span.at));
-        let fit = fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens));
-        let fit = fit.filter(|_| !has_other_columns);
+        let fit = match is_header {
+            true => None,
+            false => fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens)),
+        };
         let (url, field) = fit.unwrap_or_else(|| {
             self.rows.refuse(FaultKind::NotOfFormat);
             (span, FieldValues::default())
