@@ -5,9 +5,10 @@
 //! that Common Crawl's index has for them. Columns inside structs are not searched.
 //!
 //! ```text
-//! Parquet --parquet_thrift, parquet_pages: checks--parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in order
-//!                                                            URLs alone --text_pages--> RecordBuffer
-//! Arrow IPC --ipc_lengths: check----reader---------> batches --rows--> RecordBuffer
+//! Parquet --parquet_thrift: footer, page headers; parquet_pages: pages--> checked pages
+//!   --parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in order
+//!   --text_pages, if only URLs are read------------------------> RecordBuffer, in order
+//! Arrow IPC --ipc_lengths: check----reader---> batches --rows--> RecordBuffer
 //! ```
 //!
 //! The decoders are code of other crates and a file may hold anything: a panic of a decoder is a defect of its source

@@ -27,7 +27,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::page_memory::PageMemory;
 use super::parquet_codec::PageUnpacker;
-use super::parquet_thrift::{CompactError, page_header_len};
+use super::parquet_thrift::{CompactError, PageLengths, page_lengths, varint};
 use super::positioned_file::PositionedFile;
 
 /// Longest content of a page, in bytes.
@@ -35,9 +35,6 @@ const MAX_PAGE_LEN: u64 = 1 << 30;
 
 /// A page may expand to this many bytes, whatever its length.
 const SMALL_PAGE_LEN: u64 = 1 << 20;
-
-/// The field with the next number, a 32-bit integer, in the compact protocol of Thrift.
-const INTEGER_FIELD: [u8; 1] = [0x15];
 
 /// Bytes that are read first to parse a page header, which usually has less than a hundred.
 const HEADER_BUFFER_LEN: usize = 1 << 10;
@@ -182,7 +179,7 @@ impl CheckedPages {
             Page::DataPage { .. } | Page::DictionaryPage { .. } => 0,
         };
         let (Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. }) = &mut page;
-        // `check_header` found the length to be possible.
+        // `check_lengths` found the length to be possible.
         let content_len = self.content_len.load(Ordering::Relaxed) as usize;
         let unpack = |content: &mut [u8]| {
             let parts = buf.split_at_checked(levels_len).zip(content.split_at_mut_checked(levels_len));
@@ -291,14 +288,6 @@ fn delta_values(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((count, bytes))
 }
 
-/// Returns the number that `bytes` begin with, in base 128, and the bytes after it.
-pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let len = bytes.iter().take(10).position(|byte| *byte < 0x80)? + 1;
-    let (number, rest) = bytes.split_at(len);
-    let digit = |value: u64, byte: &u8| value.checked_mul(128)?.checked_add(u64::from(byte & 0x7F));
-    Some((number.iter().rev().try_fold(0, digit)?, rest))
-}
-
 /// A file of which pages of one column chunk are read.
 #[derive(Clone)]
 struct PageFile {
@@ -318,24 +307,20 @@ impl Length for PageFile {
 impl PageFile {
     /// Reads the header of the page at `start`, and bytes after it, and checks it.
     fn header(&self, start: u64) -> std::io::Result<Vec<u8>> {
-        let bytes = self.header_bytes(start)?;
-        let content_len = check_header(&bytes, self.codec).map_err(std::io::Error::other)?;
-        self.content_len.store(content_len, Ordering::Relaxed);
-        Ok(bytes)
-    }
-
-    fn header_bytes(&self, start: u64) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(HEADER_BUFFER_LEN);
         let mut limit = HEADER_BUFFER_LEN;
-        loop {
+        let lengths = loop {
             let (at, len) = (start + bytes.len() as u64, (limit - bytes.len()) as u64);
             self.file.reader(at).take(len).read_to_end(&mut bytes)?;
-            match page_header_len(&bytes) {
-                Ok(_) => return Ok(bytes),
+            match page_lengths(&bytes) {
+                Ok(lengths) => break lengths,
                 Err(CompactError::TooShort) if bytes.len() == limit && limit < MAX_HEADER_LEN => limit *= 16,
                 Err(error) => return Err(std::io::Error::other(format!("the header of a page is damaged: {error}"))),
             }
-        }
+        };
+        check_lengths(lengths, self.codec).map_err(std::io::Error::other)?;
+        self.content_len.store(lengths.content, Ordering::Relaxed);
+        Ok(bytes)
     }
 }
 
@@ -370,22 +355,13 @@ impl Read for PageHeaderReader {
     }
 }
 
-/// Checks the lengths in the header of a page: a struct in the compact protocol of Thrift whose first fields are the type
-/// of the page, the length of its content, and its compressed length. Returns the length of the content.
-fn check_header(header: &[u8], codec: Compression) -> Result<u64, String> {
-    let lengths = || {
-        let (_page_type, rest) = varint(header.strip_prefix(&INTEGER_FIELD)?)?;
-        let (content, rest) = varint(rest.strip_prefix(&INTEGER_FIELD)?)?;
-        let (compressed, _) = varint(rest.strip_prefix(&INTEGER_FIELD)?)?;
-        Some((content, compressed))
-    };
-    let (content, compressed) = lengths().ok_or("the header of a page is damaged")?;
-    // Integers have their sign in the lowest bit.
-    let (content, compressed) = (content / 2, compressed / 2);
+/// Checks whether a page of this compressed length can have its content.
+fn check_lengths(lengths: PageLengths, codec: Compression) -> Result<(), String> {
+    let PageLengths { content, compressed } = lengths;
     if content > expanded_len(compressed, codec).clamp(SMALL_PAGE_LEN, MAX_PAGE_LEN) {
         return Err(format!("the content of a page of {compressed} bytes cannot have {content} bytes"));
     }
-    Ok(content)
+    Ok(())
 }
 
 /// The longest content that `len` compressed bytes can have.
@@ -419,30 +395,16 @@ pub(super) mod tests {
         out.push(number as u8);
     }
 
-    fn header(content_len: u64, compressed_len: u64) -> Vec<u8> {
-        let mut bytes = vec![0x15, 0];
-        for len in [content_len, compressed_len] {
-            bytes.push(0x15);
-            push_varint(len * 2, &mut bytes);
-        }
-        bytes
-    }
-
     #[test]
     fn contents_beyond_what_a_codec_can_expand_to_are_refused() {
-        let check = |content, compressed, codec| check_header(&header(content, compressed), codec);
-        assert_eq!(check(5 << 20, 5 << 20, Compression::UNCOMPRESSED), Ok(5 << 20));
-        assert_eq!(check(1 << 20, 20, Compression::SNAPPY), Ok(1 << 20));
+        let check = |content, compressed, codec| check_lengths(PageLengths { content, compressed }, codec);
+        assert_eq!(check(5 << 20, 5 << 20, Compression::UNCOMPRESSED), Ok(()));
+        assert_eq!(check(1 << 20, 20, Compression::SNAPPY), Ok(()));
         for (codec, content) in [(Compression::UNCOMPRESSED, (5 << 20) + 1), (Compression::SNAPPY, 200 << 20)] {
             let message = check(content, 5 << 20, codec).unwrap_err();
             assert_eq!(message, format!("the content of a page of 5242880 bytes cannot have {content} bytes"));
         }
         assert!(check((1 << 30) + 1, 900 << 20, Compression::BROTLI(Default::default())).is_err());
-        for len in 0..5 {
-            let message = check_header(&header(100, 100)[..len], Compression::UNCOMPRESSED).unwrap_err();
-            assert_eq!(message, "the header of a page is damaged");
-        }
-        assert!(check_header(&[0x15, 0, 0x25, 2, 0x15, 2], Compression::UNCOMPRESSED).is_err());
     }
 
     #[test]

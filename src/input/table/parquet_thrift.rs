@@ -1,5 +1,5 @@
 //! The structs of a Parquet file in the compact protocol of Thrift, which are checked before the crate parquet reads them:
-//! [`load_metadata`], [`page_header_len`].
+//! [`load_metadata`], [`page_lengths`].
 //!
 //! The crate builds a schema by recursion, makes about a kilobyte of each of its elements, skips two billion booleans of an
 //! unknown list one by one, and takes the types of known fields for granted. A hostile file of less than a hundred bytes
@@ -24,6 +24,9 @@ const MAX_NESTING: usize = 128;
 
 /// Most structs and lists of Thrift within each other. The format needs 8.
 const MAX_DEPTH: usize = 32;
+
+/// Longest number in base 128, in bytes.
+const MAX_VARINT_LEN: usize = 10;
 
 /// Reads the metadata of a Parquet file.
 ///
@@ -65,14 +68,19 @@ pub(crate) fn open_parquet<F: ChunkReader + 'static>(file: F) -> ParquetResult<P
     Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata))
 }
 
-/// Returns the length of the struct `PageHeader` that `bytes` begin with.
+/// The lengths that the struct `PageHeader` states, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PageLengths {
+    pub(super) content: u64,
+    pub(super) compressed: u64,
+}
+
+/// Checks the struct `PageHeader` that `bytes` begin with.
 ///
 /// # Errors
 /// [`CompactError::TooShort`] if the header goes on after the bytes; otherwise it is damaged.
-pub(super) fn page_header_len(bytes: &[u8]) -> Result<usize, CompactError> {
-    let mut reader = CompactReader { bytes };
-    reader.known_struct(PAGE_HEADER, 0)?;
-    Ok(bytes.len() - reader.bytes.len())
+pub(super) fn page_lengths(bytes: &[u8]) -> Result<PageLengths, CompactError> {
+    CompactReader { bytes }.page_header()
 }
 
 /// Why bytes are no struct of the format.
@@ -86,6 +94,8 @@ pub(super) enum CompactError {
         "it has a map, a list of booleans, or a number that is too large or negative, which the format does not have"
     )]
     NotOfFormat,
+    #[error("the lengths of a page are missing")]
+    Lengths,
     #[error("structs and lists are nested too deeply")]
     Depth,
     #[error("the schema has {0} elements; at most {MAX_ELEMENTS} can be read")]
@@ -96,20 +106,20 @@ pub(super) enum CompactError {
 
 /// A type of the format. Integers have 16, 32 or 64 bits.
 #[derive(Clone, Copy)]
-enum FieldType {
+enum ValueType {
     Boolean,
     Byte,
     Integer,
     Double,
     Binary,
-    List(&'static FieldType),
+    List(&'static ValueType),
     Struct(Fields),
 }
 
 /// The fields of a struct with their numbers. A struct may have other fields, which are skipped.
-type Fields = &'static [(u64, FieldType)];
+type Fields = &'static [(u64, ValueType)];
 
-use FieldType::{Binary, Boolean, Byte, Double, Integer, List, Struct};
+use ValueType::{Binary, Boolean, Byte, Double, Integer, List, Struct};
 
 /// `FileMetaData` without its field 2, the schema.
 const FILE_METADATA: Fields = &[
@@ -195,10 +205,9 @@ const STATISTICS: Fields = &[
 ];
 const BOUNDING_BOX: Fields =
     &[(1, Double), (2, Double), (3, Double), (4, Double), (5, Double), (6, Double), (7, Double), (8, Double)];
+/// `PageHeader` without its fields 2 and 3, the lengths.
 const PAGE_HEADER: Fields = &[
     (1, Integer),
-    (2, Integer),
-    (3, Integer),
     (4, Integer),
     (5, Struct(&[(1, Integer), (2, Integer), (3, Integer), (4, Integer), (5, Struct(STATISTICS))])),
     (6, Struct(&[])),
@@ -231,18 +240,6 @@ impl TypeCode {
     fn is_integer(self) -> bool {
         matches!(self.0, 4..=6)
     }
-
-    fn encodes(self, value: FieldType) -> bool {
-        match value {
-            Boolean => self.is_boolean(),
-            Byte => self.0 == 3,
-            Integer => self.is_integer(),
-            Double => self.0 == 7,
-            Binary => self.0 == 8,
-            List(_) => self == TypeCode::LIST,
-            Struct(_) => self == TypeCode::STRUCT,
-        }
-    }
 }
 
 type CompactResult<T> = Result<T, CompactError>;
@@ -258,7 +255,8 @@ impl CompactReader<'_> {
         let mut id = 0;
         while let Some(code) = self.field(&mut id)? {
             match id {
-                2 => self.schema(code)?,
+                2 if code == TypeCode::LIST => self.schema()?,
+                2 => return Err(CompactError::FieldType),
                 _ => self.field_value(code, id, FILE_METADATA, 0)?,
             }
         }
@@ -266,9 +264,9 @@ impl CompactReader<'_> {
     }
 
     /// Checks a list of `SchemaElement`. A group precedes its children.
-    fn schema(&mut self, code: TypeCode) -> CompactResult<()> {
+    fn schema(&mut self) -> CompactResult<()> {
         let (count, element) = self.list()?;
-        if code != TypeCode::LIST || element != TypeCode::STRUCT {
+        if element != TypeCode::STRUCT {
             return Err(CompactError::FieldType);
         }
         if count > MAX_ELEMENTS {
@@ -295,16 +293,27 @@ impl CompactReader<'_> {
         let (mut id, mut children) = (0, 0);
         while let Some(code) = self.field(&mut id)? {
             match id {
-                // The crate parquet keeps 32 bits.
-                5 if code.is_integer() => {
-                    children = self.count()?;
-                    i32::try_from(children).map_err(|_| CompactError::NotOfFormat)?;
-                }
+                5 if code.is_integer() => children = self.count()?,
                 5 => return Err(CompactError::FieldType),
                 _ => self.field_value(code, id, SCHEMA_ELEMENT, 0)?,
             }
         }
         Ok(children)
+    }
+
+    /// Checks the struct `PageHeader`.
+    fn page_header(&mut self) -> CompactResult<PageLengths> {
+        let (mut id, mut content, mut compressed) = (0, None, None);
+        while let Some(code) = self.field(&mut id)? {
+            match id {
+                2 if code.is_integer() => content = Some(self.count()?),
+                3 if code.is_integer() => compressed = Some(self.count()?),
+                2 | 3 => return Err(CompactError::FieldType),
+                _ => self.field_value(code, id, PAGE_HEADER, 0)?,
+            }
+        }
+        let lengths = content.zip(compressed).map(|(content, compressed)| PageLengths { content, compressed });
+        lengths.ok_or(CompactError::Lengths)
     }
 
     /// Checks a struct within `depth` others.
@@ -323,33 +332,32 @@ impl CompactReader<'_> {
     }
 
     /// Checks a value within `depth` structs and lists, whose type is `known` or, if the format has no such field, any.
-    fn value(&mut self, code: TypeCode, known: Option<FieldType>, depth: usize) -> CompactResult<()> {
-        if known.is_some_and(|known| !code.encodes(known)) {
-            return Err(CompactError::FieldType);
-        }
+    fn value(&mut self, code: TypeCode, known: Option<ValueType>, depth: usize) -> CompactResult<()> {
         if depth > MAX_DEPTH {
             return Err(CompactError::Depth);
         }
-        match code.0 {
+        match (code.0, known) {
             // The code of a field is its value.
-            1 | 2 => Ok(()),
-            3 => self.skip(1),
-            4..=6 => self.number().map(|_| ()),
-            7 => self.skip(8),
-            8 => self.number().and_then(|len| self.skip(len)),
-            9 | 10 => {
-                let (count, element) = self.list()?;
-                let known = known.and_then(|known| if let List(element) = known { Some(*element) } else { None });
-                (0..count).try_for_each(|_| self.value(element, known, depth + 1))
-            }
-            12 => match known {
-                Some(Struct(fields)) => self.known_struct(fields, depth + 1),
-                _ => self.known_struct(&[], depth + 1),
-            },
+            (1 | 2, None | Some(Boolean)) => Ok(()),
+            (3, None | Some(Byte)) => self.skip(1),
+            (4..=6, None | Some(Integer)) => self.number().map(|_| ()),
+            (7, None | Some(Double)) => self.skip(8),
+            (8, None | Some(Binary)) => self.number().and_then(|len| self.skip(len)),
+            (9, Some(List(element))) => self.elements(Some(*element), depth + 1),
+            (9 | 10, None) => self.elements(None, depth + 1),
+            (12, Some(Struct(fields))) => self.known_struct(fields, depth + 1),
+            (12, None) => self.known_struct(&[], depth + 1),
             // A UUID.
-            13 => self.skip(16),
-            _ => Err(CompactError::NotOfFormat),
+            (13, None) => self.skip(16),
+            (_, None) => Err(CompactError::NotOfFormat),
+            (_, Some(_)) => Err(CompactError::FieldType),
         }
+    }
+
+    /// Checks the elements of a list, which have the type `known`.
+    fn elements(&mut self, known: Option<ValueType>, depth: usize) -> CompactResult<()> {
+        let (count, code) = self.list()?;
+        (0..count).try_for_each(|_| self.value(code, known, depth))
     }
 
     fn byte(&mut self) -> CompactResult<u8> {
@@ -363,22 +371,19 @@ impl CompactReader<'_> {
 
     /// Reads a number of variable length, as it is encoded.
     fn number(&mut self) -> CompactResult<u64> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7F) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(CompactError::NotOfFormat)
+        let is_cut = self.bytes.len() < MAX_VARINT_LEN;
+        let error = if is_cut { CompactError::TooShort } else { CompactError::NotOfFormat };
+        let (number, rest) = varint(self.bytes).ok_or(error)?;
+        self.bytes = rest;
+        Ok(number)
     }
 
-    /// Reads an integer that is not negative.
+    /// Reads an integer that is not negative and has 32 bits, because the crate parquet keeps no more.
     fn count(&mut self) -> CompactResult<u64> {
         // The sign is in the lowest bit.
         let number = self.number()?;
-        if number & 1 == 0 { Ok(number >> 1) } else { Err(CompactError::NotOfFormat) }
+        let is_count = number & 1 == 0 && number <= u64::from(u32::MAX);
+        is_count.then_some(number >> 1).ok_or(CompactError::NotOfFormat)
     }
 
     /// Reads the head of a field. `id` is the number of the field before it, and becomes its own. `None` is the end of the
@@ -402,6 +407,14 @@ impl CompactReader<'_> {
         // Some implementations write booleans of lists as bytes, others do not write them at all.
         if element.is_boolean() { Err(CompactError::NotOfFormat) } else { Ok((count, element)) }
     }
+}
+
+/// Returns the number that `bytes` begin with, in base 128, and the bytes after it.
+pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let len = bytes.iter().take(MAX_VARINT_LEN).position(|byte| *byte < 0x80)? + 1;
+    let (number, rest) = bytes.split_at(len);
+    let digit = |value: u64, byte: &u8| value.checked_mul(128)?.checked_add(u64::from(byte & 0x7F));
+    Some((number.iter().rev().try_fold(0, digit)?, rest))
 }
 
 #[cfg(test)]
@@ -546,14 +559,25 @@ mod tests {
 
     #[test]
     fn headers_end_where_their_struct_ends() {
-        let header = [0x15, 0, 0x15, 8, 0x15, 8, 0x2C, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0];
-        assert_eq!(page_header_len(&[&header[..], b"page"].concat()), Ok(header.len()));
+        let header = [0x15, 0, 0x15, 8, 0x15, 6, 0x2C, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0];
+        let page = [&header[..], b"page"].concat();
+        let mut reader = CompactReader { bytes: &page };
+        assert_eq!((reader.page_header(), reader.bytes), (Ok(PageLengths { content: 4, compressed: 3 }), &b"page"[..]));
         for len in 0..header.len() {
-            assert_eq!(page_header_len(&header[..len]), Err(CompactError::TooShort));
+            assert_eq!(page_lengths(&header[..len]), Err(CompactError::TooShort));
         }
-        assert_eq!(page_header_len(&[0x11]), Err(CompactError::FieldType));
+        for wrong in [&[0x11][..], &[0x15, 0, 0x11], &[0x15, 0, 0x15, 2, 0x18]] {
+            assert_eq!(page_lengths(wrong), Err(CompactError::FieldType));
+        }
+        assert_eq!(page_lengths(&[0x15, 0, 0x25, 2, 0x15, 2, 0]), Err(CompactError::Lengths));
+        // The crate parquet takes the last of several lengths.
+        let twice = [&header[..6], &[0x05, 4, 16, 0]].concat();
+        assert_eq!(page_lengths(&twice), Ok(PageLengths { content: 8, compressed: 3 }));
+        // Of this length, the crate would keep 1.
+        let long = [&[0x15, 0, 0x15][..], &[0x82, 0x80, 0x80, 0x80, 0x20], &[0x15, 2, 0]].concat();
+        assert_eq!(page_lengths(&long), Err(CompactError::NotOfFormat));
         let two_billion_booleans = [0xF9, 0xF1, 0xFF, 0xFF, 0xFF, 0xFF, 0x07];
         let unknown_list = [&header[..header.len() - 1], &two_billion_booleans, &[0]].concat();
-        assert_eq!(page_header_len(&unknown_list), Err(CompactError::NotOfFormat));
+        assert_eq!(page_lengths(&unknown_list), Err(CompactError::NotOfFormat));
     }
 }

@@ -11,7 +11,8 @@ use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageReader};
 
 use super::columns::TableProjection;
-use super::parquet_pages::{CheckedPages, varint};
+use super::parquet_pages::CheckedPages;
+use super::parquet_thrift::varint;
 use super::rows::{TEXT_LEN, empty_records};
 use crate::record::{RecordBuffer, UrlLimits};
 
