@@ -338,6 +338,9 @@ mod tests {
         }
         let (rows, faults) = decode(None, &format!("{eleven} CDX b a N m s k r M S V g\n{eleven}"));
         assert_eq!((rows.len(), rows[1].0.as_str(), faults), (3, " CDX b a N m s k r M S V g", vec![1]));
+        // Any line fits a header that names the URL only.
+        let (rows, faults) = decode(Some("CDX a"), "http://a.org/\nCDX N a\n");
+        assert_eq!((rows.len(), faults), (2, vec![1]));
         let wget = "CDX a b a m s k r M V g u";
         let line = "http://a.org/ 20140103030321 http://a.org/ text/html 200 B2LT - - 333 e.warc.gz <urn:uuid:1>\n";
         assert_eq!(decode(Some(wget), &format!("{wget}\n{line}{wget}\n{line}")), (vec![sound.clone(), sound], vec![]));
