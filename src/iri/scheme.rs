@@ -60,14 +60,13 @@ impl Scheme {
     }
 }
 
-/// Length of the namespace identifier at the start of a URN's path, RFC 8141 section 2:
+/// Length of the namespace identifier at the start of a URN after `urn:`, RFC 8141 section 2:
 /// `NID = (alphanum) 0*30(ldh) (alphanum)`, followed by `:`. Returns 0 if there is none.
-pub(super) fn urn_nid_len(path: &[u8]) -> usize {
-    let Some(len) = memchr::memchr(b':', path) else { return 0 };
-    let nid = &path[..len];
-    let is_ldh = nid.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    let has_ends = matches!(nid, [first, .., last] if *first != b'-' && *last != b'-');
-    if is_ldh && has_ends && len <= 32 { len } else { 0 }
+pub(super) fn urn_nid_len(text: &[u8]) -> usize {
+    let is_ldh = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let len = text.iter().take(33).take_while(|byte| is_ldh(byte)).count();
+    let has_ends = matches!(&text[..len], [first, .., last] if *first != b'-' && *last != b'-');
+    if has_ends && len <= 32 && text.get(len) == Some(&b':') { len } else { 0 }
 }
 
 #[cfg(test)]

@@ -57,7 +57,17 @@ fn host() -> BoxedStrategy<Vec<u8>> {
     let idn = one_of(&["bücher.example", "BÜCHER", "b%C3%BCcher", "b%c3%bccher.DE", "faß.de", "例え.テスト", "אב"]);
     let odd_idn = one_of(&["\u{AD}", "ｅｘ。org", "\u{200D}", "℀", "א.a", "ex\u{AD}ample", "%E9", "%2E", "\u{301}a"]);
     let a_label = one_of(&["xn--bcher-kva.example", "XN--BCHER-KVA", "xn--a", "xn--a-", "xn--", "%58n--fa-hia.de"]);
-    let literal = one_of(&["[::1]", "[2001:DB8:0:0::A]", "[::ffff:1.2.3.4]", "[v1.A]", "[::1", "[fe80::1%25e]", "[]"]);
+    let literal = one_of(&[
+        "[::1]",
+        "[2001:DB8:0:0::A]",
+        "[2001:db8::a:0:1]",
+        "[1:2:3:4:5:6:7:ab]",
+        "[::ffff:1.2.3.4]",
+        "[v1.A]",
+        "[::1",
+        "[fe80::1%25e]",
+        "[]",
+    ]);
     prop_oneof![4 => ascii, 3 => idn, 2 => odd_idn, 2 => a_label, 2 => literal, 2 => pieces(3)].boxed()
 }
 

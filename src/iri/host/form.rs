@@ -12,6 +12,7 @@ use crate::iri::class::UPPER;
 use crate::iri::fault::Component;
 use crate::iri::flags::{Changes, Flags};
 use crate::iri::percent::{decode_escapes, escape_value, map_component};
+use crate::kernel::any_byte;
 
 /// The text of a host in a URI, with flags and changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,11 +92,16 @@ const fn is_plain_letter(c: char) -> bool {
 
 /// Characters of labels of the fast path: ASCII, in upper or lower case, and plain letters.
 const fn is_plain(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_alphanumeric() || matches!(c, '-' | '_') } else { is_plain_letter(c) }
+    if c.is_ascii() { is_plain_ascii(c as u8) } else { is_plain_letter(c) }
+}
+
+#[inline(always)]
+const fn is_plain_ascii(byte: u8) -> bool {
+    ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte == b'-') | (byte == b'_')
 }
 
 /// The prefix of A-labels (RFC 5890 section 2.3.2.1).
-const A_LABEL_PREFIX: [char; 4] = ['x', 'n', '-', '-'];
+const A_LABEL_PREFIX: &[u8; 4] = b"xn--";
 
 /// Buffers for one label.
 #[derive(Debug, Default)]
@@ -115,11 +121,13 @@ fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
 /// Appends the form of a DNS host whose labels are all plain to `text`, and returns the changes. `None` if the general path
 /// must decide; then `text` may have a part of the form.
 pub(super) fn push_plain_form(host: &[u8], buffers: &mut LabelBuffers, text: &mut Vec<u8>) -> Option<Changes> {
-    let name = std::str::from_utf8(host).ok()?;
+    if host.is_ascii() {
+        return push_ascii_labels(host, text);
+    }
     let LabelBuffers { label, order } = buffers;
     let mut changes = Changes::NONE;
     label.clear();
-    for c in name.chars() {
+    for c in std::str::from_utf8(host).ok()?.chars() {
         if c == '.' {
             changes |= push_label(label, order, text)?;
             text.push(b'.');
@@ -135,28 +143,44 @@ pub(super) fn push_plain_form(host: &[u8], buffers: &mut LabelBuffers, text: &mu
     Some(changes | push_label(label, order, text)?)
 }
 
-/// Appends the form of a label of plain characters in lower case, and returns the changes. `order` is a buffer.
-fn push_label(label: &[char], order: &mut Vec<u32>, text: &mut Vec<u8>) -> Option<Changes> {
-    let is_ascii = label.iter().all(char::is_ascii);
-    let encoded = label.strip_prefix(A_LABEL_PREFIX.as_slice());
-    if is_ascii {
-        text.extend(label.iter().map(|&c| c as u8));
-        // Punycode in lower case decodes to at most one label, and that label encodes to the same bytes: the A-label
-        // stays.
-        let Some(encoded) = encoded else { return Some(Changes::NONE) };
-        let (ascii, deltas) = punycode::split(&text[text.len() - encoded.len()..]);
-        // Whether no character was inserted before the end of what may be the prefix of another A-label.
-        let mut has_prefix = ascii.starts_with(b"xn--");
-        let is_u_label = punycode::decode(deltas, ascii.len() as u32, |c, at| {
-            has_prefix &= at as usize >= A_LABEL_PREFIX.len();
-            is_plain(c)
-        });
-        return (is_u_label && !has_prefix && !deltas.is_empty()).then_some(Changes::NONE);
-    }
-    if encoded.is_some() {
+/// Appends the form of labels of ASCII characters and the dots between them.
+fn push_ascii_labels(labels: &[u8], text: &mut Vec<u8>) -> Option<Changes> {
+    if any_byte(labels, |byte| !is_plain_ascii(byte) & (byte != b'.')) {
         return None;
     }
-    text.extend_from_slice(b"xn--");
+    let at = text.len();
+    text.extend_from_slice(labels);
+    text[at..].make_ascii_lowercase();
+    let is_changed = any_byte(labels, |byte| byte.wrapping_sub(b'A') < 26);
+    let is_plain = text[at..].split(|byte| *byte == b'.').all(is_plain_ascii_label);
+    is_plain.then_some(if is_changed { Changes::CASE } else { Changes::NONE })
+}
+
+/// Returns true if UTS 46 leaves a label of plain characters in lower case as it is.
+fn is_plain_ascii_label(label: &[u8]) -> bool {
+    let Some(encoded) = label.strip_prefix(A_LABEL_PREFIX) else { return label.len() <= punycode::MAX_LABEL_LEN };
+    // Punycode in lower case decodes to at most one label, and that label encodes to the same bytes: the A-label stays.
+    let (ascii, deltas) = punycode::split(encoded);
+    // Whether no character was inserted before the end of what may be the prefix of another A-label.
+    let mut has_prefix = ascii.starts_with(A_LABEL_PREFIX);
+    let is_u_label = punycode::decode(deltas, ascii.len() as u32, |c, at| {
+        has_prefix &= at as usize >= A_LABEL_PREFIX.len();
+        is_plain(c)
+    });
+    is_u_label && !has_prefix && !deltas.is_empty() && label.len() <= punycode::MAX_LABEL_LEN
+}
+
+/// Appends the form of a label of plain characters in lower case, and returns the changes. `order` is a buffer.
+fn push_label(label: &[char], order: &mut Vec<u32>, text: &mut Vec<u8>) -> Option<Changes> {
+    let at = text.len();
+    if label.iter().all(char::is_ascii) {
+        text.extend(label.iter().map(|&c| c as u8));
+        return is_plain_ascii_label(&text[at..]).then_some(Changes::NONE);
+    }
+    if label.starts_with(&A_LABEL_PREFIX.map(char::from)) {
+        return None;
+    }
+    text.extend_from_slice(A_LABEL_PREFIX);
     punycode::encode(label, order, text);
     Some(Changes::PCT_ENCODED | Changes::IDNA)
 }

@@ -9,7 +9,7 @@ use crate::iri::host::ip::{ipv6_text, is_normal_ipv6_literal};
 use crate::iri::parts::{Authority, find_scheme};
 use crate::iri::percent::map_component;
 use crate::iri::scheme::Scheme;
-use crate::kernel::{AsciiCase, append, mask_of, parse_bytes};
+use crate::kernel::{AsciiCase, append, find_byte, mask_of, parse_bytes};
 
 /// The kinds of bytes in an authority, as bits, except the bytes that a host keeps unchanged.
 mod kind {
@@ -80,6 +80,12 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         {
             return self.host_and_port(scheme, authority);
         }
+        if scheme != Scheme::File
+            && self.line.get(at) == Some(&b'[')
+            && let Some(authority) = self.normal_ipv6(at)
+        {
+            return self.host_and_port(scheme, authority);
+        }
         let (mut end, mut kinds) = (at, 0);
         let (mut colon, mut colon_count) = (at, 0);
         loop {
@@ -135,6 +141,23 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             host_end: at + len.min(colon.trailing_zeros() as usize),
             end: at + len,
             kinds: if upper & host_and_port == 0 { 0 } else { kind::UPPER },
+        })
+    }
+
+    /// The authority that begins at `at` if it is an IPv6 address that RFC 5952 does not change, with or without a port.
+    #[inline(never)]
+    fn normal_ipv6(&self, at: usize) -> Option<HostAndPort> {
+        let rest = &self.line[at..];
+        let rest = &rest[..rest.len().min(64)];
+        let end = find_byte(rest, |byte| (byte == b'/') | (byte == b'?') | (byte == b'#')).unwrap_or(rest.len());
+        let host_end = find_byte(rest, |byte| byte == b']')? + 1;
+        let port = rest.get(host_end..end).filter(|_| end < 64)?;
+        let is_port = matches!(port, [] | [b':', ..]) && port.iter().skip(1).all(u8::is_ascii_digit);
+        (is_port && is_normal_ipv6_literal(&rest[..host_end])).then_some(HostAndPort {
+            at,
+            host_end: at + host_end,
+            end: at + end,
+            kinds: 0,
         })
     }
 

@@ -161,8 +161,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// RFC 8141 section 3.1: converts the namespace identifier to lower case.
     pub(super) fn urn_namespace(&mut self, path_at: usize) {
-        let end = path_end(self.out, path_at);
-        let len = urn_nid_len(&self.out[path_at..end]);
+        let len = urn_nid_len(&self.out[path_at..]);
         let nid = &mut self.out[path_at..path_at + len];
         if nid.iter().any(|&byte| UPPER.contains(byte)) {
             nid.make_ascii_lowercase();
