@@ -95,9 +95,14 @@ fn describe(error: &InputError) -> String {
 pub fn run(sources: Sources, options: &RunOptions, policy: &Policy) -> Outcome {
     let names = sources.names();
     let builder = BatchBuilder::new(columns(), &[], policy, &names);
-    let mut batches = Vec::new();
+    let (mut batches, mut recent) = (Vec::new(), Vec::new());
     let append = |batch: RecordBatch| {
-        batches.push(batch);
+        recent.push(batch);
+        // A batch of one row takes 12 kB.
+        if recent.len() == 256 {
+            batches.extend(concat(&recent));
+            recent.clear();
+        }
         Ok(())
     };
     let progress = Progress::new();
@@ -110,7 +115,8 @@ pub fn run(sources: Sources, options: &RunOptions, policy: &Policy) -> Outcome {
         }
         Err(error) => panic!("{error}"),
     };
-    let rows = batches.first().map(|batch| concat_batches(&batch.schema(), &batches).expect("batches of one schema"));
+    batches.append(&mut recent);
+    let rows = concat(&batches);
     assert_eq!(rows.as_ref().map_or(0, RecordBatch::num_rows) as u64, summary.records, "every record is a row");
     let errors: Vec<String> = summary.input_errors.iter().map(describe).collect();
     let counts = format!(
@@ -118,4 +124,9 @@ pub fn run(sources: Sources, options: &RunOptions, policy: &Policy) -> Outcome {
         summary.bytes, summary.headers, summary.skipped, summary.source_records, summary.tally
     );
     Outcome { rows, counts, has_defect: !errors.is_empty() }
+}
+
+fn concat(batches: &[RecordBatch]) -> Option<RecordBatch> {
+    let first = batches.first()?;
+    Some(concat_batches(&first.schema(), batches).expect("batches of one schema"))
 }
