@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Most rows of a group of merged keys that are listed.
+/// Maximum number of rows of a group of merged keys that are listed.
 const MAX_MEMBERS: usize = 4;
 
 /// A factor that spreads the bits of the first key. It is even, so that the number of a pair of equal keys is an odd multiple

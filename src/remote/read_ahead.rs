@@ -15,7 +15,7 @@ use super::error::RemoteError;
 use super::object::RemoteObject;
 use super::options::{block_len, read_ahead};
 
-/// Most blocks that are requested ahead of the one that is read.
+/// Maximum number of blocks that are requested ahead of the one that is read.
 const BLOCKS_AHEAD: u64 = 8;
 
 /// Blocks that are kept behind the last one that was read, for threads that are behind.

@@ -232,7 +232,7 @@ fn show(column: &ArrayRef, row: usize) -> String {
     }
 }
 
-/// Most characters of a value in a message.
+/// Maximum number of characters of a value in a message.
 const MAX_SHOWN: usize = 200;
 
 /// The beginning of a text, quoted. `is_cut`: it is not the beginning of the value.

@@ -10,7 +10,7 @@ use crate::kernel::{any_byte, any_pair, append, find_byte, positions};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most segments before one whose value makes no difference.
+/// Maximum number of segments before one whose value makes no difference.
 pub(super) const MAX_SEGMENTS_BEFORE: usize = 7;
 
 /// The numbers of the rules of one kind, with the paths that each is for. A rule for all paths comes first.

@@ -26,10 +26,10 @@ use cdx_rows::CdxRows;
 use json_record::JsonRecord;
 use value_scanner::{HeldLimits, ValueScanner};
 
-/// Most bytes of a string that are held, unless `--max-record` is less. A URL is shorter.
+/// Maximum length of a string that is held, in bytes, unless `--max-record` is less. A URL is shorter.
 const MAX_STRING_LEN: usize = 4 << 20;
 
-/// Most bytes of a key that are compared.
+/// Maximum number of bytes of a key that are compared.
 const MAX_KEY_LEN: usize = 32;
 
 /// What the records of a document are.

@@ -23,10 +23,10 @@ use super::parameters::needed_parameters;
 use super::trial::{Forms, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most rules that are tried together.
+/// Maximum number of rules that are tried together.
 const MAX_CANDIDATES: usize = 64;
 
-/// Most URLs with one content that are compared: those of other contents differ in the same parts.
+/// Maximum number of URLs with one content that are compared: those of other contents differ in the same parts.
 const MAX_COMPARED: usize = 16;
 
 /// Names of parameters under a path after which the whole query may make no difference.

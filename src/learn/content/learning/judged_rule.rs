@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// What rules about content need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ContentLimits {
-    /// Least number of contents for which a rule made no difference.
+    /// Minimum number of contents for which a rule made no difference.
     pub(crate) min_contents: u64,
-    /// Least share of right merges, as captures show it.
+    /// Minimum share of right merges, as captures show it.
     pub(crate) min_precision: f64,
     /// Share of captures that rules are not learned from, but tried on.
     pub(crate) held_out: f64,

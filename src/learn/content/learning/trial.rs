@@ -15,7 +15,7 @@ use super::pairs::PairCounts;
 use std::collections::{BTreeMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most groups, as the rules that are tried make them, in which a content may occur; a content in more is a sink.
+/// Maximum number of groups, as the rules that are tried make them, in which a content may occur; one in more is a sink.
 const MAX_GROUPS_OF_CONTENT: usize = 8;
 
 /// The captures of a host, prepared for trials.
