@@ -145,7 +145,7 @@ fn push_label(label: &[char], order: &mut Vec<u32>, text: &mut Vec<u8>) -> Optio
         // stays.
         let Some(encoded) = encoded else { return Some(Changes::NONE) };
         let (ascii, deltas) = punycode::split(&text[text.len() - encoded.len()..]);
-        // Whether no character was inserted before the end of what may be the prefix of another A-label.
+        // Whether the decoded label begins with `xn--`: then no character is inserted before the end of that prefix.
         let mut has_prefix = ascii.starts_with(b"xn--");
         let is_u_label = punycode::decode(deltas, ascii.len() as u32, |c, at| {
             has_prefix &= at as usize >= A_LABEL_PREFIX.len();

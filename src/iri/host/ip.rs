@@ -23,14 +23,14 @@ pub(crate) fn is_normal_ipv6_literal(host: &[u8]) -> bool {
 
 /// [`is_normal_ipv6_literal`] without the brackets.
 fn is_normal_ipv6(inner: &[u8]) -> bool {
-    // The addresses of IPv4 are written with dots.
+    // Their IPv4 address is written with dots.
     if inner.starts_with(b"::ffff:") {
         return false;
     }
     let Some(double) = memchr::memmem::find(inner, b"::") else { return normal_groups(inner) == Some(8) };
     let (before, after) = (&inner[..double], &inner[double + 2..]);
     let groups = |text: &[u8]| if text.is_empty() { Some(0) } else { normal_groups(text) };
-    // At least two groups of zeros are left out, and all that follow each other.
+    // `::` stands for at least two groups of zeros, and has no group of zeros beside it.
     let count = groups(before).zip(groups(after)).map_or(8, |(before, after)| before + after);
     count <= 6 && !matches!(before, b"0" | [.., b':', b'0']) && !matches!(after, b"0" | [b'0', b':', ..])
 }
