@@ -16,7 +16,7 @@
 //! the same file with one entry each in [`RULES`]. The command line, the schema and the reports follow from these two
 //! tables; the column `key_NAME` is one line in the list of columns of the module `batch`.
 //!
-//! What a name and version stand for never changes: a recipe whose keys change gets a new version.
+//! A name and a version always mean the same keys: a recipe whose keys change gets a new version.
 
 mod crawler_commons;
 mod definition;
