@@ -207,8 +207,8 @@ impl Findings {
         let coverage = Coverage { sampled: pairs, all };
         for (name, rule) in &mut self.rules {
             let Estimate { value, margin: own } = coverage.estimate(merged[name].min(pairs));
-            let inherited = margin * value / all.max(1);
-            rule.merged = Estimate { value, margin: own + inherited };
+            let inherited = u128::from(margin) * u128::from(value) / u128::from(all.max(1));
+            rule.merged = Estimate { value, margin: own + inherited as u64 };
         }
     }
 }
