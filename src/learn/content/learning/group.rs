@@ -195,7 +195,7 @@ impl<'a> UrlGroup<'a> {
         pairs
     }
 
-    /// Adds components that no rule tells apart. If most URLs had one content, the others are noise: they are no reason to
+    /// Adds components that no rule tells apart. If most URLs had one content, the others are noise: not a reason to
     /// refuse all rules of the group.
     fn add_unexplained<'r>(
         &self,

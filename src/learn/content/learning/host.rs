@@ -5,7 +5,7 @@
 //!    URLs are equal but for the order of their parameters. The rule with the most counter-examples is refused, until no
 //!    rule has more of them than the noise of the host explains.
 //! 3. If the remaining rules merge pages and no rule tells them apart, the rule with the most such pages is refused.
-//! 4. Narrower rules (values of a shape, some paths) are tried in the place of refused ones.
+//! 4. Narrower rules (values of a shape, some paths) are tried in place of refused ones.
 //! 5. Rules with too little support are left out.
 
 use super::super::rule::{ContentRule, PathContext, ScopedRule};

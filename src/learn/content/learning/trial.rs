@@ -158,7 +158,7 @@ impl<'a> Trial<'a> {
         (evidence, forms)
     }
 
-    /// Counts pairs of URLs. `sinks` are no evidence for equal URLs.
+    /// Counts pairs of URLs. `sinks` are not evidence for equal URLs.
     pub(super) fn count_pairs(&self, forms: &Forms, sinks: &HashSet<Content>) -> PairCounts {
         let pairs = |count: usize| count as u64 * (count as u64).saturating_sub(1) / 2;
         let mut counts = PairCounts::default();
