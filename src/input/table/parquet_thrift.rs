@@ -83,7 +83,7 @@ pub(super) fn page_lengths(bytes: &[u8]) -> Result<PageLengths, CompactError> {
     CompactReader { bytes }.page_header()
 }
 
-/// Why bytes are no struct of the format.
+/// Why bytes are not a struct of the format.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CompactError {
     #[error("it ends early")]

@@ -175,8 +175,8 @@ impl JsonDocumentParser {
         self.value.text.len()
     }
 
-    /// Parses bytes until a row was appended, or to their end. Returns how many were parsed. Parses nothing after what is no
-    /// such document.
+    /// Parses bytes until a row was appended, or to their end. Returns how many were parsed. Parses nothing after a
+    /// fault of the document.
     pub(crate) fn push(&mut self, bytes: &[u8], rows: &mut RecordBuffer) -> usize {
         let (count, mut taken) = (rows.len(), 0);
         while taken < bytes.len() && rows.len() == count && self.state != DocumentState::Broken {
