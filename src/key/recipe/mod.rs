@@ -163,7 +163,7 @@ impl Recipe {
         &self.name
     }
 
-    /// Returns the version, which is raised if a key that the name stands for ever changes.
+    /// Returns the version, which is raised if a key of the recipe ever changes.
     pub fn version(&self) -> u32 {
         self.definition.version
     }

@@ -95,7 +95,7 @@ impl JudgedRule {
 pub(crate) struct LearnedRules {
     /// Rules, learned and refused, in their order.
     pub(crate) rules: Vec<JudgedRule>,
-    /// For query parameters of which no rule was learned: pages that ignoring it would merge with others.
+    /// For each query parameter without a learned rule: pages that ignoring it would merge with others.
     pub(crate) parameters: BTreeMap<Vec<u8>, u64>,
     /// URLs, and URLs that differ after the rules.
     pub(crate) urls: u64,
