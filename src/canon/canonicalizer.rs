@@ -224,7 +224,7 @@ impl Canonicalizer {
     /// Returns the text of the simple rung of a record, and how the record was changed to make it: decoded, repaired, resolved.
     ///
     /// # Errors
-    /// The fault that this finds. A row may have others, such as its length.
+    /// A fault of the charset, the repair or the base. The row may have another one, such as its length.
     #[cfg(feature = "cli")]
     pub(crate) fn simple_text(&mut self, record: &[u8]) -> Result<(Vec<u8>, Flags, Changes), Fault> {
         let mut bitmaps = Bitmaps::default();

@@ -10,13 +10,13 @@ use crate::kernel::Span;
 use crate::key::KeyBytes;
 use crate::record::{RecordOffsets, Records};
 
-/// Most bytes of text in one column of rows: offsets of Arrow have 32 bits.
+/// Maximum length of the texts of one column of rows, in bytes: offsets of Arrow have 32 bits.
 pub(crate) const MAX_TEXT_LEN: usize = 2000 << 20;
 
-/// Most examples of each kind of fault.
+/// Maximum number of examples of each kind of fault.
 pub(crate) const MAX_FAULT_EXAMPLES: usize = 3;
 
-/// Most bytes of an example.
+/// Maximum length of an example, in bytes.
 const MAX_EXAMPLE_LEN: usize = 200;
 
 /// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`. The default has no rows;

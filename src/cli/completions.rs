@@ -60,8 +60,8 @@ pub(crate) fn run_completions(args: &CompletionsArgs, command: Command) -> Resul
     Ok(print(&with_lists(args.shell, &command, &String::from_utf8_lossy(&script))))
 }
 
-/// Tells shells which values are directories, and which ones are no files. Flags whose values are paths have the hint for files.
-/// Bash puts no space after values that are no files, so that lists can be continued; other names are whole values.
+/// Tells shells which values are directories, and which are not paths. Flags whose values are paths have the hint for files.
+/// Bash puts no space after values that are not paths, so that lists can be continued; other names are whole values.
 fn with_value_hints(command: Command) -> Command {
     let with_hint = |flag: Arg| {
         let value_name = flag.get_value_names().and_then(<[_]>::first).map(ToString::to_string).unwrap_or_default();

@@ -91,7 +91,7 @@ pub fn find_seen_keys(directory: &Path, keys: &[u128]) -> Result<Vec<bool>, Seen
 /// Compresses pages of Parquet, one after the other with the same codec.
 ///
 /// # Errors
-/// The codec fails, or is none for pages.
+/// The codec fails, or is not one for pages.
 pub fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ParquetError> {
     crate::output::compress_pages(compression, pages)
 }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most kinds of keys that fit into a byte.
+/// Number of kinds of keys that fit into a byte.
 pub(crate) const MAX_KINDS: usize = u8::BITS as usize;
 
 /// The kinds of a key, as the bits of a number. Few kinds take less memory.
@@ -82,7 +82,7 @@ const PARTITION_STEP: usize = 23;
 /// Distinct keys with their kinds, shared by workers.
 #[derive(Debug)]
 pub(crate) struct KeyCounter<K> {
-    /// Most keys of a partition in a buffer.
+    /// Maximum number of keys of a partition in a buffer.
     max_buffered: usize,
     keys: KeySet<K>,
     spill: EntrySpill,
@@ -133,7 +133,7 @@ struct BufferedKeys<K> {
 }
 
 impl<K> BufferedKeys<K> {
-    /// Most bytes of memory of a key: vectors may have twice the capacity that they use.
+    /// Maximum memory of a key, in bytes: vectors may have twice the capacity that they use.
     const KEY_LEN: usize = 2 * (size_of::<u128>() + size_of::<K>());
 }
 

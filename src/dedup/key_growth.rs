@@ -7,7 +7,7 @@ pub(super) struct KeyGrowth {
     samples: Vec<(u64, usize)>,
 }
 
-/// Most samples.
+/// Maximum number of samples.
 const MAX_SAMPLES: usize = 64;
 
 impl KeyGrowth {

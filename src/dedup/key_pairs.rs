@@ -1,5 +1,5 @@
 //! Pairs of keys, one key of each of two sides, exactly and in bounded memory: [`KeyPairs`] finds the keys of one side that
-//! stand for several keys of the other.
+//! are paired with several keys of the other.
 //!
 //! ```text
 //! pairs of a row group --KeySet--> new ----------------------------------> entries by the first key --+
@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Most rows of a group of merged keys that are listed.
+/// Maximum number of rows of a group of merged keys that are listed.
 const MAX_MEMBERS: usize = 4;
 
 /// A factor that spreads the bits of the first key. It is even, so that the number of a pair of equal keys is an odd multiple
@@ -83,7 +83,7 @@ impl PairBuffer {
     }
 }
 
-/// The keys of one side that stand for several keys of the other.
+/// The keys of one side that are paired with several keys of the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MergedKeys {
     /// Distinct keys of this side.
@@ -141,14 +141,9 @@ impl KeyPairs {
         self.sides.iter().chain([&self.unknown]).map(EntrySpill::written_len).sum()
     }
 
-    /// Finds the merged keys of both sides, with at most `most_groups` groups of each, by `threads` threads with about
+    /// Finds the merged keys of both sides, with at most `max_groups` groups of each, by `threads` threads with about
     /// `limit` bytes of memory.
-    pub(crate) fn finish(
-        self,
-        threads: usize,
-        limit: usize,
-        most_groups: usize,
-    ) -> Result<[MergedKeys; 2], SpillError> {
+    pub(crate) fn finish(self, threads: usize, limit: usize, max_groups: usize) -> Result<[MergedKeys; 2], SpillError> {
         let KeyPairs { set, unknown, sides } = self;
         // Frees memory for what follows.
         drop(set);
@@ -158,7 +153,7 @@ impl KeyPairs {
         })?;
         drop(unknown);
         let group = |side: EntrySpill| -> Result<MergedKeys, SpillError> {
-            let grouping = Grouping { most_groups, result: Mutex::default() };
+            let grouping = Grouping { max_groups, result: Mutex::default() };
             for_each(threads, 0..PARTITIONS, |partition| {
                 for_each_table(&side, partition, limit, &mut |pairs| grouping.add(&pairs))
             })?;
@@ -200,7 +195,7 @@ fn add_distinct(pairs: &SpilledTable<'_, FirstRow>, sides: &[EntrySpill; 2]) -> 
 
 /// Groups the distinct pairs of one side by their key.
 struct Grouping {
-    most_groups: usize,
+    max_groups: usize,
     result: Mutex<MergedKeys>,
 }
 
@@ -234,22 +229,22 @@ impl Grouping {
         result.merges += merges;
         result.groups.extend(groups);
         result.groups.sort_unstable();
-        result.groups.truncate(self.most_groups);
+        result.groups.truncate(self.max_groups);
         Ok(())
     }
 
     /// The merged keys of a table that may be among the first ones of all partitions.
     fn first_keys(&self, table: &KeyTable<KeyGroup>) -> Vec<u128> {
         let result = self.result.lock();
-        let is_full = result.groups.len() == self.most_groups;
+        let is_full = result.groups.len() == self.max_groups;
         // Groups are sorted by their first rows, which differ.
         let end = result.groups.last().filter(|_| is_full).map_or(u64::MAX, |last| last[0]);
         drop(result);
         let merged = table.iter().filter(|(_, group)| group.pairs > 1 && group.first_row < end);
         let mut first: Vec<(u64, u128)> = merged.map(|(key, group)| (group.first_row, key)).collect();
-        if first.len() > self.most_groups {
-            first.select_nth_unstable(self.most_groups);
-            first.truncate(self.most_groups);
+        if first.len() > self.max_groups {
+            first.select_nth_unstable(self.max_groups);
+            first.truncate(self.max_groups);
         }
         first.into_iter().map(|(_, key)| key).collect()
     }
@@ -293,7 +288,7 @@ mod tests {
         }
     }
 
-    fn expected(count: u64, side: usize, most_groups: usize) -> MergedKeys {
+    fn expected(count: u64, side: usize, max_groups: usize) -> MergedKeys {
         let (mut rows, mut groups) = (BTreeMap::new(), BTreeMap::<u128, BTreeSet<u64>>::new());
         (0..count).for_each(|i| {
             rows.entry(pair(i)).or_insert(i);
@@ -305,7 +300,7 @@ mod tests {
         let mut first: Vec<Vec<u64>> =
             merged.iter().map(|rows| rows.iter().copied().take(MAX_MEMBERS).collect()).collect();
         first.sort();
-        first.truncate(most_groups);
+        first.truncate(max_groups);
         let merges = merged.iter().map(|rows| rows.len() as u64 - 1).sum();
         MergedKeys { distinct: groups.len() as u64, keys: merged.len() as u64, merges, groups: first }
     }
@@ -323,7 +318,7 @@ mod tests {
     fn merged_keys_agree_with_maps() {
         const COUNT: u64 = 30_000;
         let directory = tempfile::tempdir().unwrap();
-        for (limit, most_groups) in [(usize::MAX, 5), (300_000, 0), (200_000, 10_000), (100_000, 7), (0, 3)] {
+        for (limit, max_groups) in [(usize::MAX, 5), (300_000, 0), (200_000, 10_000), (100_000, 7), (0, 3)] {
             let pairs = KeyPairs::new(limit, directory.path());
             for first_row in (0..COUNT).step_by(1_000) {
                 let mut buffer = PairBuffer::default();
@@ -338,9 +333,9 @@ mod tests {
                 usize::MAX => assert!(!is_spilled && unknown == 0),
                 _ => assert!(is_spilled && unknown > 0, "{limit}"),
             }
-            let found = pairs.finish(2, limit, most_groups).unwrap();
+            let found = pairs.finish(2, limit, max_groups).unwrap();
             assert!(found.iter().all(|side| side.keys > 100), "{found:?}");
-            assert_eq!(found, [0, 1].map(|side| expected(COUNT, side, most_groups)), "{limit}");
+            assert_eq!(found, [0, 1].map(|side| expected(COUNT, side, max_groups)), "{limit}");
         }
     }
 }

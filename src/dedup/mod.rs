@@ -14,7 +14,7 @@
 //!
 //! - `keep`: which row of a key is kept ([`KeepPolicy`]).
 //! - `key_table`, `key_set`: the keys of the run; `key_growth`: how many there will be; `key_count`: the number of distinct
-//!   keys of several kinds; `key_pairs`: the keys that stand for several other keys. `parallel` has the threads of both, and
+//!   keys of several kinds; `key_pairs`: the keys that merge several other keys. `parallel` has the threads of both, and
 //!   `spilled_table` the tables of keys for which there was no memory at first.
 //! - `entries`, `resolution`: pending rows and the decisions on them.
 //! - `evidence`: tables of duplicates and groups; `survey`: statistics of duplicates.

@@ -129,9 +129,9 @@ pub struct Collisions {
 }
 
 impl Collisions {
-    /// Most examples.
+    /// Maximum number of examples.
     pub(crate) const MAX_EXAMPLES: usize = 8;
-    /// Most bytes of a text of an example.
+    /// Maximum length of a text of an example, in bytes.
     const MAX_TEXT_LEN: usize = 2 << 10;
 
     /// Adds the collisions of another partition.

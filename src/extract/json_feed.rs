@@ -10,7 +10,7 @@ use super::links::{LinkAttribute, LinkSink, ParserStop};
 use crate::iri::find_scheme;
 use crate::record::json::{quoted, unescape};
 
-/// Most objects and arrays within each other.
+/// Maximum nesting depth of objects and arrays.
 const MAX_DEPTH: usize = 64;
 
 /// The member that holds the object, or the array of objects; its member with the reference; what that is for the feed.

@@ -5,7 +5,7 @@ use super::document::Link;
 /// Longest text of a link, in bytes. The rest is not read.
 const MAX_TEXT_LEN: usize = 1 << 10;
 
-/// Most links that are held until an `a` element ends.
+/// Maximum number of links that are held until an `a` element ends.
 const MAX_HELD: usize = 1 << 10;
 
 /// Links whose text is not known yet.

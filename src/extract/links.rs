@@ -17,7 +17,7 @@ use crate::kernel::strip_prefix_ignoring_case;
 /// this length times the number of links.
 pub(super) const MAX_BASE_LEN: usize = 16 << 10;
 
-/// Most bytes of the bases of one document together.
+/// Maximum length of the bases of one document together, in bytes.
 const MAX_BASES_LEN: usize = 64 << 20;
 
 /// The index of a base that exceeds these limits. Bases that are relative to it exceed them too.

@@ -37,7 +37,7 @@ pub(crate) use links::LinkScope;
 use links::{HtmlBase, LinkConsumer, LinkGoal, LinkSink, find_html_base};
 pub(crate) use similarity::similarity_hash;
 
-/// Most references that [`extract`] returns.
+/// Maximum number of references that [`extract`] returns.
 const MAX_LINKS: usize = 1_000_000;
 
 /// Extracts the links of a document.

@@ -1,4 +1,4 @@
-//! A hash of the text of an HTML document that has few other bits than those of similar texts: [`similarity_hash`]
+//! A hash of the text of an HTML document that differs in few bits from those of similar texts: [`similarity_hash`]
 //! (SimHash: M. Charikar, Similarity Estimation Techniques from Rounding Algorithms, STOC 2002).
 
 use html5gum::emitters::callback::CallbackEvent;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Name of bzip2 in messages.
 const BZIP2: &str = "bzip2";
 
-/// Most bytes that one call of the decompressor for bzip2 unpacks.
+/// Maximum number of bytes that one call of the decompressor for bzip2 unpacks.
 const BZIP2_STEP_LEN: usize = 4 << 10;
 
 /// Unpacks the streams of a bzip2 file.

@@ -204,7 +204,7 @@ pub struct InputError {
 }
 
 impl InputError {
-    /// The error of a source of which nothing was read.
+    /// The error of a source from which nothing was read.
     pub(crate) fn new(source_number: u32, name: String, defect: Defect) -> InputError {
         InputError { source_number, name, defect, offset: 0, packed: false, lost: 0, records: 0 }
     }

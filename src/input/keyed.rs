@@ -16,7 +16,7 @@ use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
 use super::table::{CheckedRowGroup, PositionedFile, TableFile, catch_panic, chunk_range, load_metadata};
 
-/// Most rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
+/// Maximum number of rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
 const MAX_ROWS: i64 = 1 << 27;
 
 /// Prefix of the names of metadata entries.

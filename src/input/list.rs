@@ -48,7 +48,7 @@ impl Sources {
 
     /// Makes the first requests of the first of `sources` ahead, as many as memory allows, so that they are open sooner.
     pub(crate) fn begin_ahead(sources: &mut [Source]) {
-        /// Most sources whose first requests are made ahead.
+        /// Maximum number of sources whose first requests are made ahead.
         const SOURCES_AHEAD: usize = 64;
         let mut space = read_ahead() as u64 / 2;
         for source in sources.iter_mut().take(SOURCES_AHEAD) {

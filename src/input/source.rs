@@ -22,7 +22,7 @@ const NO_MEMBERS: UnsupportedFormat = UnsupportedFormat {
 /// Bytes by which a ZIP archive is recognized.
 const ZIP_HEAD_LEN: u64 = 4;
 
-/// Most names of members in a message.
+/// Maximum number of names of members in a message.
 const SHOWN_MEMBERS: usize = 20;
 
 /// Where a source's bytes come from.

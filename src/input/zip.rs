@@ -19,7 +19,7 @@ use std::ops::Range;
 /// Bytes of an object that are requested at a time.
 const PIECE_LEN: u64 = 64 << 10;
 
-/// Most members of an archive.
+/// Maximum number of members of an archive.
 const MAX_MEMBERS: usize = 1 << 20;
 
 /// The member that names the files of a package.

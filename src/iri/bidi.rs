@@ -192,8 +192,8 @@ fn find_edge(classes: &[(usize, BidiClass)]) -> Option<usize> {
 fn bidi_parts(text: &str) -> Vec<(BidiPart, Range<usize>)> {
     let mut found = Vec::new();
     let parts = Parts::split(text.as_bytes());
-    if let Some(it) = parts.authority {
-        let (at, host_at, host_end) = (it.at as usize, it.host_at as usize, it.host_end as usize);
+    if let Some(authority) = parts.authority {
+        let [at, host_at, host_end] = [authority.at, authority.host_at, authority.host_end].map(|at| at as usize);
         if host_at > at {
             found.push((BidiPart::Userinfo, at..host_at - 1));
         }

@@ -1,7 +1,7 @@
 //! Splitting a reference into components (RFC 3986 section 3 and appendix B).
 //!
 //! [`Parts`] holds offsets into the input: nothing is copied and any bytes can be split. Whether a component contains
-//! only allowed characters is checked elsewhere, by [`super::check_iri`] and its relatives.
+//! only allowed characters is checked elsewhere, for example by [`super::check_iri`].
 
 use std::ops::Range;
 
@@ -123,24 +123,24 @@ impl Parts {
 
     /// The authority, without its `//`.
     pub fn authority<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
-        self.authority.map(|it| &text[it.at as usize..it.end as usize])
+        self.authority.map(|authority| &text[authority.at as usize..authority.end as usize])
     }
 
     /// The userinfo, without its `@`.
     pub fn userinfo<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
-        let it = self.authority?;
-        (it.host_at > it.at).then(|| &text[it.at as usize..it.host_at as usize - 1])
+        let authority = self.authority?;
+        (authority.host_at > authority.at).then(|| &text[authority.at as usize..authority.host_at as usize - 1])
     }
 
     /// The host, including the brackets of an IP literal.
     pub fn host<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
-        self.authority.map(|it| &text[it.host_at as usize..it.host_end as usize])
+        self.authority.map(|authority| &text[authority.host_at as usize..authority.host_end as usize])
     }
 
     /// The port, without its `:`.
     pub fn port<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
-        let it = self.authority?;
-        (it.end > it.host_end).then(|| &text[it.host_end as usize + 1..it.end as usize])
+        let authority = self.authority?;
+        (authority.end > authority.host_end).then(|| &text[authority.host_end as usize + 1..authority.end as usize])
     }
 
     /// The path. Every reference has one; it may be empty.

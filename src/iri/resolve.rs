@@ -203,8 +203,7 @@ pub fn remove_dot_segments(path: &mut [u8]) -> usize {
     remove_between(path, to, from, path.len())
 }
 
-/// Does what [`remove_dot_segments`] does for a path that begins with `/`, and of which no segment before `dots` and no
-/// segment that begins after `dots` is a dot segment.
+/// [`remove_dot_segments`] for a path that begins with `/` and whose dot segments all overlap `dots`.
 pub(super) fn remove_dot_segments_within(path: &mut [u8], dots: Range<usize>) -> usize {
     let from = memchr::memrchr(b'/', &path[..dots.start]).unwrap_or(0);
     remove_between(path, from, from, dots.end)

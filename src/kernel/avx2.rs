@@ -11,7 +11,8 @@ use super::url_masks::{self, BufferedText, ClassMasks, NAME_TABLES, SPECIAL_TABL
 /// Writes the masks of `text` to `words`.
 #[target_feature(enable = "avx2")]
 pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_>) {
-    let (calm, go) = (Avx2Set::new(&classifier.calm_tables), Avx2Set::new(&classifier.go_tables));
+    let (non_attention, non_stop) =
+        (Avx2Set::new(&classifier.non_attention_tables), Avx2Set::new(&classifier.non_stop_tables));
     let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
     let newline = splat(b'\n');
     let (attention_pair, stop_pair) = (classifier.attention_pair.map(splat), classifier.stop_pair.map(splat));
@@ -28,8 +29,8 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_
             let mask = |bytes| u64::from(_mm256_movemask_epi8(bytes) as u32);
             MaskBlock {
                 newline: mask(_mm256_cmpeq_epi8(bytes, newline)),
-                attention: mask(_mm256_or_si256(calm.misses(bytes), is_pair(attention_pair))),
-                stop: mask(_mm256_or_si256(go.misses(bytes), is_pair(stop_pair))),
+                attention: mask(_mm256_or_si256(non_attention.misses(bytes), is_pair(attention_pair))),
+                stop: mask(_mm256_or_si256(non_stop.misses(bytes), is_pair(stop_pair))),
             }
         };
         let (low, high) = (half(0), half(32));

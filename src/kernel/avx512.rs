@@ -10,7 +10,8 @@ use super::url_masks::{self, BufferedText, ClassMasks, NAME_TABLES, SPECIAL_TABL
 /// Writes the masks of `text` to `words`.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_>) {
-    let (calm, go) = (Avx512Set::new(&classifier.calm_tables), Avx512Set::new(&classifier.go_tables));
+    let (non_attention, non_stop) =
+        (Avx512Set::new(&classifier.non_attention_tables), Avx512Set::new(&classifier.non_stop_tables));
     write_masks(text, words, |bytes, before| {
         // SAFETY: the loads read 64 bytes, the length of the arrays.
         let (bytes, before) =
@@ -21,8 +22,8 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_
         };
         MaskBlock {
             newline: _mm512_cmpeq_epi8_mask(bytes, splat(b'\n')),
-            attention: !calm.mask_of(bytes) | pairs(classifier.attention_pair),
-            stop: !go.mask_of(bytes) | pairs(classifier.stop_pair),
+            attention: !non_attention.mask_of(bytes) | pairs(classifier.attention_pair),
+            stop: !non_stop.mask_of(bytes) | pairs(classifier.stop_pair),
         }
     });
 }

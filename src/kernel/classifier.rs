@@ -31,10 +31,10 @@ pub struct Classifier {
     pub(super) stop: ByteSet,
     /// Nibble tables of the complement of `attention`. Bytes outside ASCII are in neither of the complements.
     #[cfg(target_arch = "x86_64")]
-    pub(super) calm_tables: NibbleTables,
+    pub(super) non_attention_tables: NibbleTables,
     /// Nibble tables of the complement of `stop`.
     #[cfg(target_arch = "x86_64")]
-    pub(super) go_tables: NibbleTables,
+    pub(super) non_stop_tables: NibbleTables,
     /// The classes of each byte, one bit per class.
     classes: [u8; 256],
     pub(super) attention_pair: [u8; 2],
@@ -69,9 +69,9 @@ impl Classifier {
             #[cfg(test)]
             stop,
             #[cfg(target_arch = "x86_64")]
-            calm_tables: attention.not().nibbles(),
+            non_attention_tables: attention.not().nibbles(),
             #[cfg(target_arch = "x86_64")]
-            go_tables: stop.not().nibbles(),
+            non_stop_tables: stop.not().nibbles(),
             attention_pair,
             stop_pair,
         }

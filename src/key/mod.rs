@@ -6,7 +6,7 @@
 //! host --psl::HostParts--> suffixes and registered domains
 //! ```
 //!
-//! Keys are stable: what an algorithm's or a recipe's name and version stand for never changes.
+//! Keys are stable: the name and the version of an algorithm or a recipe always mean the same keys.
 
 pub mod psl;
 mod recipe;

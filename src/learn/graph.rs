@@ -1,4 +1,4 @@
-//! Graphs of redirects, whose nodes are numbered URLs of which each leads to at most one other, and sets of nodes.
+//! Graphs of redirects, whose nodes are numbered URLs, each of which leads to at most one other; and sets of nodes.
 
 /// The target of a node that leads nowhere.
 pub(super) const NOWHERE: u32 = u32::MAX;

@@ -65,7 +65,7 @@ pub struct ClassMember {
     pub first: Option<RecordPlace>,
 }
 
-/// Counts of redirects by verdict, and of what was learned. The records of all verdicts sum up to [`LearnCounts::read`].
+/// Counts of redirects by verdict, and of what was learned. The records of all verdicts add up to [`LearnCounts::read`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LearnCounts {
     /// Redirects that records state.

@@ -13,7 +13,7 @@ use crate::key::KeyBytes;
 
 /// Maximum number of times that patterns or rules are applied to one URL: a host has four origins, and each has its slash
 /// rules and its rules about content. A longer chain is a loop.
-pub(super) const MOST_STEPS: usize = 16;
+pub(super) const MAX_STEPS: usize = 16;
 
 /// Buffers for URLs that rules result in.
 #[derive(Debug, Default)]
@@ -124,7 +124,7 @@ impl Equivalences {
     ) -> Option<Followed> {
         let FollowBuffers { rules: of_rules, uri: text, next } = buffers;
         let (mut last, origin) = (first, first.origin);
-        for steps in 1..=MOST_STEPS {
+        for steps in 1..=MAX_STEPS {
             let is_one_step = steps == 1;
             let own = if self.representatives().is_empty() { None } else { Some(self.algorithm().key(text)) };
             if let Some(representative) = own.and_then(|own| self.representative(&own)) {
@@ -337,7 +337,7 @@ mod tests {
     fn what_never_ends_is_not_traced() {
         let rules = [("a.b", "ignore-segment .../p")];
         let all = with_rules(EquivalencesBuilder::default(), &rules).build().unwrap();
-        for (count, is_changed) in [(MOST_STEPS, true), (MOST_STEPS + 1, false)] {
+        for (count, is_changed) in [(MAX_STEPS, true), (MAX_STEPS + 1, false)] {
             let uri = format!("http://a.b/x{}", "/p".repeat(count));
             let steps = all.trace(uri.as_bytes());
             assert_eq!(

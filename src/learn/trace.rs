@@ -3,7 +3,7 @@
 use super::content::{ContentRule, ContentRuleSet, RuleBuffers, ScopedRule, UrlParts};
 use super::equivalences::Equivalences;
 use super::host_rules::KeyOrigin;
-use super::protocol_keys::MOST_STEPS;
+use super::protocol_keys::MAX_STEPS;
 use super::spelling::Spelling;
 use crate::key::KeyBytes;
 
@@ -41,11 +41,11 @@ impl TraceStep {
 
 impl Equivalences {
     /// Returns what applies to `uri`, in order: the steps that determine [`Equivalences::key`]. There are none if rules and
-    /// patterns do not end after [`MOST_STEPS`].
+    /// patterns do not end after [`MAX_STEPS`].
     pub(crate) fn trace(&self, uri: &[u8]) -> Vec<TraceStep> {
         let scope_text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (mut steps, mut text) = (Vec::new(), uri.to_vec());
-        for _ in 0..=MOST_STEPS {
+        for _ in 0..=MAX_STEPS {
             let key = self.algorithm().key(&text);
             if let Some(representative) = self.representative(&key) {
                 if representative != key {

@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(found[3], "h)/a?__wb_method=post&b=1");
     }
 
-    /// What a record lacks is no member, and JSON has neither spaces nor bytes that are not UTF-8 in its URL.
+    /// What a record lacks has no member, and JSON has neither spaces nor bytes that are not UTF-8 in its URL.
     #[test]
     fn lines_have_the_url_of_the_record_and_what_it_carries() {
         let texts = |text: &str| Arc::new(StringArray::from(vec![text; 2])) as ArrayRef;

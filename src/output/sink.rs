@@ -273,8 +273,8 @@ impl ClosedOutput {
         }
     }
 
-    /// Removes a file that belongs to the file that will be replaced, for good; clears an object. A symbolic link stays, because
-    /// the new file replaces its target.
+    /// Removes durably a file that belongs to the file that will be replaced; clears an object. A symbolic link stays,
+    /// because the new file replaces its target.
     pub(super) fn remove_replaced(&self, path: &Path) -> Result<(), OutputError> {
         let target = target_path(path);
         let removed = match self {

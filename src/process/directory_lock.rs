@@ -55,7 +55,7 @@ impl DirectoryLock {
         sync_directory(parent(&self.path))
     }
 
-    /// Removes the mark for good, and the lock: the directory is complete.
+    /// Removes the mark durably, and the lock: the directory is complete.
     pub(crate) fn complete(self) {
         // If this fails, the next job makes a complete directory again.
         let _ = fs::remove_file(&self.path).and_then(|()| sync_directory(parent(&self.path)));

@@ -1,7 +1,5 @@
-//! State of the process as a whole: exit codes, temporary files that must not outlive it, files that get their name when
-//! they are on disk, files that cannot be replaced, names of open handles, reads and writes at positions, locks of directories,
-//! a thread that syncs a file in the background, what to do about limits of the system, standard handles that are closed,
-//! names of files beside the parts of an output, and text for its terminal.
+//! The process and its files: exit codes, signals, limits and memory of the process, its standard handles and its terminal;
+//! temporary and pending files, locks of directories, reads and writes at positions, and syncs in the background.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal

@@ -44,7 +44,7 @@ pub(crate) enum Existing {
     Keep,
 }
 
-/// Why a file did not get its name for good.
+/// Why a file did not get its name durably.
 #[derive(Debug)]
 pub(crate) struct CommitError {
     /// The name.

@@ -1,12 +1,12 @@
 //! Standard input and output that are closed.
 //!
-//! The runtime of Rust opens `/dev/null` in the place of a standard handle that is closed when the process starts, and its writer
+//! The runtime of Rust opens `/dev/null` in place of a standard handle that is closed when the process starts, and its writer
 //! ignores the error of a handle that is closed later: rows would be lost without an error. The same handle may also be
 //! `/dev/null` because the caller wants that, so the difference must be found before the runtime starts.
 
 use std::io;
 
-/// Opens `/dev/null` in the place of each standard handle that is closed, so that no file of the job gets its number. Standard
+/// Opens `/dev/null` in place of each standard handle that is closed, so that no file of the job gets its number. Standard
 /// input is opened for writing only and the others for reading only, so that their use is an error (gnulib's `stdopen` does the
 /// same). Handles that are open stay as they are.
 ///

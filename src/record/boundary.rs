@@ -19,10 +19,10 @@ const LF: u8 = b'\n';
 /// Bytes after the target that are searched for quotes at a time, so that a long source is not searched as a whole.
 const QUOTE_WINDOW: usize = 64 << 10;
 
-/// Most lines of a record of CSV.
+/// Maximum number of lines of a record of CSV.
 pub(crate) const MAX_QUOTED_LINES: usize = 500;
 
-/// Most bytes of a record of several lines, up to its last quote.
+/// Maximum length of a record of several lines up to its last quote, in bytes.
 pub(crate) const MAX_QUOTED_LEN: usize = 4 << 20;
 
 /// How a CSV dialect quotes.

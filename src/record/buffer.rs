@@ -151,7 +151,7 @@ pub struct RecordBuffer {
 /// How much [`RecordBuffer::push_prefixed_urls`] copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UrlLimits {
-    /// Most URLs.
+    /// Maximum number of URLs.
     pub(crate) count: usize,
     /// Bytes of text of the buffer at which no more URLs are copied.
     pub(crate) text_len: usize,

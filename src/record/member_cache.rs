@@ -13,7 +13,7 @@ use crate::kernel::Span;
 /// Longest separator that is kept, in bytes.
 const SEPARATOR_LEN: usize = 32;
 
-/// Most separators that are kept: indexes have a dozen, other objects as many as they have keys.
+/// Maximum number of separators that are kept: indexes have a dozen, other objects as many as they have keys.
 const MAX_SEPARATORS: usize = 128;
 
 /// The pseudo-separator before the first member.

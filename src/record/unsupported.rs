@@ -21,7 +21,7 @@ const fn format(name: &'static str, advice: &'static str) -> UnsupportedFormat {
 
 const PACKED_TWICE: &str = "unpack it once, and pipe the rest to irikey";
 
-/// Magic numbers of binary formats, each of which no line of text begins with.
+/// Magic numbers of binary formats. No line of text begins with one of them.
 const BINARY: [(&[u8], UnsupportedFormat); 20] = [
     (b"\x1f\x8b\x08", format("gzip within gzip or another packing", PACKED_TWICE)),
     (b"\x28\xb5\x2f\xfd", format("zstd within zstd or another packing", PACKED_TWICE)),

@@ -14,7 +14,7 @@ use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteUrl, is_pattern};
 use crate::process::part_names::{MANIFEST, is_hidden_name, remove_about_others};
 
-/// Most objects that one name may stand for.
+/// Maximum number of objects that one name may stand for.
 const MAX_OBJECTS: usize = 10_000_000;
 
 /// How names are compared with patterns.

@@ -113,8 +113,8 @@ fn is_store_key(_key: &str) -> bool {
     true
 }
 
-/// Most bytes that are read ahead, unless the memory of the job allows less: eight blocks ahead and the beginnings of as
-/// many sources.
+/// Maximum number of bytes that are read ahead, unless the memory of the job allows less: eight blocks ahead and the
+/// beginnings of as many sources.
 pub(crate) const MAX_READ_AHEAD: usize = 96 << 20;
 
 /// Bytes of memory to read ahead.

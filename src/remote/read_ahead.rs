@@ -15,7 +15,7 @@ use super::error::RemoteError;
 use super::object::RemoteObject;
 use super::options::{block_len, read_ahead};
 
-/// Most blocks that are requested ahead of the one that is read.
+/// Maximum number of blocks that are requested ahead of the one that is read.
 const BLOCKS_AHEAD: u64 = 8;
 
 /// Blocks that are kept behind the last one that was read, for threads that are behind.
@@ -98,7 +98,7 @@ impl ReadAheadBlocks {
     }
 
     /// Requests a block and those after it, and drops those that are far behind. The number of requests grows with the
-    /// blocks that were read, so that little is requested in vain if only the beginning is read.
+    /// blocks that were read, so that little is requested needlessly if only the beginning is read.
     fn request(&self, slots: &mut BTreeMap<u64, Slot>, number: u64) -> Result<(), RemoteError> {
         let count = self.len.div_ceil(self.block_len);
         let ahead = (number + 1).saturating_mul(2).min(self.blocks_ahead);

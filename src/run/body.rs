@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// The format of a source is detected within this many bytes.
 const HEAD_LEN: usize = 64 << 10;
 
-/// Most bytes of a URI for a byte of its record: a byte of a charset becomes a character of three bytes, which are
-/// percent-encoded.
+/// Maximum ratio of the length of a URI to that of its record: a byte of a charset becomes a character of three bytes, which
+/// are percent-encoded.
 const MAX_GROWTH: usize = 9;
 
 /// How sources are read and cut.
@@ -52,7 +52,7 @@ impl<'a> CutOptions<'a> {
         CutOptions { run, charset, carry, pool, row_group_len, slice_len, samples_lines, slack }
     }
 
-    /// Most slices of a row group.
+    /// Maximum number of slices of a row group.
     pub(super) fn slices_per_group(&self) -> usize {
         self.row_group_len.div_ceil(self.slice_len)
     }

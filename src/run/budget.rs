@@ -20,10 +20,10 @@ const SURVEY: usize = 24 << 20;
 /// [`TableWriter`](crate::output::TableWriter).
 const TABLE: usize = 24 << 20;
 
-/// Least memory for data that grows with the input, bytes.
+/// Minimum memory for data that grows with the input, bytes.
 const MIN_DATA: usize = 1 << 20;
 
-/// Least memory for such data if the user set no limit, bytes.
+/// Minimum memory for such data if the user set no limit, bytes.
 const MIN_DEFAULT_DATA: usize = 64 << 20;
 
 /// Bytes of memory that are not handed out yet.

@@ -24,7 +24,7 @@ use std::ops::RangeInclusive;
 /// resolved references do not exceed the texts of a row group.
 const BASE_SHARE: usize = 12;
 
-/// Least bytes for which a record counts. The memory that workers need was measured on lines of this length.
+/// Minimum number of bytes for which a record counts. The memory that workers need was measured on lines of this length.
 const MIN_RECORD_LEN: usize = 16;
 
 /// Length of a sample. If workers take slices, which are short, or row groups may end anywhere, samples show whether a text
@@ -108,7 +108,7 @@ pub(super) struct Cutter<'a> {
     pub(super) advice: Vec<(String, FormatAdvice)>,
 }
 
-/// Most sources that have advice.
+/// Maximum number of sources that have advice.
 const MAX_ADVICE: usize = 5;
 
 impl<'a> Cutter<'a> {

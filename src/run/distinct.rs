@@ -150,7 +150,7 @@ impl DistinctKeys {
 const MAX_COMPARED: usize = 8;
 /// Up to this number of keys are sorted.
 const MAX_SORTED: usize = 64;
-/// Most bits by which keys are grouped at a time: the ends of the groups fit into the first-level cache.
+/// Maximum number of bits by which keys are grouped at a time: the ends of the groups fit into the first-level cache.
 const MAX_DIGIT_BITS: u32 = 11;
 
 /// Counts distinct keys that have their first `at` bits in common. `spare` has the same length; both are overwritten.

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(super) struct OrderedPool {
     threads: rayon::ThreadPool,
     stage_count: usize,
-    /// Most units between `next` and the end of `append`, see [`OrderedPool::run`].
+    /// Maximum number of units between `next` and the end of `append`, see [`OrderedPool::run`].
     window: usize,
 }
 

@@ -2,7 +2,7 @@
 //! does each rule of a recipe merge by itself: [`compare_keys`].
 //!
 //! ```text
-//! rows --pairs of keys--> KeyPairs, in the order of the input --> keys that stand for several others
+//! rows --pairs of keys--> KeyPairs, in the order of the input --> keys that merge several others
 //!      --texts of new pairs--> TextSpool ----------------------> examples
 //!      --keys without one rule--> KeyCounter ------------------> merges by single rules
 //! ```
@@ -48,9 +48,9 @@ pub struct KeyDifference {
 /// Records that one key merges and the other keeps apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyMerges {
-    /// Keys of the one that stand for several keys of the other.
+    /// Keys of the one that merge several keys of the other.
     pub keys: u64,
-    /// By how many the keys of the other are more.
+    /// Keys of the other beyond the first of each such key.
     pub merges: u64,
     /// The texts of the first records that such a key merges, at most 4, each with another key of the other. Examples and
     /// their texts are in the order of the input.

@@ -10,8 +10,8 @@ use crate::record::archive::RecordTypes;
 /// group must stay below the 2 GiB that Arrow's 32-bit offsets can address.
 pub(crate) const MAX_RECORD_LEN: usize = 512 << 20;
 
-/// Most worker threads that the command and the Python package accept: more than cores in any machine. Starting and waking
-/// threads takes time that grows with a power of their number.
+/// Maximum number of worker threads that the command and the Python package accept: more than any machine has cores.
+/// Starting and waking threads takes time that grows with a power of their number.
 pub const MAX_THREADS: usize = 512;
 
 /// Text that a worker decodes at a time, bytes, unless [`RunOptions::chunk_len`] says otherwise.

@@ -21,7 +21,7 @@ use super::order::SortBy;
 use super::partition::Partition;
 use crate::spill::{decode_batch, encode_batch};
 
-/// Most rows of a block, so that a merge holds little of each run.
+/// Maximum number of rows of a block, so that a merge holds little of each run.
 const MAX_BLOCK_ROWS: usize = 4096;
 
 /// About the most bytes of a block; it has at least one row.

@@ -23,7 +23,7 @@ use crate::spill::{ScratchFile, SpillError};
 /// About the most bytes of a block of a run; it has at least one record.
 const BLOCK_LEN: usize = 16 << 10;
 
-/// Least number of runs that are merged at a time.
+/// Minimum number of runs that are merged at a time.
 const MIN_FAN_IN: usize = 8;
 
 /// Records that are not sorted yet.

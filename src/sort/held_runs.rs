@@ -44,7 +44,7 @@ pub(super) struct HeldRuns {
     held: usize,
     /// The most memory that a block takes while it is merged.
     largest: usize,
-    /// Least number of runs that are merged at a time.
+    /// Minimum number of runs that are merged at a time.
     min_fan_in: usize,
     /// Bytes of temporary files of earlier merges.
     written: u64,

@@ -12,7 +12,7 @@ use crate::spill::SpillError;
 /// Where picked rows and parts end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MergeLimits {
-    /// Most rows picked at a time.
+    /// Maximum number of rows picked at a time.
     pub(crate) rows: usize,
     /// About the most bytes of texts picked at a time; a single row may have more.
     pub(crate) len: usize,

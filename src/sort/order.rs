@@ -128,7 +128,7 @@ pub struct OrderCheck {
 }
 
 impl OrderCheck {
-    /// A check by `by`, or else by the order that the first table declares.
+    /// A check by `by`; without it, by the order that the first table declares.
     pub fn new(by: Option<SortBy>) -> OrderCheck {
         OrderCheck { by, ..OrderCheck::default() }
     }
@@ -148,7 +148,7 @@ impl OrderCheck {
         self.file_start = self.rows;
     }
 
-    /// The order to check by: that of the check, or else the `declared` one, which then holds for all later files.
+    /// The order to check by: that of the check, otherwise the `declared` one, which then holds for all later files.
     pub(crate) fn order_or(&mut self, declared: Option<SortBy>) -> Option<SortBy> {
         self.by = self.by.take().or(declared);
         self.by.clone()
@@ -232,7 +232,7 @@ fn show(column: &ArrayRef, row: usize) -> String {
     }
 }
 
-/// Most characters of a value in a message.
+/// Maximum number of characters of a value in a message.
 const MAX_SHOWN: usize = 200;
 
 /// The beginning of a text, quoted. `is_cut`: it is not the beginning of the value.

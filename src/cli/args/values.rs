@@ -115,7 +115,7 @@ pub(crate) fn parse_number_from<T: TryFrom<u64>, const MIN: u64>(text: &str) -> 
     parse_number::<T, MIN, { u64::MAX }>(text)
 }
 
-/// Most digits after the decimal point of a size.
+/// Maximum number of digits after the decimal point of a size.
 const MAX_FRACTION_LEN: usize = 9;
 
 /// Parses a size in bytes, such as `65536`, `64K`, `1.5G`, `2GiB` or `2GB`. The result is rounded down.

@@ -63,7 +63,7 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     /// An [`Answer`] that says what is wrong, or the fault of lone surrogates. The URL Standard replaces these by U+FFFD
-    /// (`USVString`), so they are no fault there.
+    /// (`USVString`), so they are not a fault there.
     pub(super) fn new(question: &'a Value, has_lone_surrogates: bool) -> Result<Request<'a>, Answer> {
         let op = text(question, "op")?.ok_or_else(|| Answer::Error("\"op\" is missing".into()))?;
         let profile = text(question, "profile")?.unwrap_or("rfc3987");

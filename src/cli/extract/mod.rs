@@ -38,7 +38,7 @@ Examples:
   The links of every page of an archive, with their canonical URIs and keys:
       irikey extract crawl.warc.gz --columns page,link_type,link_rel,url,uri,key -o links.parquet";
 
-/// Most messages about documents; an archive may have millions.
+/// Maximum number of messages about documents; an archive may have millions.
 const MAX_MESSAGES: u64 = 100;
 
 /// `None`: to be recognized by name and content. Under a name of its own, because a flag of type `Option` has no default.

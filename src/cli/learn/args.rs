@@ -190,8 +190,8 @@ impl LearnArgs {
         })
     }
 
-    /// Returns whether inputs of which nothing can be learned are accepted, because rules come from elsewhere or other parts
-    /// may have some.
+    /// Returns whether inputs from which nothing can be learned are accepted, because rules come from elsewhere or other
+    /// parts may have some.
     pub(super) fn may_learn_nothing(&self) -> bool {
         self.part || self.rules.is_some() || !self.merge.is_empty()
     }

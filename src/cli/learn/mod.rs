@@ -27,7 +27,7 @@ use crate::run::{self, DiskStore, LearnedContent, ObserveError, ObserveResult, R
 /// Input bytes that are processed at a time.
 const ROW_GROUP_LEN: usize = 4 << 20;
 
-/// Most patterns that the report shows.
+/// Maximum number of patterns that the report shows.
 const MAX_SHOWN: usize = 20;
 
 pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {

@@ -16,10 +16,10 @@ use crate::run::FaultExample;
 
 const STYLE: &str = include_str!("page.css");
 
-/// Most points of a line.
+/// Maximum number of points of a line.
 const MAX_POINTS: usize = 40;
 
-/// Most rows of the table next to a line, and of the tables of inputs and outputs.
+/// Maximum number of rows of the table next to a line, and of the tables of inputs and outputs.
 const MAX_TIMES: usize = 8;
 const MAX_FILES: usize = 100;
 

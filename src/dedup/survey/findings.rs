@@ -12,13 +12,13 @@ const REPORTED_HOSTS: usize = 20;
 /// Keys in the findings.
 const REPORTED_KEYS: usize = 10;
 
-/// Fewest sampled records of a key whose number of records is estimated.
+/// Minimum number of sampled records of a key whose number of records is estimated.
 const MIN_SAMPLED: u64 = 16;
 
-/// Most pairs of URIs whose rules are found, because that takes about 10 microseconds per pair.
+/// Maximum number of pairs of URIs whose rules are found, because that takes about 10 microseconds per pair.
 const MAX_PAIRS: u64 = 4096;
 
-/// Most examples of a rule.
+/// Maximum number of examples of a rule.
 const MAX_EXAMPLES: usize = 3;
 
 /// Numbers of rows without a fault, by what became of them. They are exact.
@@ -119,9 +119,9 @@ pub(crate) struct Findings {
 /// Groups of similar size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SizeClass {
-    /// Least rows of a group.
+    /// Minimum number of rows of a group.
     pub(crate) from: u64,
-    /// Most rows of a group.
+    /// Maximum number of rows of a group.
     pub(crate) to: u64,
     /// Number of groups.
     pub(crate) groups: Estimate,
@@ -207,8 +207,8 @@ impl Findings {
         let coverage = Coverage { sampled: pairs, all };
         for (name, rule) in &mut self.rules {
             let Estimate { value, margin: own } = coverage.estimate(merged[name].min(pairs));
-            let inherited = margin * value / all.max(1);
-            rule.merged = Estimate { value, margin: own + inherited };
+            let inherited = u128::from(margin) * u128::from(value) / u128::from(all.max(1));
+            rule.merged = Estimate { value, margin: own + inherited as u64 };
         }
     }
 }

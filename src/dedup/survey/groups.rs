@@ -14,16 +14,16 @@ pub(crate) struct SurveyRow<'a> {
     pub(crate) digest: Option<u64>,
 }
 
-/// Most bytes of the sample.
+/// Maximum length of the sample, in bytes.
 const MAX_LEN: usize = 4 << 20;
 
-/// Most different spellings of a group that are remembered, and most URIs.
+/// Maximum number of different spellings of a group that are remembered, and of URIs.
 const MAX_SPELLINGS: usize = 4096;
 
-/// Most bytes of a URI that is remembered.
+/// Maximum length of a URI that is remembered, in bytes.
 const MAX_URI_LEN: usize = 2048;
 
-/// Most different digests of a URI.
+/// Maximum number of different digests of a URI.
 const MAX_DIGESTS: usize = 4;
 
 /// Low bits of a key, by which groups are sampled, and the key.

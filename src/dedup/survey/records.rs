@@ -14,7 +14,7 @@ pub(crate) enum RowFate {
 /// Records in the sample.
 pub(super) const MAX_RECORDS: usize = 1 << 16;
 
-/// Most bytes of a URI that are remembered: enough for its host.
+/// Maximum number of bytes of a URI that are remembered: enough for its host.
 const MAX_URI_LEN: usize = 256;
 
 /// A sampled record.

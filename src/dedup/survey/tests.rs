@@ -19,6 +19,12 @@ struct Record {
 
 /// Surveys records in `row_groups` row groups. The first record of each group is kept.
 fn survey(records: &[Record], row_groups: usize) -> Findings {
+    let (survey, totals) = sample(records, row_groups);
+    survey.finish(&totals, |_, _| vec!["scheme".to_string()])
+}
+
+/// [`survey`] before its end.
+fn sample(records: &[Record], row_groups: usize) -> (DuplicateSurvey, SurveyTotals) {
     let mut seen = HashSet::new();
     let mut totals = SurveyTotals::default();
     let survey = DuplicateSurvey::new(true);
@@ -45,7 +51,7 @@ fn survey(records: &[Record], row_groups: usize) -> Findings {
         }
         survey.add(row_group);
     }
-    survey.finish(&totals, |_, _| vec!["scheme".to_string()])
+    (survey, totals)
 }
 
 /// Every part is at most its total, and the parts of a total add up to it.
@@ -102,6 +108,17 @@ fn large_runs_are_estimated_consistently_and_within_the_margin() {
     findings.hosts.iter().for_each(|host| assert_near(&host.records, 240_000 / 7));
     // The cut into row groups, and so the number of threads, changes nothing.
     assert_eq!(survey(&records, 31), findings);
+}
+
+#[test]
+fn margins_of_very_large_runs_do_not_overflow() {
+    let (survey, SurveyTotals { kept, duplicates, .. }) = sample(&uniform(40_000), 9);
+    let totals = SurveyTotals { kept: kept << 24, duplicates: duplicates << 24, seen: 0 };
+    let findings = survey.finish(&totals, |_, _| vec!["scheme".to_string()]);
+    // The rule merges all pairs of the sample.
+    let (all, rule) = (findings.by_step[3], findings.rules["scheme"].merged);
+    assert_eq!(rule.value, all.value);
+    assert!((all.margin..all.margin + all.value / 1_000).contains(&rule.margin), "{rule:?} {all:?}");
 }
 
 #[test]

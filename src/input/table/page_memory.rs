@@ -12,7 +12,7 @@ use crate::process::try_reserve_exact;
 /// Longest buffer that is kept, in bytes; most pages have about 1 MiB.
 const MAX_KEPT_LEN: usize = 4 << 20;
 
-/// Most buffers that are kept.
+/// Maximum number of buffers that are kept.
 const MAX_KEPT_COUNT: usize = 16;
 
 /// Buffers of pages that are no longer in use. They still have the bytes of these pages.

@@ -37,9 +37,9 @@ use crate::remote::RemoteError;
 /// Approximate length of a unit: uncompressed bytes of the columns that are read.
 const UNIT_LEN: u64 = 8 << 20;
 
-/// Most units of a row group, and the least part of a unit's length that it has in the file. A unit looks for its first row from
-/// the first page of its row group on, so that many short units would take time that grows with the square of the number of
-/// pages. The length of a column is what the file states.
+/// Maximum number of units of a row group, and maximum ratio of a unit's length to its length in the file. A unit looks for
+/// its first row from the first page of its row group on, so that many short units would take time that grows with the square
+/// of the number of pages. The length of a column is what the file states.
 const MAX_GROUP_UNITS: u64 = 256;
 const MAX_EXPANSION: u64 = 128;
 

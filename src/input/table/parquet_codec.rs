@@ -76,7 +76,7 @@ fn reads_exactly(mut reader: impl Read, into: &mut [u8]) -> bool {
     reader.read_exact(into).is_ok() && matches!(reader.read(&mut [0]), Ok(0))
 }
 
-/// Unpacks blocks before each of which Hadoop's codec writes its unpacked and packed length as big-endian integers.
+/// Unpacks blocks of Hadoop's codec, which writes their unpacked and packed length before them as big-endian integers.
 fn unpack_hadoop_lz4(mut packed: &[u8], mut into: &mut [u8]) -> Option<()> {
     while let Some((unpacked_len, rest)) = packed.split_first_chunk() {
         let (packed_len, rest) = rest.split_first_chunk()?;

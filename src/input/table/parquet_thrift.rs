@@ -16,13 +16,13 @@ use parquet::file::reader::ChunkReader;
 /// Longest footer, in bytes. Its row groups take about 16 times as much memory.
 const MAX_FOOTER_LEN: usize = 64 << 20;
 
-/// Most elements of a schema, which are columns and groups.
+/// Maximum number of elements of a schema, which are columns and groups.
 const MAX_ELEMENTS: u64 = 1 << 17;
 
-/// Most groups of a schema within each other. A list of structs makes three of them.
+/// Maximum nesting depth of the groups of a schema. A list of structs makes three levels.
 const MAX_NESTING: usize = 128;
 
-/// Most structs and lists of Thrift within each other. The format needs 8.
+/// Maximum nesting depth of structs and lists of Thrift. The format needs 8.
 const MAX_DEPTH: usize = 32;
 
 /// Longest number in base 128, in bytes.
@@ -83,7 +83,7 @@ pub(super) fn page_lengths(bytes: &[u8]) -> Result<PageLengths, CompactError> {
     CompactReader { bytes }.page_header()
 }
 
-/// Why bytes are no struct of the format.
+/// Why bytes are not a struct of the format.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CompactError {
     #[error("it ends early")]

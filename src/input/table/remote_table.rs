@@ -25,7 +25,7 @@ const PIECE_LEN: u64 = 64 << 10;
 /// Column chunks of one row group that are longer in total are requested page by page.
 const MAX_CHUNKS_LEN: u64 = 512 << 20;
 
-/// Most row groups that are requested ahead.
+/// Maximum number of row groups that are requested ahead.
 const GROUPS_AHEAD: usize = 16;
 
 /// A table in a store.

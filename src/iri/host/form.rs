@@ -161,7 +161,7 @@ fn is_plain_ascii_label(label: &[u8]) -> bool {
     let Some(encoded) = label.strip_prefix(A_LABEL_PREFIX) else { return label.len() <= punycode::MAX_LABEL_LEN };
     // Punycode in lower case decodes to at most one label, and that label encodes to the same bytes: the A-label stays.
     let (ascii, deltas) = punycode::split(encoded);
-    // Whether no character was inserted before the end of what may be the prefix of another A-label.
+    // Whether the decoded label begins with `xn--`: then no character is inserted before the end of that prefix.
     let mut has_prefix = ascii.starts_with(A_LABEL_PREFIX);
     let is_u_label = punycode::decode(deltas, ascii.len() as u32, |c, at| {
         has_prefix &= at as usize >= A_LABEL_PREFIX.len();

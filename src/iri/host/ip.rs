@@ -26,7 +26,7 @@ pub(crate) fn is_normal_ipv6_literal(host: &[u8]) -> bool {
 
 /// [`is_normal_ipv6_literal`] without the brackets.
 fn is_normal_ipv6(inner: &[u8]) -> bool {
-    // The addresses of IPv4 are written with dots.
+    // Their IPv4 address is written with dots.
     if inner.is_empty() || inner.len() > MAX_IPV6_LEN || inner.starts_with(b"::ffff:") {
         return false;
     }
@@ -44,7 +44,7 @@ fn is_normal_ipv6(inner: &[u8]) -> bool {
         // At most one `::`, and no other colon at either end.
         | (doubles & doubles.wrapping_sub(1) != 0)
         | (colons & edges & !(doubles | doubles << 1) != 0)
-        // `::` stands for all groups of zeros that follow each other, and for at least two.
+        // `::` stands for at least two groups of zeros, and has no group of zeros beside it.
         | (zero_groups & (zero_groups << 2 | doubles << 2 | doubles >> 1) != 0);
     !is_wrong && expected_groups.contains(&groups)
 }

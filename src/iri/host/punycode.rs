@@ -133,7 +133,7 @@ pub(super) fn split(encoded: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Decodes deltas in lower case that insert characters into `count` others (section 6.2). Calls `accept` with each character
-/// and its position at that time. Returns false if these are no deltas, and if `accept` does.
+/// and its position at that time. Returns false if these are not deltas, or if `accept` returns false.
 pub(super) fn decode(deltas: &[u8], mut count: u32, accept: impl FnMut(char, u32) -> bool) -> bool {
     let mut accept = accept;
     let (mut bias, mut code, mut at) = (Bias::new(), INITIAL_N, 0);

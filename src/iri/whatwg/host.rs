@@ -1,6 +1,6 @@
 //! Hosts by the current URL Standard: *domain to ASCII* does not validate the A-labels of a domain that is ASCII.
 //!
-//! The crate validates them. Labels that it rejects are masked, so that it sees names without A-labels.
+//! The url crate validates them. Labels that it rejects are masked, so that it sees names without A-labels.
 
 use url::{Host, ParseError};
 

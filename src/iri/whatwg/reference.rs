@@ -1,7 +1,7 @@
 //! References, split as the parser of the URL Standard reads them, and written for the url crate: [`SplitReference`].
 //!
 //! The crate parses userinfo, opaque hosts, ports, dot segments, queries and fragments. It sees neither the host of a
-//! special URL, which `host.rs` parses, nor drive letters, which it would spare from `..` in all schemes.
+//! special URL, which `host.rs` parses, nor drive letters, which `..` would not remove in any scheme.
 
 use url::ParseError;
 
@@ -14,7 +14,7 @@ const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// What the crate sees as the host of a special URL.
 const HOST: &str = "h";
 
-/// What the crate sees in the middle of a drive letter. It cannot be anything else, because `^` in a path is encoded.
+/// What the crate sees in the middle of a drive letter. Its path has no other `^`, because those are encoded.
 pub(super) const DRIVE_MASK: char = '^';
 
 /// A reference whose scheme, or that of its base, is not `file`. White space is stripped already.

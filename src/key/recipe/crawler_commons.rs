@@ -3,7 +3,7 @@
 //! Both keep the case of paths and the values of fields. crawler-commons rejects what `java.net.URI` rejects.
 //!
 //! Known differences: `http:example.org/x`, for which the programs return `http:/example.org/x`, has no key here. Accounts
-//! (`sip:user@host`), of which crawler-commons makes the home page of the host, have no key. `file:///` and `mailto://` are
+//! (`sip:user@host`), which crawler-commons turns into the home page of the host, have no key. `file:///` and `mailto://` are
 //! written as `file:/` and `mailto:` even if the programs write the slashes. Nutch keeps dot segments in a URL that
 //! `java.net.URI` rejects, and spaces in hosts.
 

@@ -75,7 +75,7 @@ pub(super) fn drop_sessions(draft: &mut Draft) -> bool {
     })
 }
 
-/// Removes the last `?` if nothing follows it; otherwise one `&` directly after it, or else one at the end.
+/// Removes the last `?` if nothing follows it; otherwise one `&` directly after it; otherwise one at the end.
 pub(super) fn fix_query(draft: &mut Draft) -> bool {
     edit_tail(draft, |tail| {
         let Some(mark) = memchr::memrchr(b'?', tail) else { return };

@@ -151,8 +151,8 @@ pub(super) fn www_len(host: &[u8]) -> Option<usize> {
     (rest.get(digits) == Some(&b'.')).then_some(digits + 4)
 }
 
-/// Writes IPv4 addresses in decimal. Reads them like webarchive-commons: one number of any size, or four parts, all octal
-/// if the first begins with `0`, otherwise all decimal.
+/// Writes IPv4 addresses in decimal. Reads them like webarchive-commons: one decimal number of up to 63 bits modulo
+/// 2^32, or four parts, all octal if the first begins with `0`, otherwise all decimal.
 pub(super) fn ipv4_of_four(draft: &mut Draft) -> bool {
     replace_by_address(draft, |host| {
         if !host.is_empty() && host.iter().all(u8::is_ascii_digit) {

@@ -16,7 +16,7 @@
 //! the same file with one entry each in [`RULES`]. The command line, the schema and the reports follow from these two
 //! tables; the column `key_NAME` is one line in the list of columns of the module `batch`.
 //!
-//! What a name and version stand for never changes: a recipe whose keys change gets a new version.
+//! A name and a version always mean the same keys: a recipe whose keys change gets a new version.
 
 mod crawler_commons;
 mod definition;
@@ -163,7 +163,7 @@ impl Recipe {
         &self.name
     }
 
-    /// Returns the version, which is raised if a key that the name stands for ever changes.
+    /// Returns the version, which is raised if a key of the recipe ever changes.
     pub fn version(&self) -> u32 {
         self.definition.version
     }

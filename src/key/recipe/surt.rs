@@ -8,7 +8,7 @@
 //! Indexes of archives were made with these programs, so their mistakes are reproduced. Where the programs process text,
 //! these recipes process bytes: bytes that are not UTF-8 are percent-encoded.
 //!
-//! Known differences: `mailto:user@host`, of which webarchive-commons makes the home page of the host, has no key in
+//! Known differences: `mailto:user@host`, which webarchive-commons turns into the home page of the host, has no key in
 //! `surt-wayback`. Non-ASCII hosts are processed by the current UTS 46, with the mapping of IDNA 2003 for the four
 //! characters that differ. Code points newer than Unicode 3.2 may be mapped differently. A right-to-left label that ends
 //! in a digit is accepted, which Python's IDNA rejects. Non-ASCII digits, which Java accepts, are not a port.

@@ -94,7 +94,7 @@ fn has_session_value(url: &MaskedUrl<'_>, query: &Range<usize>, ampersands: u128
     })
 }
 
-/// Most fields that are sorted here.
+/// Maximum number of fields that are sorted here.
 const MAX_FIELDS: usize = 8;
 
 /// The fields of a short query.

@@ -36,13 +36,13 @@ pub(super) struct SurtShortcut {
     /// The rule that removes `www.`.
     www: RuleSet,
     /// How often it does.
-    most_www: usize,
+    max_www: usize,
     /// The rule that converts the scheme, if there is one.
     scheme_case: RuleSet,
 }
 
-pub(super) const WAYBACK: SurtShortcut = SurtShortcut { www: WWW, most_www: usize::MAX, scheme_case: SCHEME_CASE };
-pub(super) const IA: SurtShortcut = SurtShortcut { www: WWW_ONCE, most_www: 1, scheme_case: RuleSet::NONE };
+pub(super) const WAYBACK: SurtShortcut = SurtShortcut { www: WWW, max_www: usize::MAX, scheme_case: SCHEME_CASE };
+pub(super) const IA: SurtShortcut = SurtShortcut { www: WWW_ONCE, max_www: 1, scheme_case: RuleSet::NONE };
 
 impl SurtShortcut {
     /// Appends the key of `url` and returns the rules that changed something. Returns `None` and appends nothing if there is
@@ -51,7 +51,7 @@ impl SurtShortcut {
     pub(super) fn write(&self, url: MaskedUrl<'_>, draft: &mut Draft, out: &mut Vec<u8>) -> Option<RuleSet> {
         let text = url.text;
         let authority = CommonAuthority::read(&url)?;
-        let name_at = authority.name_at(text, self.most_www);
+        let name_at = authority.name_at(text, self.max_www);
         let [scheme_upper, host_upper] = authority.has_upper;
         let applied = (self.scheme_case.filter(scheme_upper))
             .or(HOST_CASE.filter(host_upper))

@@ -10,7 +10,7 @@ use crate::kernel::{any_byte, any_pair, append, find_byte, positions};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most segments before one whose value makes no difference.
+/// Maximum number of segments before one whose value makes no difference.
 pub(super) const MAX_SEGMENTS_BEFORE: usize = 7;
 
 /// The numbers of the rules of one kind, with the paths that each is for. A rule for all paths comes first.
@@ -196,7 +196,7 @@ impl PathRules {
         self.edit_segments(PathText::masked(path), segments, removed, editor);
     }
 
-    /// Leaves out segments, values and the final slash, as far as rules say so.
+    /// Leaves out the segments, values and final slash that rules name.
     #[inline(always)]
     fn edit_segments(
         &self,
@@ -231,7 +231,7 @@ impl PathRules {
         }
     }
 
-    /// Writes the path without parameters, in lower case, and without doubled slashes, as far as rules say so.
+    /// Writes the path without parameters, in lower case, and without doubled slashes, each only if a rule says so.
     fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalLog) {
         if self.path_parameters.is_empty() {
             append(out, path);
@@ -291,7 +291,7 @@ impl PathRules {
         kept
     }
 
-    /// Leaves out the document and the final slash, as far as rules say so. There are no other rules about segments.
+    /// Leaves out the document and the final slash, each only if a rule says so. There are no other rules about segments.
     #[inline(always)]
     fn cut_end(&self, path: PathText<'_>, removed: &mut impl RemovalLog, editor: &mut UrlEditor<'_, '_>) {
         let Range { start, end } = path.range();

@@ -209,7 +209,7 @@ impl ContentRuleSet {
         Edited { path, is_moved, has_new_parameters }
     }
 
-    /// Replaces scheme and host, as far as rules say so.
+    /// Replaces scheme and host, each only if a rule says so.
     #[inline(always)]
     fn edit_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, editor: &mut UrlEditor<'_, '_>) {
         if !self.changes_origins || !url.has_host_name_only() {

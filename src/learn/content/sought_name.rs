@@ -65,7 +65,7 @@ mod tests {
                     let text = format!("/{other}{after}");
                     let text = text.as_bytes();
                     let may_begin = sought.may_begin(word_at(text, 1));
-                    // The empty name is no name.
+                    // An empty name does not count.
                     let first = &name.as_bytes()[..name.len().min(8)];
                     assert!(i == 0 || may_begin == text[1..].starts_with(first), "{name} {other}{after}");
                     assert!(i == 0 || sought.is_at(text, 1, other.len()) == (i == j), "{name} {other}{after}");

@@ -13,7 +13,7 @@ pub(crate) enum ValueShape {
     Time,
     /// 16 or more letters and digits, of both kinds, and hardly anything else.
     Token,
-    /// Digits that are no time.
+    /// Digits that are not a time.
     Number,
     /// Anything else.
     Other,

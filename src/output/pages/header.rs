@@ -10,7 +10,7 @@ use super::rle::push_varint;
 /// Upper bound of the length of a page header.
 pub(super) const HEADER_LEN: usize = 64;
 
-/// What the header of a page tells about its body.
+/// What the header of a page states about its body.
 pub(super) struct PageHeader {
     pub(super) kind: PageKind,
     pub(super) value_count: usize,

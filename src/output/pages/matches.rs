@@ -25,12 +25,12 @@ pub(super) const MAX_LEN: usize = 1 << 19;
 const MAX_BLOCK_LEN: usize = 1 << 17;
 /// Shorter pages are not worth the table.
 const MIN_LEN: usize = 1 << 12;
-/// Words are looked up by so many bytes, and no match is shorter.
+/// Bytes by which words are looked up. No match is shorter.
 pub(super) const MIN_MATCH: usize = 6;
 /// Bytes per word above which a page does not consist of words, like one of digests, so that this search finds too little.
 const MAX_WORD_LEN: usize = 24;
-/// Matches cover nearly all of some pages, like one of names of archives. After so many bytes of such a page, the search
-/// ends: zstd does not look up every byte of a long match, and is faster.
+/// Matches cover nearly all of some pages, like one of names of archives. After this many bytes of such a page, the
+/// search ends: zstd does not look up every byte of a long match, and is faster.
 const TRIAL_LEN: usize = 1 << 14;
 /// Bytes per literal above which the search ends after [`TRIAL_LEN`] bytes.
 const MAX_LITERAL_DISTANCE: usize = 10;
@@ -40,7 +40,7 @@ const TABLE_LOG: u32 = 14;
 /// end.
 const LAST_LITERALS: usize = 12 - MIN_MATCH;
 
-/// zstd may read so many bytes after the literals.
+/// Bytes after the literals that zstd may read.
 pub(super) const PADDING: usize = 8;
 
 /// The matches of a page.

@@ -13,7 +13,7 @@ use super::matches::{MIN_MATCH, PADDING, Sequences};
 /// pages that [`super::matches`] does not suit.
 const LEVEL_1_HASH_LOG: i32 = 13;
 const LEVEL_1_MIN_MATCH: i32 = 7;
-/// The value of a parameter that stands for that of the level.
+/// The value of a parameter that selects the default of the level.
 const OF_LEVEL: i32 = 0;
 /// `ZSTD_c_blockDelimiters`: sequences say where blocks end.
 const BLOCK_DELIMITERS: (ZSTD_cParameter, i32) = (ZSTD_cParameter::ZSTD_c_experimentalParam11, 1);

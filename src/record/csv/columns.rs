@@ -25,7 +25,7 @@ pub(crate) const URL_COLUMN_NAMES: [&str; 9] =
 /// Names of columns that usually hold the base of relative references.
 const BASE_COLUMN_NAMES: [&str; 6] = ["base", "base_url", "page", "page_url", "source_url", "referrer"];
 
-/// Most fields of a first record.
+/// Maximum number of fields of a first record.
 const MAX_COLUMNS: usize = 1 << 16;
 
 /// A column, as the user chooses it.

@@ -2,7 +2,7 @@
 
 use super::columns::{CsvHeader, CsvOptions};
 
-/// Most comment lines before a header.
+/// Maximum number of comment lines before a header.
 const MAX_COMMENTS: u64 = 100;
 
 /// The lines before the header of a table that are not records.

@@ -4,7 +4,7 @@
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use std::io::Read;
 
-/// Most bytes of a field that fit without growing the buffer.
+/// Maximum length of a field that fits without growing the buffer, in bytes.
 const FIELD_LEN: usize = 4 << 10;
 
 /// Reads the fields of the records in a text, which begins with a record.

@@ -7,7 +7,7 @@ use crate::record::cdx;
 use crate::record::fields::FieldValues;
 use crate::record::json::{JsonElements, JsonValue, unescape};
 
-/// Most columns of an answer.
+/// Maximum number of columns of an answer.
 pub(super) const MAX_COLUMNS: usize = 64;
 
 /// What is known of the rows of an answer.

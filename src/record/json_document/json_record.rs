@@ -4,7 +4,7 @@ use crate::iri::FaultKind;
 use crate::record::buffer::RecordBuffer;
 use crate::record::fields::FieldValues;
 
-/// Most bytes of a record that cannot be read in its row.
+/// Maximum length of the text in the row of a record that cannot be read, in bytes.
 const MAX_REFUSED_LEN: usize = 64 << 10;
 
 /// An element of the array of records.

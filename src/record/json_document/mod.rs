@@ -26,10 +26,10 @@ use cdx_rows::CdxRows;
 use json_record::JsonRecord;
 use value_scanner::{HeldLimits, ValueScanner};
 
-/// Most bytes of a string that are held, unless `--max-record` is less. A URL is shorter.
+/// Maximum length of a string that is held, in bytes, unless `--max-record` is less. A URL is shorter.
 const MAX_STRING_LEN: usize = 4 << 20;
 
-/// Most bytes of a key that are compared.
+/// Maximum number of bytes of a key that are compared.
 const MAX_KEY_LEN: usize = 32;
 
 /// What the records of a document are.
@@ -175,8 +175,8 @@ impl JsonDocumentParser {
         self.value.text.len()
     }
 
-    /// Parses bytes until a row was appended, or to their end. Returns how many were parsed. Parses nothing after what is no
-    /// such document.
+    /// Parses bytes until a row was appended, or to their end. Returns how many were parsed. Parses nothing after a
+    /// fault of the document.
     pub(crate) fn push(&mut self, bytes: &[u8], rows: &mut RecordBuffer) -> usize {
         let (count, mut taken) = (rows.len(), 0);
         while taken < bytes.len() && rows.len() == count && self.state != DocumentState::Broken {

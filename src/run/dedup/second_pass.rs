@@ -25,7 +25,7 @@ const ROW_LEN: u64 = 24;
 pub(super) struct SecondPassChoice<'a> {
     /// Progress of the first pass.
     progress: &'a Progress,
-    /// Most row groups that are read but not decided.
+    /// Maximum number of row groups that are read but not decided.
     groups_ahead: u64,
     is_chosen: OnceLock<bool>,
 }

@@ -15,7 +15,7 @@ use crate::spill::SpillError;
 use data_encoding::{BASE32, HEXLOWER_PERMISSIVE};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most bytes of a stored capture that has no content worth comparing.
+/// Maximum length of a stored capture that has no content worth comparing, in bytes.
 const MAX_TINY_LEN: i64 = 128;
 
 /// Digests of empty content: MD5, SHA-1 and SHA-256, as hexadecimal and as Base32 texts without padding.

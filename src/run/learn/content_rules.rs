@@ -27,7 +27,7 @@ use arrow::error::ArrowError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Most hosts of a site that are held at a time.
+/// Maximum number of hosts of a site that are held at a time.
 const MAX_SITE_HOSTS: usize = 1024;
 
 /// The kind of rules that name aliases of hosts.

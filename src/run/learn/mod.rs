@@ -69,7 +69,7 @@ pub(crate) struct ObserveResult {
     pub(crate) documents: DocumentCounts,
 }
 
-/// Most URLs that can be numbered; patterns may add as many.
+/// Maximum number of URLs that can be numbered; patterns may add as many.
 const MAX_URLS: usize = 1 << 31;
 
 /// Collects the redirects and answers that the records of a run state, on the rung `scheme` of its policy, and learns from them

@@ -14,16 +14,16 @@ use super::judged_rule::{
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most URLs of a host that are compared with those of other hosts.
+/// Maximum number of URLs of a host that are compared with those of other hosts.
 const MAX_SAMPLE: usize = 2048;
 
-/// Most first segments of paths of a host that are compared on their own.
+/// Maximum number of first segments of paths of a host that are compared on their own.
 const MAX_SECTIONS: usize = 64;
 
-/// Most hosts with one page that are compared with each other.
+/// Maximum number of hosts with one page that are compared with each other.
 const MAX_HOSTS_OF_PAGE: usize = 16;
 
-/// Most hosts with different paths in which one content may occur; a content at more paths is not evidence.
+/// Maximum number of hosts with different paths in which one content may occur; a content at more paths is not evidence.
 const MAX_PATHS_OF_CONTENT: usize = 8;
 
 /// What is needed of a host to compare it with others.

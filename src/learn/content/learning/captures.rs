@@ -7,17 +7,17 @@
 use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most URLs of a host that are kept.
+/// Maximum number of URLs of a host that are kept.
 const MAX_URLS: usize = 100_000;
 
-/// Most bytes of URLs of a host that are kept.
+/// Maximum length of the URLs of a host that are kept, in bytes.
 const MAX_TEXT_LEN: usize = 10 << 20;
 
-/// Most different contents of one URL that are kept.
+/// Maximum number of different contents of one URL that are kept.
 const MAX_CONTENTS: usize = 8;
 
-/// Most pairs of captures of one URL that may differ on a host, so that unequal contents show that URLs are different pages.
-/// Two variants of each page differ in half of the pairs.
+/// Maximum share of a host's pairs of captures of one URL that may differ, so that unequal contents show that URLs are
+/// different pages. Two variants of each page differ in half of the pairs.
 pub(super) const MAX_CLEAR_NOISE: f64 = 0.4;
 
 /// A hash of a content's digest.
@@ -197,8 +197,8 @@ impl HostCaptures {
     }
 
     /// Returns the share of pairs of captures of one URL whose contents differ: how much the content of this host changes
-    /// by itself. It is 0 if too few URLs were captured repeatedly to tell, and limited: contents that always change are no
-    /// reason to ignore that those of other URLs differ.
+    /// by itself. It is 0 if too few URLs were captured repeatedly to tell, and limited: contents that always change are not
+    /// a reason to ignore that those of other URLs differ.
     pub(crate) fn noise(&self) -> f64 {
         const MIN_URLS: u64 = 10;
         const MAX_NOISE: f64 = 0.5;

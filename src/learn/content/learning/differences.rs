@@ -25,10 +25,10 @@ const DOCUMENTS: [&[u8]; 14] = [
     b"index",
 ];
 
-/// Most query parameters in which two spellings of one URL differ.
+/// Maximum number of query parameters in which two spellings of one URL differ.
 const MAX_PARAMETERS: usize = 8;
 
-/// Most segments of the context of a rule.
+/// Maximum number of segments of the context of a rule.
 const MAX_CONTEXT_SEGMENTS: usize = 3;
 
 /// Returns whether a rule may be about a parameter or segment with this name.

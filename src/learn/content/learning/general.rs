@@ -10,13 +10,13 @@ use super::near::DocumentEvidence;
 use crate::key::psl::HostParts;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least number of hosts that agree on a rule of their domain.
+/// Minimum number of hosts that agree on a rule of their domain.
 const MIN_HOSTS: u64 = 3;
 
-/// Least lower bound of the share of domains that agree on a rule for all hosts.
+/// Minimum of the lower bound of the share of domains that agree on a rule for all hosts.
 const MIN_AGREEMENT: f64 = 0.9;
 
-/// Most rules that are counted for all hosts.
+/// Maximum number of rules that are counted for all hosts.
 const MAX_COUNTED: usize = 1 << 18;
 
 /// The scope of rules for all hosts.

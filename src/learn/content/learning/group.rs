@@ -15,14 +15,14 @@ use crate::learn::graph::UnionFind;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Most pairs of URLs that are kept as examples.
+/// Maximum number of pairs of URLs that are kept as examples.
 const MAX_EXAMPLES: usize = 2;
 
-/// Least number of URLs of a group that shows how much noise the contents of the host have.
+/// Minimum number of URLs of a group that shows how much noise the contents of the host have.
 const MIN_NOISY_URLS: usize = 4;
 
-/// Most URLs of a group whose counter-examples are compared with the noise in other groups. Of more URLs, most share their
-/// content with another one, or they are different pages.
+/// Maximum number of URLs of a group whose counter-examples are compared with the noise in other groups. Of more URLs, most
+/// share their content with another one, or they are different pages.
 const MAX_FEW_URLS: usize = 8;
 
 /// URLs of one form, with the components that they belong to.
@@ -195,7 +195,7 @@ impl<'a> UrlGroup<'a> {
         pairs
     }
 
-    /// Adds components that no rule tells apart. If most URLs had one content, the others are noise: they are no reason to
+    /// Adds components that no rule tells apart. If most URLs had one content, the others are noise: not a reason to
     /// refuse all rules of the group.
     fn add_unexplained<'r>(
         &self,

@@ -7,7 +7,7 @@ use super::judged_rule::RuleRefusal;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Most hosts, and most doubtful rules, that are kept.
+/// Maximum number of hosts, and of doubtful rules, that are kept.
 const MAX_KEPT: usize = 20;
 
 /// What the learned rules of one kind do.

@@ -2,10 +2,10 @@
 //!
 //! 1. URLs with equal contents differ in something: [`find_differences`] names the rules by which they would be equal.
 //! 2. All these rules are tried together, because many hide each other: where every URL has a session identifier, no two
-//!    URLs are equal but for the order of their parameters. The rule with the most counter-examples is refused, until no
+//!    URLs differ only in the order of their parameters. The rule with the most counter-examples is refused, until no
 //!    rule has more of them than the noise of the host explains.
 //! 3. If the remaining rules merge pages and no rule tells them apart, the rule with the most such pages is refused.
-//! 4. Narrower rules (values of a shape, some paths) are tried in the place of refused ones.
+//! 4. Narrower rules (values of a shape, some paths) are tried in place of refused ones.
 //! 5. Rules with too little support are left out.
 
 use super::super::rule::{ContentRule, PathContext, ScopedRule};
@@ -23,10 +23,10 @@ use super::parameters::needed_parameters;
 use super::trial::{Forms, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most rules that are tried together.
+/// Maximum number of rules that are tried together.
 const MAX_CANDIDATES: usize = 64;
 
-/// Most URLs with one content that are compared: those of other contents differ in the same parts.
+/// Maximum number of URLs with one content that are compared: those of other contents differ in the same parts.
 const MAX_COMPARED: usize = 16;
 
 /// Names of parameters under a path after which the whole query may make no difference.
@@ -60,7 +60,7 @@ pub(crate) fn learn_host(
     learner.finish(tried)
 }
 
-/// Returns for each rule the number of pages from whose URL it alone makes the URL that they name as canonical.
+/// Returns for each rule the number of pages whose URL it alone turns into the URL that they name as canonical.
 fn count_canonical(documents: &DocumentEvidence) -> BTreeMap<ScopedRule, u64> {
     let mut counts = BTreeMap::new();
     for (page, canonical) in documents.canonical() {

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// What rules about content need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ContentLimits {
-    /// Least number of contents for which a rule made no difference.
+    /// Minimum number of contents for which a rule made no difference.
     pub(crate) min_contents: u64,
-    /// Least share of right merges, as captures show it.
+    /// Minimum share of right merges, as captures show it.
     pub(crate) min_precision: f64,
     /// Share of captures that rules are not learned from, but tried on.
     pub(crate) held_out: f64,
@@ -95,7 +95,7 @@ impl JudgedRule {
 pub(crate) struct LearnedRules {
     /// Rules, learned and refused, in their order.
     pub(crate) rules: Vec<JudgedRule>,
-    /// For query parameters of which no rule was learned: pages that ignoring it would merge with others.
+    /// For each query parameter without a learned rule: pages that ignoring it would merge with others.
     pub(crate) parameters: BTreeMap<Vec<u8>, u64>,
     /// URLs, and URLs that differ after the rules.
     pub(crate) urls: u64,

@@ -4,10 +4,10 @@ use super::captures::{Content, HostCaptures};
 use crate::learn::graph::UnionFind;
 use std::collections::{BTreeMap, HashMap};
 
-/// Most texts, and most canonical links, of a host that are kept.
+/// Maximum number of texts, and of canonical links, of a host that are kept.
 const MAX_KEPT: usize = 100_000;
 
-/// Most contents that one is compared with, in each of the tables of [`NearTexts`].
+/// Maximum number of contents that one is compared with, in each of the tables of [`NearTexts`].
 const MAX_COMPARED: usize = 32;
 
 /// What the documents of a host show.

@@ -9,7 +9,7 @@ use super::trial::Trial;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most names of parameters of a host that are returned.
+/// Maximum number of names of parameters of a host that are returned.
 const MAX_NAMES: usize = 16;
 
 /// A URL without one of its parameters.

@@ -15,7 +15,7 @@ use super::pairs::PairCounts;
 use std::collections::{BTreeMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most groups, as the rules that are tried make them, in which a content may occur; a content in more is a sink.
+/// Maximum number of groups, as the rules that are tried make them, in which a content may occur; one in more is a sink.
 const MAX_GROUPS_OF_CONTENT: usize = 8;
 
 /// The captures of a host, prepared for trials.
@@ -158,7 +158,7 @@ impl<'a> Trial<'a> {
         (evidence, forms)
     }
 
-    /// Counts pairs of URLs. `sinks` are no evidence for equal URLs.
+    /// Counts pairs of URLs. `sinks` are not evidence for equal URLs.
     pub(super) fn count_pairs(&self, forms: &Forms, sinks: &HashSet<Content>) -> PairCounts {
         let pairs = |count: usize| count as u64 * (count as u64).saturating_sub(1) / 2;
         let mut counts = PairCounts::default();

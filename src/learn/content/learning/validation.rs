@@ -61,7 +61,7 @@ impl RuleScores {
             kind.counter += evidence.counter;
             kind.merged += evidence.merged;
         }
-        // Where rules are missing, a page with many spellings is no sink.
+        // Where rules are missing, a page with many spellings is not a sink.
         let own = learn_host(captures, &DocumentEvidence::default(), &ContentLimits::default());
         let own_forms = trial.forms(&learned_set(&own.rules));
         let sinks = &trial.sinks(&forms) & &trial.sinks(&own_forms);
