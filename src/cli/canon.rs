@@ -67,7 +67,7 @@ pub(crate) struct CanonArgs {
     columns: ColumnArgs,
     #[command(flatten)]
     output: OutputArgs,
-    /// In cdxj and zipnum, name archives that are read by their paths as given, not by the last part of the path only
+    /// In cdxj and zipnum, write the paths of archives as given, not only their file names
     #[arg(long, help_heading = "Output")]
     archive_paths: bool,
     #[command(flatten)]

@@ -22,7 +22,7 @@ Examples:
   About how many, with a few megabytes of memory, for a script:
       irikey count urls.txt.gz --approximate --json
 
-  How many remain after merging what redirects have shown to be the same?
+  How many remain after merging the URLs that redirects connect?
       irikey count urls.txt.gz --key scheme,protocol --equivalences equivalences.parquet
 
   How many does the Wayback Machine keep apart?

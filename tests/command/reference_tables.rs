@@ -155,9 +155,20 @@ fn code(value: &Value) -> String {
     format!("`{}`", value.as_str().expect("a name").replace('|', "\\|"))
 }
 
-/// Text in a cell: bars and angle brackets are escaped.
+/// Text in a cell: what Markdown would read as markup is escaped, except for code between pairs of backticks.
 fn cell(value: &Value) -> String {
     let text = value.as_str().expect("a meaning");
+    if text.matches('`').count() % 2 == 1 {
+        return escaped(text);
+    }
+    let part = |(at, part): (usize, &str)| match at % 2 {
+        0 => escaped(part),
+        _ => format!("`{}`", part.replace('|', "\\|")),
+    };
+    text.split('`').enumerate().map(part).collect()
+}
+
+fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('|', "\\|")
         .replace('<', "\\<")

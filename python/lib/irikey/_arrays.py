@@ -179,7 +179,7 @@ def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[
 
     ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, a numpy array of
     these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. A pandas Series of a string
-    dtype gives one of the same dtype. The result is null where the URL is null or cannot be parsed. Each value of a dictionary
+    dtype gives one of the same dtype. The result is null if the URL is null or cannot be parsed. Each value of a dictionary
     is normalized once.
 
     ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe=``, the result is the texts of the
@@ -214,9 +214,10 @@ def canonicalize(
 
     ``data`` is a record batch, an array or a list of URLs (returns a :class:`Batch`, or a :class:`Table` if the texts are too
     long for one), a table or data frame (a :class:`Table`), or a reader of batches (a :class:`Reader`, which computes as it is
-    read). ``url`` names its column of text or bytes. ``base`` and ``charset`` name columns with the absolute IRI that a reference is relative to, and the charset of
-    its bytes; or they are ``lit(value)``, or ``(column, lit(value))`` with a value for rows that have none. Several columns
-    with one of these names raise ``ValueError``. A row whose URL is null is null.
+    read). ``url`` names the column of URLs, text or bytes. ``base`` and ``charset`` name the columns with the base of each URL, an
+    absolute IRI, and with the charset of its bytes. Instead, each may be ``lit(value)``, or ``(column, lit(value))`` with a value
+    for rows in which the column is null. Several columns with one of these names raise ``ValueError``. If a URL is null, its row
+    is null.
 
     ``rung`` is that of ``uri`` and ``key``: "scheme", "syntax" or "simple". With "protocol", ``uri`` is that of "scheme", and
     ``key`` is that of its representative by ``equivalences=``. With ``recipe``, ``key`` is that of the recipe. ``columns`` are
@@ -258,7 +259,7 @@ def read(
     **policy: Unpack[Policy],
 ) -> Read:
     """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, packed or not. Every record
-    is a row; of archives, every capture, unless ``record_types`` says otherwise ("all").
+    is a row; in archives, every capture, unless ``record_types`` chooses other records (such as "all").
 
     ``source`` is the path of a file or a folder, the URL of an object, or the bytes of a file. ``columns`` are names of
     ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of ``irikey canon --format``,

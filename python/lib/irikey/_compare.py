@@ -11,7 +11,7 @@ from ._policy import Reference
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparison:
-    """Whether two references are equivalent. True if they are; equal to the name of its rung.
+    """The result of comparing two references: true if they are equivalent. It is equal to the name of its rung.
 
     ``rung`` is the lowest rung on which they are equivalent: "simple", "syntax", "scheme", or None. ``a`` and ``b`` are the
     texts on that rung, or their URIs if they are not equivalent.

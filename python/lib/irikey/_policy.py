@@ -18,7 +18,7 @@ Operand: TypeAlias = "Union[str, lit, tuple[str, lit]]"
 
 
 class Policy(TypedDict, total=False):
-    """Options of every function for columns; the flags of the command of the same names.
+    """Options of every function for columns: the flags of the command with the same names.
 
     ``query_charset`` is a column, ``lit(label)`` or ``(column, lit(label))``; in functions of arrays and expressions, which have
     no columns, a label. ``psl`` is a Public Suffix List (path or contents), ``equivalences`` what ``irikey learn`` wrote (path,

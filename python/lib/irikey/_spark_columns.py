@@ -102,8 +102,8 @@ def surt(url: ColumnOrName, dialect: Literal["wayback", "ia"] = "wayback") -> Co
 
 def register(spark: SparkSession, prefix: str = "irikey_", **options: Unpack[Options]) -> None:
     """Registers functions for SQL: ``irikey_uri(url)``, ``irikey_key(url)``, ``irikey_surt(url)``, and ``irikey_uri_from(url,
-    base)`` and ``irikey_key_from(url, base)`` for relative references. The options are those of :func:`uri`; other names of
-    functions with other options need another ``prefix``."""
+    base)`` and ``irikey_key_from(url, base)`` for relative references. The options are those of :func:`uri`. To also register
+    functions with other options, use another ``prefix``."""
     functions: dict[str, tuple[str, str, dict[str, Any]]] = {
         "uri": ("uri", "string", {**options}),
         "key": ("key", "binary", {**options}),

@@ -36,11 +36,11 @@ def learn(
     The captures have the columns ``url``, ``content_digest`` and, if known, ``fetch_status``, ``fetch_time``,
     ``content_mime_type``, ``content_truncated``, ``payload_digest`` and ``warc_record_length``, as in Common Crawl's index. They are
     partitioned by registered domain, into ``partitions`` partitions (default: as Spark shuffles). Each task runs ``irikey learn
-    --part`` on its partition; the driver collects the parts, which have rules only, and runs ``irikey learn --merge``.
+    --part`` on its partition; the driver collects the parts, which contain only rules, and runs ``irikey learn --merge``.
 
     - ``flags``: flags of the parts, such as ``["--min-contents", "8"]``.
-    - ``merge``: flags and inputs of the merge, such as ``["--rules", "rules.csv"]``, or a file of captures to learn redirects from:
-      a redirect may lead to another domain, so that redirects are learned in one place.
+    - ``merge``: flags and inputs of the merge, such as ``["--rules", "rules.csv"]``, or a file of captures to learn redirects from.
+      Redirects are learned in one place, because they may lead to another domain.
 
     Raises ``RuntimeError`` with the message of the command if it fails.
     """

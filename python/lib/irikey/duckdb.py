@@ -39,7 +39,8 @@ def register(con: duckdb.DuckDBPyConnection, prefix: str = "irikey_", **options:
     """Registers functions for SQL: ``irikey_uri(url)``, ``irikey_key(url)``, ``irikey_surt(url)``, and ``irikey_uri_from(url,
     base)`` and ``irikey_key_from(url, base)`` for relative references; the same names as :func:`irikey.spark.register`.
 
-    Texts are VARCHAR, keys BLOB. The options are those of :func:`irikey.uris`; other options need another ``prefix``.
+    Texts are VARCHAR, keys BLOB. The options are those of :func:`irikey.uris`. To also register functions with other options, use
+    another ``prefix``.
     """
     functions: dict[str, tuple[str, int, str, dict[str, Any]]] = {
         "uri": ("uri", 1, "VARCHAR", {**options}),

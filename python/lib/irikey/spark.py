@@ -8,7 +8,7 @@
     register(spark)                                      # SELECT irikey_key(url) FROM captures
     learn(captures, "equivalences.parquet")              # rules about content, for equivalences=
 
-Requires pyspark 4.1, pandas 2.2 and pyarrow in every Python that Spark starts. All functions also work on Spark Connect.
+Requires pyspark 4.1 or later, pandas 2.2 and pyarrow in every Python that Spark starts. All functions also work on Spark Connect.
 """
 
 from ._spark_columns import key as key

@@ -42,31 +42,32 @@ pub(crate) struct InputArgs {
     /// Format of the inputs. Parquet and Arrow files are recognized by content and need no format
     #[arg(short, long, value_name = "FORMAT", value_parser = format_names(), default_value = AUTO, help_heading = "Input")]
     format: String,
-    /// Column that holds the URL: its name in the header, or its number from 1. Only for tables
+    /// Column that holds the URL: its name in the header, or its number from 1. Only for tables and JSON lines
     /// [default: the first of url, uri, iri, original_url, target, href, link, location and relative in the header, or
     /// the only column that no other flag names]
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     column: Option<String>,
-    /// Column that holds the base of each URL, an absolute IRI; --base applies if it is empty. Only for tables
+    /// Column that holds the base of each URL, an absolute IRI; --base applies if it is empty. Only for tables and
+    /// JSON lines
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     pub(crate) base_column: Option<String>,
     /// Column that holds the charset of each record, a label of the Encoding Standard; --charset applies if it is empty. An
-    /// unknown label is a fault. Only for tables
+    /// unknown label is a fault. Only for CSV and TSV
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     pub(super) charset_column: Option<String>,
     /// Column that holds the charset of the document in which each URL was found; --query-charset applies if it is empty.
-    /// Only for tables
+    /// Only for CSV and TSV
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     pub(super) query_charset_column: Option<String>,
     /// Byte between fields, or \t [default: a tab for tsv; for csv a comma, or a semicolon, tab or | if it separates the
-    /// names in the header]. Only for tables
+    /// names in the header]. Only for CSV and TSV
     #[arg(long, value_name = "BYTE", value_parser = parse_table_byte, help_heading = "Input")]
     delimiter: Option<u8>,
     /// Byte around fields that contain delimiters or line ends, or none [default: " for csv, none for tsv or with tabs as
-    /// delimiters]. Only for tables
+    /// delimiters]. Only for CSV and TSV
     #[arg(long, value_name = "BYTE|none", value_parser = parse_quote, help_heading = "Input")]
     quote: Option<CsvQuote>,
-    /// Read the first record as data, not as a header; columns are then chosen by number. Only for tables
+    /// Read the first record as data, not as a header; columns are then chosen by number. Only for CSV and TSV
     #[arg(long, help_heading = "Input")]
     no_header: bool,
     /// Format of access logs: common, combined, vhost_combined, or a format string of Apache's mod_log_config with %r or

@@ -52,8 +52,8 @@ pub(crate) struct SortArgs {
     #[arg(long, help_heading = "Order and files")]
     bloom_filter: bool,
     /// Write a directory with one part per input and a manifest of the finished inputs. After an interruption, the same
-    /// command does the rest; other flags, or an input that has changed, are refused. With --sort or --partition, parts are
-    /// those of the order instead, and sorted runs of the finished inputs are kept in _runs below -o
+    /// command does the rest; other flags, or an input that has changed, are refused. With --sort or --partition, parts
+    /// follow the order of the rows instead, and sorted runs of the finished inputs are kept in _runs below -o
     #[arg(long, help_heading = "Order and files")]
     resume: bool,
 }

@@ -75,7 +75,7 @@ pub(crate) struct PolicyArgs {
     /// --base-column
     #[arg(long, help_heading = "Canonical form")]
     literal_base: bool,
-    /// Reject what RFC 3987 does not allow, instead of percent-encoding and flagging it
+    /// Treat what RFC 3987 does not allow as a fault, instead of repairing or keeping and flagging it
     #[arg(long, help_heading = "Canonical form")]
     strict: bool,
     /// Rung of RFC 3987 section 5.3 for the columns uri and key
@@ -90,7 +90,7 @@ pub(crate) struct PolicyArgs {
     /// Scheme to put before URLs without one that look like host/path, such as https. They are flagged
     #[arg(long, value_name = "SCHEME", value_parser = parse_scheme, help_heading = "Canonical form")]
     assume_scheme: Option<String>,
-    /// Longest URL in bytes. A longer one has a fault: a key, but no URI. At most 64M
+    /// Longest URL in bytes. A longer one has a fault; it gets a key, but no URI. At most 64M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_URL_LEN>, default_value = "1M",
           help_heading = "Canonical form")]
     max_url: usize,

@@ -27,7 +27,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
-    /// File of lines to measure, of which the first 64 MiB are used, decompressed before
+    /// File of lines, decompressed before the measurement; only its first 64 MiB are used
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Number of measurements, of which the median is reported

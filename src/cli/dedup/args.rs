@@ -49,18 +49,18 @@ const KEEP_RULES: Choices<KeepPolicy> = Choices(&[
     (
         KeepPolicy::Newest.name(),
         KeepPolicy::Newest,
-        "The record that was fetched last; of several, or if none has a time, the first of the input",
+        "The record that was fetched last; the first of the input if several have this time, or none has a time",
     ),
     (
         KeepPolicy::Oldest.name(),
         KeepPolicy::Oldest,
-        "The record that was fetched first; of several, or if none has a time, the first of the input",
+        "The record that was fetched first; the first of the input if several have this time, or none has a time",
     ),
     (
         KeepPolicy::Best.name(),
         KeepPolicy::Best,
-        "The record with the best status: 2xx, then 3xx, 4xx, 5xx, any other, none; of several, in this order, the newest, \
-         one with https, the one with the shortest URI, the URI that is first in byte order, the first of the input",
+        "The record with the best status: 2xx, then 3xx, 4xx, 5xx, any other, none. Ties are decided in this order: the \
+         newest, one with https, the shortest URI, the first URI in byte order, the first of the input",
     ),
 ]);
 
@@ -80,7 +80,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "NAME", value_parser = KEYS, hide_possible_values = true, help_heading = "Dedup")]
     key: Option<ColumnId>,
     /// Which record of each key to keep. The kept records stay in the order of the input. Times and statuses are those of the
-    /// input format; records without them come last. All rules except first need space in --tmp for all rows
+    /// input format; records without them come last. All rules except first read all inputs before they write. Files are then
+    /// read a second time; all rows of other inputs, such as pipes, and of WARC files need space in --tmp
     #[arg(long, value_name = "RULE", value_parser = KEEP_RULES, default_value = "first", help_heading = "Dedup")]
     keep: KeepPolicy,
     /// Write records with a fault as well, each in its place; otherwise they are only counted
@@ -93,8 +94,8 @@ pub(crate) struct DedupArgs {
     /// merges its runs in the background if there are many
     #[arg(long, requires = "seen", help_heading = "Dedup")]
     update_seen: bool,
-    /// Compare the texts of equal keys. Different texts are reported (exit code 7), and a record of each is kept. Needs space
-    /// in --tmp for all rows and texts. Keys of earlier jobs (--seen) cannot be verified
+    /// Compare the texts of equal keys. Different texts are reported (exit code 7), and a record of each is kept. Texts
+    /// that do not fit into memory need space in --tmp. Keys of earlier jobs (--seen) cannot be verified
     #[arg(long, help_heading = "Dedup")]
     verify: bool,
     /// Compare only the first N bits of keys, to make --verify find collisions

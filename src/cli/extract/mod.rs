@@ -48,7 +48,7 @@ const MARKUPS: Choices<MarkupChoice> = Choices(&[
     ("auto", None, "Recognize by the name of the file, then by its first bytes"),
     ("html", Some(Markup::Html), "HTML, parsed as in the HTML Standard"),
     ("xml", Some(Markup::Xml), "XML, including XHTML, SVG, feeds and sitemaps"),
-    ("robots", Some(Markup::Robots), "robots.txt, of which the Sitemap lines are references"),
+    ("robots", Some(Markup::Robots), "robots.txt, whose Sitemap lines are references"),
     ("json-feed", Some(Markup::JsonFeed), "JSON Feed 1.0 and 1.1"),
     ("urls", Some(Markup::Urls), "One reference per line, such as a sitemap in text"),
 ]);

@@ -39,7 +39,7 @@ const COLUMNS: [(LinkColumn, &str, ColumnKind, bool, &str); 17] = [
     (LinkColumn::RecordOffset, "record_offset", ColumnKind::Count, true, "byte of the document where the value begins"),
     (LinkColumn::Source, "source", ColumnKind::Text, true, "file that contains the document"),
     (LinkColumn::Fault, "fault", ColumnKind::Text, true, "why there is no URL, or no URI"),
-    (LinkColumn::FaultAt, "fault_at", ColumnKind::Count, true, "byte of the document where that is"),
+    (LinkColumn::FaultAt, "fault_at", ColumnKind::Count, true, "byte of the document where the fault is"),
     (LinkColumn::Page, "page", ColumnKind::Text, false, "canonical URI of the document's address"),
     (LinkColumn::LinkType, "link_type", ColumnKind::Text, false, "element and attribute as in WAT files: A@/href"),
     (LinkColumn::LinkRel, "link_rel", ColumnKind::Text, false, "relation: rel, or what the element means"),

@@ -32,7 +32,7 @@ Examples:
       irikey learn captures-1.parquet --part -o parts/1.parquet
       irikey learn --merge parts -o equivalences.parquet
 
-  Show what was learned of a host:
+  Show what was learned about a host:
       duckdb -c \"SELECT * FROM 'equivalences.parquet' WHERE host = 'example.org'\"";
 
 /// Learn which URLs are the same resource, from observed redirects and contents
@@ -55,7 +55,7 @@ pub(crate) struct LearnArgs {
     /// Accept temporary redirects (302, 303, 307) and those of unknown status, unless a permanent one contradicts
     #[arg(long, help_heading = "Learning")]
     weak: bool,
-    /// Number of different URLs that may redirect to one target; redirects to a target of more URLs are ignored. URLs that
+    /// Number of different URLs that may redirect to one target; redirects to targets of more URLs are ignored. URLs that
     /// differ from the target only in scheme, www. or a final slash do not count and are always accepted
     #[arg(long, value_name = "N", default_value_t = LearnLimits::default().max_sources,
           value_parser = parse_number_from::<u64, 0>, allow_negative_numbers = true, help_heading = "Learning")]
