@@ -74,8 +74,7 @@ pub(crate) fn lower_case_outside_escapes(host: &mut [u8]) -> bool {
 /// Letters of the scripts of most internationalized names. Each letter is valid in UTS 46 and mapped to itself, is not
 /// a mark, does not combine with a letter before it, and is not written from right to left. A text of these letters and
 /// ASCII is in NFC, and the bidi rule and the joiner rules do not apply to it.
-const fn is_plain_letter(c: char) -> bool {
-    let code = c as u32;
+const fn is_plain_letter(code: u32) -> bool {
     match code {
         // Latin: pairs of upper and lower case, and the two letters with horns.
         0xDF..=0xF6 | 0xF8..=0xFF | 0x1A1 | 0x1B0 => true,
@@ -90,9 +89,23 @@ const fn is_plain_letter(c: char) -> bool {
     }
 }
 
-/// Characters of labels of the fast path: ASCII, in upper or lower case, and plain letters.
-const fn is_plain(c: char) -> bool {
-    if c.is_ascii() { is_plain_ascii(c as u8) } else { is_plain_letter(c) }
+/// A bit for each character of the basic multilingual plane that labels of the fast path may contain: ASCII, in upper or lower
+/// case, and plain letters.
+static PLAIN: [u64; 0x1_0000 / 64] = {
+    let mut masks = [0; 0x1_0000 / 64];
+    let mut code = 0;
+    while code < 0x1_0000 {
+        let is_plain = if code < 0x80 { is_plain_ascii(code as u8) } else { is_plain_letter(code) };
+        masks[code as usize / 64] |= (is_plain as u64) << (code % 64);
+        code += 1;
+    }
+    masks
+};
+
+#[inline(always)]
+fn is_plain(c: char) -> bool {
+    let code = c as usize;
+    PLAIN.get(code / 64).is_some_and(|mask| mask >> (code % 64) & 1 != 0)
 }
 
 #[inline(always)]
@@ -195,7 +208,7 @@ mod tests {
 
     #[test]
     fn uts_46_and_nfc_leave_plain_letters_unchanged() {
-        let letters: Vec<char> = ('\u{80}'..=char::MAX).filter(|&c| is_plain_letter(c)).collect();
+        let letters: Vec<char> = ('\u{80}'..=char::MAX).filter(|&c| is_plain(c)).collect();
         assert!(letters.len() > 30_000);
         for c in letters {
             let (unicode, verdict) = idna::domain_to_unicode(c.encode_utf8(&mut [0; 4]));
