@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::FOOTER_SIZE;
 use parquet::file::metadata::{FooterTail, ParquetMetaDataReader};
@@ -57,15 +57,6 @@ pub(crate) fn load_metadata(file: &impl ChunkReader) -> ParquetResult<ArrowReade
     }
     let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
     ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
-}
-
-/// Opens a Parquet file whose rows the crate reads. Its pages are not checked, unlike those of inputs.
-///
-/// # Errors
-/// Those of [`load_metadata`].
-pub(crate) fn open_parquet<F: ChunkReader + 'static>(file: F) -> ParquetResult<ParquetRecordBatchReaderBuilder<F>> {
-    let metadata = load_metadata(&file)?;
-    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata))
 }
 
 /// The lengths that the struct `PageHeader` states, in bytes.
