@@ -122,7 +122,11 @@ fn outputs_have_any_names() {
     let ran = command.output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let names = fs::read_dir(place.0.path()).unwrap().flatten().map(|entry| entry.file_name());
-    assert_eq!(names.filter(|name| name.as_bytes()[0] == 0xFF).count(), 4);
+    let names: Vec<_> = names.filter(|name| name.as_bytes()[0] == 0xFF).collect();
+    assert_eq!(names.len(), 4);
+    let report = names.iter().find(|name| name.as_bytes().ends_with(b"json")).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(place.0.path().join(report)).unwrap()).unwrap();
+    assert_eq!(report["output"]["path"], "bytes:%FF\n\u{1b}-o.csv");
 }
 
 #[test]
