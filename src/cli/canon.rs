@@ -9,7 +9,7 @@ use super::error::CommandError;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::progress::watch;
-use super::report::Report;
+use super::report::{Report, after_closed_pipe};
 use super::resume;
 use crate::batch::ColumnId;
 use crate::output::Destination;
@@ -123,8 +123,8 @@ impl CanonArgs {
 
 pub(crate) fn run(args: &CanonArgs) -> Result<u8, CommandError> {
     let job = args.job()?;
-    let report = if job.layout.resume { resume::perform(&job)? } else { perform(&job)? };
-    report.conclude(job.reporting)
+    let report = if job.layout.resume { resume::perform(&job) } else { perform(&job) };
+    report.map_err(|error| after_closed_pipe(error, job.reporting))?.conclude(job.reporting)
 }
 
 /// Everything until the output has its final name.
