@@ -9,7 +9,7 @@ use super::error::CommandError;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::progress::watch;
-use super::report::Report;
+use super::report::{Report, after_closed_pipe};
 use super::resume;
 use crate::batch::ColumnId;
 use crate::output::Destination;
@@ -123,8 +123,8 @@ impl CanonArgs {
 
 pub(crate) fn run(args: &CanonArgs) -> Result<u8, CommandError> {
     let job = args.job()?;
-    let report = if job.layout.resume { resume::perform(&job)? } else { perform(&job)? };
-    report.conclude(job.reporting)
+    let report = if job.layout.resume { resume::perform(&job) } else { perform(&job) };
+    report.map_err(|error| after_closed_pipe(error, job.reporting))?.conclude(job.reporting)
 }
 
 /// Everything until the output has its final name.
@@ -220,6 +220,10 @@ mod tests {
             ("-o d --partition surt:4 --sort -url_surtkey", "remove the - before url_surtkey"),
             ("-o d --partition klingon:4", "host:N"),
             ("-o d --hive crawl", "NAME=VALUE"),
+            ("-o d --hive a=1,b=1,a=2", "--hive names `a` twice"),
+            ("-o x.parquet --hive a=b", "name a directory such as x,"),
+            ("-o d/x.csv.gz --resume", "or write d/x.csv.gz/"),
+            ("-o x.csv --columns +iri,+key,+iri", "names `iri` twice"),
             ("-o x.cdxj --sort uri", "remove --sort"),
             ("-o x.cdxj --columns uri", "fixed columns"),
             ("-o x.csv --bloom-filter", "Parquet"),

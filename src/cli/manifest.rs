@@ -104,7 +104,7 @@ pub(crate) fn describe_job(job: &Job) -> Value {
 }
 
 impl Manifest {
-    /// Reads the manifest of a directory; an empty one if there is no file.
+    /// Reads the manifest of a directory; an empty one if there is no file, or if the job that wrote it has finished no input.
     ///
     /// # Errors
     /// A file that is not a manifest of this version; parts that were made under another policy.
@@ -114,12 +114,14 @@ impl Manifest {
         let log = ManifestLog::new(directory, &policy);
         let empty = |path, log, policy| Manifest { path, log, policy, inputs: Map::new(), merge: Value::Null };
         let Some(text) = text else { return Ok(empty(path, log, policy)) };
-        let mut found: Value = match serde_json::from_slice(&text) {
-            Ok(found) => found,
-            // Nothing is lost if the job starts again.
-            Err(_) if !has_parts(directory)? => return Ok(empty(path, log, policy)),
-            Err(error) => return Err(damaged(&path, &error.to_string())),
-        };
+        let found = serde_json::from_slice::<Value>(&text);
+        let has_no_part =
+            |found: &Value| found["inputs"].as_object().is_some_and(|inputs| is_unused(inputs, &found["merge"]));
+        // Nothing is lost if the job starts again, with any flags.
+        if found.as_ref().map_or(true, has_no_part) && !has_parts(directory)? {
+            return Ok(empty(path, log, policy));
+        }
+        let mut found = found.map_err(|error| damaged(&path, &error.to_string()))?;
         let Some(Value::Object(mut inputs)) = found.get_mut("inputs").map(Value::take) else {
             return Err(damaged(&path, "it has no list of inputs"));
         };
@@ -246,8 +248,7 @@ impl Manifest {
 
     /// Removes the manifest of a job that has finished no input, so that its flags do not bind the next job.
     pub(crate) fn remove_unused(&self) {
-        let is_unused = self.inputs.values().all(|entry| entry["rows"].is_null()) && self.merge.is_null();
-        if is_unused && has_parts(parent(&self.path)).is_ok_and(|has| !has) {
+        if is_unused(&self.inputs, &self.merge) && has_parts(parent(&self.path)).is_ok_and(|has| !has) {
             // If this fails, the manifest stays, as after an interruption.
             let _ = fs::remove_file(&self.path);
         }
@@ -264,6 +265,11 @@ impl Manifest {
         write_atomically(&self.path, &format!("{manifest:#}\n"), state)?;
         self.log.remove()
     }
+}
+
+/// No input is finished, as far as a manifest without its log says, and nothing is merged.
+fn is_unused(inputs: &Map<String, Value>, merge: &Value) -> bool {
+    inputs.values().all(|entry| entry["rows"].is_null()) && merge.is_null()
 }
 
 /// Refuses a file that does not have the length with which it was finished.

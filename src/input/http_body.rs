@@ -16,6 +16,9 @@ use super::zstd_frames::{FRAME, MAX_DICTIONARY_LOG};
 /// Bytes that are unpacked at a time.
 const STEP_LEN: usize = 64 << 10;
 
+/// Most codings of a body. Bodies have one or two; a longer list is made to waste time.
+const MAX_CODINGS: usize = 4;
+
 /// A body without its codings.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DecodedBody<'a> {
@@ -37,6 +40,9 @@ pub(crate) enum BodyDefect {
     /// Data of this coding is damaged or ends early.
     #[error("the {0} data of the body is damaged or ends early; the bytes before that point were read")]
     Damaged(&'static str),
+    /// This many codings are too many.
+    #[error("the body has {0} codings; at most {MAX_CODINGS} are removed")]
+    TooManyCodings(usize),
     /// A coding that is not known.
     #[error("the body has the coding {0:?}, which is not supported")]
     Unknown(String),
@@ -63,8 +69,12 @@ pub(crate) fn decode_body<'a>(
 ) -> DecodedBody<'a> {
     let mut bytes = Cow::Borrowed(body);
     let names = [transfer_codings, content_codings].into_iter().flat_map(|list| list.rsplit(|byte| *byte == b','));
-    // A body has one or two codings; a longer list is made to waste time.
-    for name in names.map(|name| name.trim_ascii().to_ascii_lowercase()).filter(|name| !name.is_empty()).take(4) {
+    let names = names.map(|name| name.trim_ascii().to_ascii_lowercase()).filter(|name| !name.is_empty());
+    let count = names.clone().count();
+    if count > MAX_CODINGS {
+        return DecodedBody::broken(body, BodyDefect::TooManyCodings(count));
+    }
+    for name in names {
         let DecodedBody { bytes: decoded, defect } = remove_coding(&bytes, &name, max_len);
         if let Cow::Owned(decoded) = decoded {
             bytes = Cow::Owned(decoded);
@@ -265,6 +275,10 @@ mod tests {
             let decoded = decode_body(body, transfer.as_bytes(), content.as_bytes(), 1000);
             assert_eq!(decoded.defect, Some(defect), "{transfer} {content}");
         }
+        let many = gzip(&gzip(&gzip(&gzip(PAGE))));
+        assert_eq!(decode_body(&many, b"", b"gzip, gzip, gzip, gzip", 1000), DecodedBody::whole(PAGE));
+        let five = decode_body(&many, b"chunked", b"gzip, gzip, gzip, gzip", 1000);
+        assert_eq!(five, DecodedBody::broken(&many, BodyDefect::TooManyCodings(5)));
         // The limit counts: it is not reached by what it allows.
         assert_eq!(decode_body(&gzip(&[b'x'; 1000]), b"", b"gzip", 1000).defect, None);
         assert_eq!(decode_body(&[b'x'; 1000], b"", b"", 1000).defect, None);

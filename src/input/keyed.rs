@@ -14,7 +14,9 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
-use super::table::{CheckedRowGroup, PositionedFile, TableFile, catch_panic, chunk_range, load_metadata};
+use super::table::{
+    CheckedRowGroup, PositionedFile, TableFile, catch_panic, chunk_range, first_repeated, load_metadata,
+};
 
 /// Maximum number of rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
 const MAX_ROWS: i64 = 1 << 27;
@@ -29,6 +31,7 @@ pub(crate) struct KeyedFile {
     pub(crate) name: String,
     file: TableFile,
     metadata: ArrowReaderMetadata,
+    first_repeated: usize,
 }
 
 impl KeyedFile {
@@ -49,7 +52,8 @@ impl KeyedFile {
         }
         let metadata =
             catch_panic(|| load_metadata(&opened), ParquetError::General).map_err(|error| damaged(&error))?;
-        let file = KeyedFile { name: name.to_string(), file: file.clone(), metadata };
+        let first_repeated = first_repeated(metadata.metadata(), &ProjectionMask::all(), opened.len());
+        let file = KeyedFile { name: name.to_string(), file: file.clone(), metadata, first_repeated };
         Ok(file.metadata("key").is_some().then_some(file))
     }
 
@@ -104,7 +108,9 @@ impl KeyedFile {
         let mask = ProjectionMask::columns(metadata.parquet_schema(), names);
         let levels = parquet_to_arrow_field_levels(metadata.parquet_schema(), mask, Some(metadata.schema().fields()))?;
         let rows = metadata.metadata().row_group(group).num_rows() as usize;
-        let row_group = CheckedRowGroup { file, metadata, group, memory: Arc::default() };
+        let (first_repeated, memory) = (self.first_repeated, Arc::default());
+        let row_group = CheckedRowGroup { file, metadata, group, first_repeated, memory };
+        row_group.check()?;
         let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &row_group, rows.max(1), None)?;
         let batches = reader.map(|batch| convert(&batch?, schema)).collect::<Result<Vec<_>, _>>()?;
         match <[RecordBatch; 1]>::try_from(batches) {

@@ -48,7 +48,8 @@ pub use source::Source;
 pub(crate) use source::{Origin, source_name};
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{
-    PositionedFile, TableColumns, TableFile, TableOptions, TableReader, catch_panic, open_parquet, set_panic_hook,
+    CheckedParquet, ParquetBatches, PositionedFile, TableColumns, TableFile, TableOptions, TableReader, catch_panic,
+    check_lengths, set_panic_hook,
 };
 pub(crate) use unpacker::MemberEnd;
 pub(crate) use whole_file::{copy_objects, read_file, shown_path};

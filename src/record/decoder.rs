@@ -21,6 +21,9 @@ pub struct FormatOptions {
     pub log_format: LogFormat,
 }
 
+/// The format of a source is detected within this many bytes.
+pub(crate) const MAX_SOURCE_HEAD_LEN: usize = 64 << 10;
+
 /// The first bytes of a source, for detection.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceHead<'a> {
@@ -28,16 +31,19 @@ pub struct SourceHead<'a> {
     pub first_line: &'a [u8],
     /// The first line that is neither blank nor a comment (`!` or `@`), without its line end.
     pub first_record: &'a [u8],
+    /// The first record may go on after these bytes.
+    pub is_cut: bool,
 }
 
 impl<'a> SourceHead<'a> {
     /// Finds the lines in `head`, which may end within a line.
     pub fn new(head: &'a [u8]) -> SourceHead<'a> {
-        let mut lines = head.split(|&byte| byte == b'\n').map(without_cr);
+        let mut lines = head.split(|&byte| byte == b'\n');
         let first_record = lines.find(|line| !line.trim_ascii().is_empty() && !matches!(line[0], b'!' | b'@'));
         SourceHead {
             first_line: head.split(|&byte| byte == b'\n').next().unwrap_or_default(),
-            first_record: first_record.unwrap_or_default(),
+            first_record: first_record.map(without_cr).unwrap_or_default(),
+            is_cut: lines.next().is_none(),
         }
     }
 }

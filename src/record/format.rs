@@ -330,11 +330,16 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
         return SourceFormat::Json(layout);
     }
     let by_name = delimiter_by_name(name);
-    if by_name.is_none() && !options.is_table {
-        return match UnsupportedFormat::of_text(bytes) {
-            Some(format) => SourceFormat::Unsupported(format),
-            None => SourceFormat::Text(TextFormat::default()),
-        };
+    if by_name.is_none() {
+        match UnsupportedFormat::of_text(bytes).filter(|_| !options.is_table) {
+            Some(format) => return SourceFormat::Unsupported(format),
+            None if JsonLines::is_long_object(&head, bytes.len()) => {
+                let options = JsonOptions::of_columns(&options.csv);
+                return SourceFormat::Text(TextFormat::JsonLines(Arc::new(options)));
+            }
+            None if !options.is_table => return SourceFormat::Text(TextFormat::default()),
+            None => (),
+        }
     }
     let tab = by_name.filter(|delimiter| *delimiter == b'\t');
     csv_format(&CsvOptions { delimiter: options.csv.delimiter.or(tab), ..options.csv.clone() }, bytes)
@@ -362,9 +367,32 @@ fn is_wat(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::MAX_SOURCE_HEAD_LEN;
 
     fn format_of(name: &str, text: &str) -> SourceFormat {
         InputFormat::Auto(FormatOptions::default()).of_source(name, text.as_bytes())
+    }
+
+    /// The first record is longer than what is read to detect its format.
+    #[test]
+    fn long_objects_are_json_lines() {
+        let is_json = |format| matches!(format, SourceFormat::Text(TextFormat::JsonLines(_)));
+        let cut = |mut text: String| text.drain(..MAX_SOURCE_HEAD_LEN).collect::<String>();
+        let long = |before: &str| format!("{before}{}", "x".repeat(MAX_SOURCE_HEAD_LEN));
+        for (start, expected) in [
+            ("{\"html\" : \"", true),
+            ("\n {\"url\": \"http://a/\", \"html\": \"", true),
+            ("{\"html\"", false),
+            ("{html: \"", false),
+            ("http://a/?{\"a\":", false),
+            ("{\"log\": {\"version\": \"", false),
+            ("{\"version\": \"https://jsonfeed.org/version/1.1\", \"title\": \"", false),
+        ] {
+            assert_eq!(is_json(format_of("x", &cut(long(start)))), expected, "{start}");
+        }
+        assert!(!is_json(format_of("x.csv", &cut(long("{\"html\": \"")))));
+        // What ends within an object is damaged.
+        assert!(!is_json(format_of("x", "{\"html\": \"")));
     }
 
     #[test]

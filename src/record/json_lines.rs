@@ -8,9 +8,9 @@
 use super::buffer::{RecordBuffer, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
 use super::csv::{CsvColumn, CsvOptions, URL_COLUMN_NAMES};
-use super::decoder::{FormatOptions, SourceHead, TextDecoder};
+use super::decoder::{FormatOptions, MAX_SOURCE_HEAD_LEN, SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::json::{JsonMembers, at_path, unescape};
+use super::json::{JsonMembers, at_path, quoted, unescape};
 use super::json_bitmaps::JsonBitmaps;
 use super::member_cache::{JsonKind, JsonMember, MemberCache, MemberReader};
 use super::records::Records;
@@ -148,6 +148,13 @@ impl JsonLines {
     pub(super) fn detect_with(head: &SourceHead<'_>, options: JsonOptions) -> Option<JsonOptions> {
         let is_lines = options.url(head.first_record).is_some() || is_pages_header(head.first_record);
         (JsonMembers::are_whole(head.first_record) && is_lines).then_some(options)
+    }
+
+    /// Whether the first record is longer than what is known of it, and begins as an object with a member. Its URL may follow.
+    pub(super) fn is_long_object(head: &SourceHead<'_>, head_len: usize) -> bool {
+        let key = || quoted(head.first_record.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start());
+        let is_object = || key().is_some_and(|(_, rest)| rest.trim_ascii_start().starts_with(b":"));
+        head_len >= MAX_SOURCE_HEAD_LEN && head.is_cut && is_object()
     }
 
     fn decode_line(&mut self, chunk: &[u8], at: usize, line: &[u8]) {

@@ -44,6 +44,7 @@ pub(crate) use advice::FormatAdvice;
 pub use buffer::RecordBuffer;
 #[cfg(feature = "pipeline")]
 pub(crate) use buffer::UrlLimits;
+pub(crate) use decoder::MAX_SOURCE_HEAD_LEN;
 pub use decoder::{FormatOptions, SourceHead, TextDecoder};
 pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};

@@ -11,11 +11,9 @@ use crate::record::archive::ArchiveParser;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
 use crate::record::fields::FieldSet;
 use crate::record::json_document::JsonDocumentParser;
+use crate::record::{MAX_SOURCE_HEAD_LEN, SourceHead};
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// The format of a source is detected within this many bytes.
-const HEAD_LEN: usize = 64 << 10;
 
 /// Maximum ratio of the length of a URI to that of its record: a byte of a charset becomes a character of three bytes, which
 /// are percent-encoded.
@@ -198,12 +196,13 @@ impl SourceBody {
         }
     }
 
-    /// A copy of the beginning of the text: its first line, or [`HEAD_LEN`] bytes.
+    /// A copy of the beginning of the text, up to its first record or further, but at most [`MAX_SOURCE_HEAD_LEN`] bytes.
     pub(super) fn head(&mut self) -> Vec<u8> {
-        let mut want = HEAD_LEN / 16;
-        while want <= HEAD_LEN {
+        let mut want = MAX_SOURCE_HEAD_LEN / 16;
+        loop {
             self.fill(want);
-            if self.text().len() < want || self.text()[..want].contains(&b'\n') {
+            if want == MAX_SOURCE_HEAD_LEN || self.text().len() < want || !SourceHead::new(&self.text()[..want]).is_cut
+            {
                 break;
             }
             want *= 2;

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use arrow::datatypes::Schema;
 use arrow::ipc::reader::FileReader;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
 use crate::input::{
-    Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, open, open_parquet, without_types,
+    CheckedParquet, Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, check_lengths, open,
+    without_types,
 };
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
@@ -144,17 +145,18 @@ fn order(check: &mut OrderCheck, declared: Option<SortBy>, schema: &Schema) -> R
 fn check_parquet(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     // Its readers share one handle.
     let file = PositionedFile::open(&TableFile::Path(path.to_path_buf())).map_err(Defect::Open)?;
-    let builder = open_parquet(file)?;
-    let by = order(check, declared_order(&builder), builder.schema())?;
-    let mask = ProjectionMask::columns(builder.parquet_schema(), by.names());
-    for batch in builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()? {
-        check.check_batch(&by, &batch.map_err(ParquetError::from)?)?;
+    let table = CheckedParquet::open(file)?;
+    let by = order(check, declared_order(&table.metadata), table.metadata.schema())?;
+    let mask = ProjectionMask::columns(table.metadata.parquet_schema(), by.names());
+    for batch in table.batches(&mask, BATCH_ROWS)? {
+        check.check_batch(&by, &batch?)?;
     }
     Ok(())
 }
 
 fn check_arrow(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
-    let file = File::open(path).map_err(Defect::Open)?;
+    let mut file = File::open(path).map_err(Defect::Open)?;
+    check_lengths(&mut file).map_err(ParquetError::ArrowError)?;
     let reader = FileReader::try_new_buffered(file, None).map_err(ParquetError::from)?;
     let declared = reader.schema().metadata().get(SORT_METADATA_KEY).map(|order| parse_order(order));
     let by = order(check, declared, &reader.schema())?;
@@ -199,8 +201,8 @@ fn parse_order(order: &str) -> SortBy {
 }
 
 /// The order that a Parquet file declares, in its metadata or in its first row group.
-fn declared_order(builder: &ParquetRecordBatchReaderBuilder<PositionedFile>) -> Option<SortBy> {
-    let metadata = builder.metadata();
+fn declared_order(table: &ArrowReaderMetadata) -> Option<SortBy> {
+    let metadata = table.metadata();
     let mut pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
     if let Some(order) = pairs.find(|pair| pair.key == SORT_METADATA_KEY).and_then(|pair| pair.value.as_deref()) {
         return Some(parse_order(order));
@@ -208,7 +210,7 @@ fn declared_order(builder: &ParquetRecordBatchReaderBuilder<PositionedFile>) -> 
     let sorting = metadata.row_groups().first()?.sorting_columns()?;
     let column = |column: &SortingColumn| {
         let index = usize::try_from(column.column_idx).ok()?;
-        let name = builder.parquet_schema().columns().get(index)?.name().to_string();
+        let name = table.parquet_schema().columns().get(index)?.name().to_string();
         Some(OrderColumn { name, descending: column.descending, nulls_first: column.nulls_first })
     };
     sorting.iter().map(column).collect::<Option<Vec<_>>>().map(SortBy::from_columns).filter(|by| !by.is_empty())

@@ -163,6 +163,38 @@ fn damaged_tables_end_alone_and_without_a_panic() {
     assert!(error_count > FILES * 4, "{error_count} damaged files were reported");
 }
 
+/// `check-sorted` reads tables by other code than jobs do.
+#[test]
+fn damaged_tables_are_not_sorted() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("input");
+    let script = format!("ulimit -v {MEMORY_KIB} -c 0; exec \"$@\"");
+    let mut state = 7u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    for (number, original) in originals().iter().enumerate() {
+        // A length in the last bytes is one of a block of an Arrow file.
+        let lengths = (original.len() - 200..original.len() - 10).filter(|at| at.is_multiple_of(8)).map(|at| {
+            let mut bytes = original.clone();
+            bytes[at..at + 8].copy_from_slice(&(1u64 << 40).to_le_bytes());
+            bytes
+        });
+        let mut files: Vec<_> = lengths.collect();
+        files.extend((0..20).map(|_| damaged(original, &mut random)));
+        for (i, bytes) in files.into_iter().enumerate() {
+            fs::write(&input, bytes).unwrap();
+            let mut command = Command::new("bash");
+            command.args(["-c", &script, "bash", env!("CARGO_BIN_EXE_irikey"), "check-sorted", "--by", "fetch_status"]);
+            let ran = command.arg(&input).output().unwrap();
+            let message = String::from_utf8_lossy(&ran.stderr);
+            let is_clean = matches!(ran.status.code(), Some(0 | 1 | 2 | 4)) && !message.contains("panicked at");
+            assert!(is_clean, "original {number}, file {i}: {:?} {message}", ran.status);
+        }
+    }
+}
+
 /// A page of 3 MB whose gzip members unpack to 3 GB, more than its header states and than the job may have.
 #[test]
 fn pages_that_unpack_to_more_than_they_state_are_refused() {
@@ -213,6 +245,15 @@ fn schemas_that_are_nested_deeply_are_refused() {
     assert_eq!(sorted.status.code(), Some(4), "{sorted:?}");
 }
 
+/// A line of CDXJ: one of three captures of a page whose sessions make no difference.
+fn capture(i: u32) -> String {
+    let (page, session) = (i / 3, i % 3);
+    format!(
+        "a {} {{\"url\": \"http://e.org/?id={page}&sid={session}\", \"status\": \"200\", \"digest\": \"DIGEST{page:02}\"}}\n",
+        20_200_101_000_000u64 + u64::from(i)
+    )
+}
+
 /// Files of keys, of equivalences and of parts are read by other code, which must not panic either.
 #[test]
 fn damaged_files_of_keys_and_equivalences_are_errors() {
@@ -227,13 +268,6 @@ fn damaged_files_of_keys_and_equivalences_are_errors() {
     assert_eq!(run(&["canon", "-q", "-o", &keyed], &lines).0, Some(0));
     let redirect = r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
     assert_eq!(run(&["learn", "-q", "-", "-o", &learned], redirect).0, Some(0));
-    let capture = |i: u32| {
-        let (page, session) = (i / 3, i % 3);
-        format!(
-            "a {} {{\"url\": \"http://e.org/?id={page}&sid={session}\", \"status\": \"200\", \"digest\": \"DIGEST{page:02}\"}}\n",
-            20_200_101_000_000u64 + u64::from(i)
-        )
-    };
     let captures: String = (0..30).map(capture).collect();
     assert_eq!(run(&["learn", "-q", "--part", "-", "-o", &part], &captures).0, Some(0));
     let [keyed, learned, part] = [keyed, learned, part].map(|path| fs::read(path).unwrap());
@@ -261,6 +295,42 @@ fn damaged_files_of_keys_and_equivalences_are_errors() {
         error_counts[i % 3] += u32::from(status != Some(0));
     }
     assert!(error_counts.iter().all(|count| (10..80).contains(count)), "{error_counts:?}");
+}
+
+/// A page header with an unknown list of 2^31 booleans, which the crate parquet alone would skip one by one.
+#[test]
+fn page_headers_that_take_time_are_refused_by_all_readers() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let run = |arguments: &[&str], input: &str| {
+        let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let [sorted, learned, part, out] = ["sorted.parquet", "learned.parquet", "part.parquet", "out.parquet"].map(name);
+    let redirect = r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
+    assert_eq!(run(&["canon", "-q", "--sort", "uri", "-o", &sorted], "http://e.org/").0, Some(0));
+    assert_eq!(run(&["learn", "-q", "-", "-o", &learned], redirect).0, Some(0));
+    assert_eq!(run(&["learn", "-q", "--part", "-", "-o", &part], &(0..30).map(capture).collect::<String>()).0, Some(0));
+    let jobs: [(&str, &[&str]); 4] = [
+        (&sorted, &["check-sorted", &sorted]),
+        (&learned, &["dedup", "-q", "-", "-o", &out, "--key", "protocol", "--equivalences", &learned]),
+        (&learned, &["explain", "http://e.org/", "--equivalences", &learned]),
+        (&part, &["learn", "-q", "--merge", &part, "-o", &out]),
+    ];
+    for (file, _) in &jobs {
+        let mut bytes = fs::read(file).unwrap();
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(bytes.clone())).unwrap();
+        for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
+            let start = column.byte_range().0 as usize;
+            bytes[start..start + 7].copy_from_slice(&[0xF9, 0xF1, 0xFF, 0xFF, 0xFF, 0xFF, 0x07]);
+        }
+        fs::write(file, bytes).unwrap();
+    }
+    for (file, arguments) in jobs {
+        let (status, message) = run(arguments, "http://e.org/");
+        let is_refused = message.contains(file) && message.contains("the header of a page is damaged");
+        assert!(matches!(status, Some(2 | 4)) && is_refused, "{arguments:?}: {status:?} {message}");
+    }
 }
 
 /// As other inputs, a file with keys gives its rows up to the damage, and the other files are read.

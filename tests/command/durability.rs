@@ -234,6 +234,32 @@ fn a_torn_manifest_does_not_stop_a_job_for_ever() {
     assert_eq!(fs::read(place.path("new/part-00000.csv")).unwrap(), b"mine");
 }
 
+/// A job that was killed before it finished an input leaves its manifest, which binds no later job.
+#[test]
+fn a_job_that_was_killed_at_once_can_be_started_with_other_flags() {
+    let place = Place::new();
+    for flags in ["", " --sort uri"] {
+        let job = format!("canon :a.txt :b.txt -o :out --output-format csv --resume{flags}");
+        let parts = place.path(if flags.is_empty() { "out" } else { "out/_runs" });
+        place.accepted(&job);
+        let manifest = parts.join("_manifest.json");
+        let mut killed: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+        killed["merge"] = serde_json::Value::Null;
+        let numbers = killed["inputs"].as_object_mut().unwrap().values_mut();
+        numbers.for_each(|entry| *entry = serde_json::json!({"part": entry["part"]}));
+        // A part that is finished binds the next job, whatever the manifest says.
+        fs::remove_dir_all(place.path("out")).unwrap();
+        fs::create_dir_all(&parts).unwrap();
+        fs::write(&manifest, killed.to_string()).unwrap();
+        fs::write(parts.join("part-00000.csv"), "mine").unwrap();
+        place.refused(&format!("{job} --columns uri"), 2, "the parts were made with");
+        fs::remove_file(parts.join("part-00000.csv")).unwrap();
+        place.accepted(&format!("canon :b.txt -o :out --output-format csv --resume --columns uri{flags}"));
+        place.refused(&job, 2, "the parts were made with");
+        fs::remove_dir_all(place.path("out")).unwrap();
+    }
+}
+
 /// As the message about a changed input says: the entry and the part are removed, and the part gets a new number.
 #[test]
 fn an_input_that_changed_can_be_read_again() {
@@ -454,11 +480,7 @@ fn own_files_have_no_other_role() {
     place.accepted("canon :a.txt -o :out --partition surt:2");
     let points = place.path("out/splits.txt").display().to_string();
     place.refused(&format!("canon :a.txt -o :out --partition surt:{points}"), 2, "is in the directory of -o");
-    place.refused(
-        &format!("canon :a.txt -o :y.csv --partition surt:{points} --report {points}"),
-        2,
-        "is also an input",
-    );
+    place.refused(&format!("canon :a.txt -o :y --partition surt:{points} --report {points}"), 2, "is also an input");
     // A directory that is read again would contain the output.
     fs::create_dir(place.path("crawl")).unwrap();
     fs::rename(place.path("a.txt"), place.path("crawl/a.txt")).unwrap();

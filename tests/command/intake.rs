@@ -502,3 +502,17 @@ fn bidi_results_are_columns() {
     ];
     assert_eq!(lines(&rows(&["-"], "iri_visual,bidi", text.as_bytes())), expected);
 }
+
+/// The first object is longer than what is read to detect the format, or than what is read at first.
+#[test]
+fn long_objects_are_recognized() {
+    for (before, len) in [("", 2 << 20), ("\n", 5 << 10), ("!comment\n\n ", 70 << 10)] {
+        let long = format!("{before}{{\"html\": \"{}\", \"url\": \"HTTP://a\"}}\n", "x".repeat(len));
+        let lines = format!("{long}{{\"url\": \"http://b/\"}}\n");
+        assert_eq!(
+            printed(&["canon", "-q"], lines.as_bytes()).trim_start(),
+            "http://a/\nhttp://b/\n",
+            "{before:?} {len}"
+        );
+    }
+}

@@ -122,7 +122,36 @@ fn outputs_have_any_names() {
     let ran = command.output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let names = fs::read_dir(place.0.path()).unwrap().flatten().map(|entry| entry.file_name());
-    assert_eq!(names.filter(|name| name.as_bytes()[0] == 0xFF).count(), 4);
+    let names: Vec<_> = names.filter(|name| name.as_bytes()[0] == 0xFF).collect();
+    assert_eq!(names.len(), 4);
+    let report = names.iter().find(|name| name.as_bytes().ends_with(b"json")).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(place.0.path().join(report)).unwrap()).unwrap();
+    assert_eq!(report["output"]["path"], "bytes:%FF\n\u{1b}-o.csv");
+}
+
+/// Otherwise nobody could tell the report from that of an earlier job.
+#[test]
+#[cfg(unix)]
+fn the_report_says_that_the_output_was_closed_early() {
+    let place = Workplace::new();
+    let urls: String = (0..100_000).map(|i| format!("http://example.org/{i}\n")).collect();
+    fs::write(place.path("many.txt"), urls).unwrap();
+    for command in ["canon", "canon --sort uri", "dedup"] {
+        for report in ["report.json", "report.txt", "report.html"] {
+            let job = format!("'{}' {command} -q many.txt -o - --report {report}", env!("CARGO_BIN_EXE_irikey"));
+            let script = format!("{{ {job}; echo $? > status; }} | head -n 1");
+            let ran =
+                std::process::Command::new("sh").args(["-c", &script]).current_dir(place.0.path()).output().unwrap();
+            let message = String::from_utf8_lossy(&ran.stderr).into_owned();
+            assert_eq!((fs::read_to_string(place.path("status")).unwrap().as_str(), message.as_str()), ("0\n", ""));
+            let text = fs::read_to_string(place.path(report)).unwrap();
+            let expected = match report {
+                "report.json" => "\"output_closed_early\": true",
+                _ => "the reader of the output closed it before the end",
+            };
+            assert!(text.contains(expected) && !text.contains("100000"), "{command}: {text}");
+        }
+    }
 }
 
 #[test]

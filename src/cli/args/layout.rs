@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::values::{COLUMN_NAMES, check_named, parse_number_from, read_text};
+use super::values::{COLUMN_NAMES, check_named, find_repeated, parse_number_from, read_text};
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
@@ -125,6 +125,10 @@ impl SortArgs {
         let by = self.order(format)?;
         if self.bloom_filter && format != OutputFormat::Parquet {
             let message = format!("--bloom-filter is for Parquet, but the output is {}", format.name());
+            return Err(CommandError::Usage(message));
+        }
+        if let Some(name) = find_repeated(self.hive.iter().map(|part| part.split('=').next())).flatten() {
+            let message = format!("--hive names `{name}` twice; each directory has a name of its own");
             return Err(CommandError::Usage(message));
         }
         let mut layout = FileLayout {

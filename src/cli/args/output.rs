@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::layout::{FileLayout, SortArgs};
-use super::values::{COLUMN_NAMES, Choices, Named, parse_size_up_to};
+use super::values::{COLUMN_NAMES, Choices, Named, check_columns_once, parse_size_up_to};
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
@@ -135,6 +135,12 @@ impl OutputArgs {
     ) -> Result<(Destination, OutputFormat), CommandError> {
         let (is_directory, can_have_parts) = (sort.is_some_and(SortArgs::is_directory), sort.is_some());
         match self.output.as_ref().filter(|path| path.as_os_str() != "-") {
+            Some(path) if is_directory && is_name_of_file(path) => Err(CommandError::Usage(format!(
+                "{path}: --part-rows, --partition, --hive and --resume write a directory, but the suffix names a file; name \
+                 a directory such as {}, or write {path}/ if this is its name",
+                path.with_extension("").display(),
+                path = path.display(),
+            ))),
             Some(path) if is_directory || (can_have_parts && ends_with_slash(path)) => {
                 Ok((Destination::File(path.clone()), self.output_format.unwrap_or(OutputFormat::Parquet)))
             }
@@ -210,6 +216,7 @@ impl OutputArgs {
         if let Some(columns) = fixed {
             return columns.map_err(|error| CommandError::Internal(error.to_string()));
         }
+        check_columns_once(&self.columns)?;
         let names = self.columns.iter().map(|name| name.trim());
         let added: Option<Vec<_>> = names.clone().map(|name| name.strip_prefix('+')).collect();
         let columns = match added {
@@ -219,16 +226,7 @@ impl OutputArgs {
                     "--columns: put a + before every name to add columns to the default ones, or before none",
                 ));
             }
-            None => {
-                let repeated =
-                    names.clone().enumerate().find(|(i, name)| names.clone().take(*i).any(|other| other == *name));
-                if let Some((_, name)) = repeated {
-                    return Err(CommandError::Usage(format!(
-                        "--columns names `{name}` twice; a column is written once"
-                    )));
-                }
-                ColumnSet::named(names)
-            }
+            None => ColumnSet::named(names),
         };
         let mut columns = columns.map_err(|error| CommandError::Usage(format!("--columns: {error}")))?;
         columns.add_keys(keys);
@@ -237,6 +235,11 @@ impl OutputArgs {
         }
         Ok(columns)
     }
+}
+
+/// The path has the suffix of a format, and no directory has this name.
+fn is_name_of_file(path: &Path) -> bool {
+    OutputFormat::of_path(path).is_some() && !ends_with_slash(path) && !path.is_dir()
 }
 
 /// The path names a directory, whether it exists or not.

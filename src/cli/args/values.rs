@@ -70,6 +70,27 @@ pub(crate) fn check_named(path: PathBuf) -> Result<PathBuf, &'static str> {
     }
 }
 
+/// The first of `names` that one before it repeats.
+pub(crate) fn find_repeated<T: PartialEq>(names: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut seen = Vec::new();
+    names.into_iter().find_map(|name| match seen.contains(&name) {
+        true => Some(name),
+        false => {
+            seen.push(name);
+            None
+        }
+    })
+}
+
+/// Refuses a column that `--columns` names twice. A `+` before a name does not count.
+pub(crate) fn check_columns_once(names: &[String]) -> Result<(), CommandError> {
+    let names = names.iter().map(|name| name.trim()).map(|name| name.strip_prefix('+').unwrap_or(name));
+    match find_repeated(names) {
+        Some(name) => Err(CommandError::Usage(format!("--columns names `{name}` twice; a column is written once"))),
+        None => Ok(()),
+    }
+}
+
 /// The names of columns. They are checked later, because a sign may precede them.
 pub(crate) const COLUMN_NAMES: Named<String> =
     Named { parse: |name| Ok(name.to_string()), names: || COLUMNS.iter().map(|column| column.name).collect() };

@@ -105,10 +105,10 @@ impl BenchReport {
             let range = format!("{least:.1} to {most:.1}");
             let _ = write!(
                 text,
-                "{name:12}  {median:8.1}  {range:>15}  {:6.2}  {:4.0} %  {:6.1}",
-                self.gigabytes(median),
-                100.0 * median / total,
-                median / copy,
+                "{name:12}  {median:8.1}  {range:>15}  {:>6}  {:>4} %  {:>6}",
+                finite::<2>(self.gigabytes(median)),
+                finite::<0>(100.0 * median / total),
+                finite::<1>(median / copy),
             );
             if let Some(ratio) = earlier.and_then(|earlier| ratio(median / copy, earlier, name)) {
                 let _ = write!(text, "  {:+8.0} %", 100.0 * (ratio - 1.0));
@@ -119,7 +119,11 @@ impl BenchReport {
             }
         }
         let ([core, ..], [floor, ..]) = (self.times.per_line(TOTALS[0].1), self.times.per_line(TOTALS[3].1));
-        let _ = writeln!(text, "\ncore (classify to hash) takes {:.2} times as long as copy + hash", core / floor);
+        let _ = writeln!(
+            text,
+            "\ncore (classify to hash) takes {} times as long as copy + hash",
+            finite::<2>(core / floor)
+        );
         text
     }
 
@@ -127,14 +131,30 @@ impl BenchReport {
         self.times.per_line(TOTALS[1].1)[0]
     }
 
-    /// Gigabytes of input per second at this many nanoseconds per line.
+    /// Gigabytes of input per second at this many nanoseconds per line; infinite if the clock did not advance.
     fn gigabytes(&self, per_line: f64) -> f64 {
-        self.times.bytes as f64 / self.times.lines as f64 / per_line.max(f64::MIN_POSITIVE)
+        self.times.bytes as f64 / self.times.lines as f64 / per_line
     }
+}
+
+/// The number with so many digits after the point; `-` if it is a quotient by zero, because the clock did not advance.
+fn finite<const DIGITS: usize>(number: f64) -> String {
+    if number.is_finite() { format!("{number:.DIGITS$}") } else { "-".to_string() }
 }
 
 /// Ratio of a time, in copies, to that of the earlier report.
 fn ratio(copies: f64, earlier: &EarlierReport, name: &str) -> Option<f64> {
     let before = earlier.of(name)? / earlier.of("copy")?;
-    (before > 0.0).then(|| copies / before)
+    Some(copies / before).filter(|ratio| ratio.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotients_by_zero_are_not_numbers() {
+        assert_eq!([3.0, f64::INFINITY, f64::NAN].map(finite::<1>), ["3.0", "-", "-"]);
+        assert_eq!(json!(f64::INFINITY), Value::Null);
+    }
 }

@@ -16,7 +16,7 @@ use super::error::CommandError;
 use super::files::abandoned;
 use super::job::Job;
 use super::progress::watch;
-use super::report::{CollisionReport, DedupReport, Report};
+use super::report::{CollisionReport, DedupReport, Report, after_closed_pipe};
 use super::terminal::print_error;
 use crate::canon::{Policy, RecipeColumn};
 use crate::dedup::evidence::{self, RecordLocator};
@@ -27,7 +27,7 @@ use crate::process::exit;
 use crate::run::{self, DedupOptions, DedupOutput, DedupSummary, DedupTotals, RowKey, RunRequest};
 
 pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
-    match perform(args)? {
+    match perform(args).map_err(|error| after_closed_pipe(error, &args.reporting))? {
         Some(report) => report.conclude(&args.reporting),
         None => Ok(exit::SUCCESS),
     }

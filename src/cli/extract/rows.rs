@@ -2,7 +2,7 @@
 
 use crate::batch::ColumnKind;
 use crate::canon::UriMaker;
-use crate::cli::args::Named;
+use crate::cli::args::{Named, check_columns_once};
 use crate::cli::error::CommandError;
 use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
 use crate::output::{Destination, OutputError, OutputFormat, PlainColumn, PlainValue, RowWriter};
@@ -78,8 +78,9 @@ pub(super) struct LinkRows {
 /// The names of the columns that a list selects: names in order, or, each with a `+`, additions to the default ones.
 ///
 /// # Errors
-/// An unknown name, or names with and without `+`.
+/// An unknown name, a name that is repeated, or names with and without `+`.
 pub(super) fn parse_columns(list: &[String]) -> Result<Vec<&'static str>, CommandError> {
+    check_columns_once(list)?;
     let names: Vec<&str> = list.iter().map(|name| name.trim()).collect();
     let added: Option<Vec<&str>> = names.iter().map(|name| name.strip_prefix('+')).collect();
     let defaults = || COLUMNS.iter().filter(|(_, _, _, is_default, _)| *is_default).map(|(_, name, ..)| *name);
@@ -97,6 +98,7 @@ pub(super) fn parse_columns(list: &[String]) -> Result<Vec<&'static str>, Comman
             );
             return Err(CommandError::Usage(message));
         };
+        // A default column that is added again stays where it is.
         if !chosen.contains(known) {
             chosen.push(known);
         }

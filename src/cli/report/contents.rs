@@ -9,7 +9,7 @@ use super::{named_counts, survey};
 use crate::canon::{Policy, RecipeColumn, RecipeTally};
 use crate::cli::progress::TimelineSample;
 use crate::dedup::{Estimate, Findings, KeepPolicy};
-use crate::input::InputError;
+use crate::input::{InputError, source_name};
 use crate::output::FinishedOutput;
 use crate::remote::Transfer;
 use crate::run::{DedupTotals, Summary};
@@ -249,7 +249,7 @@ impl Report {
                 json
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
-            "replaced": self.replaced.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+            "replaced": self.replaced.iter().map(|path| source_name(path)).collect::<Vec<_>>(),
             "advice": self.summary.advice.iter()
                 .map(|advice| json!({"source": advice.source, "message": advice.text}))
                 .collect::<Vec<_>>(),
@@ -277,7 +277,7 @@ impl Report {
 
 fn file_to_json(file: &FinishedOutput) -> Value {
     json!({
-        "path": file.path.as_ref().map(|path| path.display().to_string()),
+        "path": file.path.as_deref().map(source_name),
         "bytes": file.bytes,
         "rows": file.rows,
     })

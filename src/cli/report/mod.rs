@@ -9,9 +9,9 @@ mod page;
 mod survey;
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{
@@ -117,8 +117,7 @@ pub(crate) fn conclude(
         if format == ReportFormat::Text {
             messages.for_each(|message| report += &format!("error: {}\n", visible(&message)));
         }
-        write_file(&reporting.replace.file(path), report.as_bytes())
-            .map_err(|error| CommandError::SideFile(report_error(&error)))?;
+        write_report(reporting, path, &report, "the output is complete")?;
     }
     match errors {
         [_, ..] => Ok(exit::INPUT),
@@ -127,12 +126,27 @@ pub(crate) fn conclude(
     }
 }
 
-/// The message about a report that could not be written.
-fn report_error(error: &OutputError) -> String {
-    match error {
+/// Returns the error of a job after its report. If the reader of standard output closed it early, the job ended there, and the
+/// report says only this: how many records were counted until then depends on timing.
+pub(crate) fn after_closed_pipe(error: CommandError, reporting: &ReportingArgs) -> CommandError {
+    const CLOSED: &str =
+        "the reader of the output closed it before the end, so that the job was stopped and has no counts";
+    let (CommandError::Output(OutputError::ClosedPipe), Some(path)) = (&error, &reporting.report) else { return error };
+    let report = match ReportFormat::of_path(path) {
+        ReportFormat::Page => document("irikey report", &format!("<header>\n<p>{CLOSED}</p>\n</header>\n")),
+        ReportFormat::Text => format!("{CLOSED}\n"),
+        ReportFormat::Json => format!("{:#}\n", json!({"output_closed_early": true})),
+    };
+    write_report(reporting, path, &report, CLOSED).err().unwrap_or(error)
+}
+
+/// Writes a report. An error ends with `state`, that of the output.
+fn write_report(reporting: &ReportingArgs, path: &Path, report: &str, state: &str) -> Result<(), CommandError> {
+    let failed = |error: OutputError| match error {
         OutputError::Io { place, operation, error, .. } => {
-            format!("--report {place}: cannot {operation}: {}; the output is complete", error_and_remedy(error))
+            format!("--report {place}: cannot {operation}: {}; {state}", error_and_remedy(&error))
         }
-        error => format!("--report: {error}; the output is complete"),
-    }
+        error => format!("--report: {error}; {state}"),
+    };
+    write_file(&reporting.replace.file(path), report.as_bytes()).map_err(|error| CommandError::SideFile(failed(error)))
 }

@@ -28,7 +28,7 @@ const MAX_BUFFER_LEN: u64 = 4 << 30;
 ///
 /// # Errors
 /// The file cannot be read, or a length does not fit into the file; the message says which.
-pub(super) fn check_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
+pub(crate) fn check_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
     let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let trailer_at = file_len.checked_sub(TRAILER_LEN).ok_or("the file is shorter than its trailer")?;
     let trailer = read_at(file, trailer_at, TRAILER_LEN)?;

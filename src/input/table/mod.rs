@@ -8,6 +8,7 @@
 //! Parquet --parquet_thrift: footer, page headers; parquet_pages: pages--> checked pages
 //!   --parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in order
 //!   --text_pages, if only URLs are read------------------------> RecordBuffer, in order
+//!   --parquet_batches, for files that are not inputs-----------> batches
 //! Arrow IPC --ipc_lengths: check----reader---> batches --rows--> RecordBuffer
 //! ```
 //!
@@ -19,6 +20,7 @@ mod guard;
 mod ipc_lengths;
 mod page_memory;
 mod parquet;
+mod parquet_batches;
 mod parquet_codec;
 mod parquet_pages;
 mod parquet_thrift;
@@ -31,7 +33,9 @@ mod text_schema;
 
 pub(crate) use columns::{TableColumns, TableOptions};
 pub(crate) use guard::{catch_panic, set_panic_hook};
-pub(super) use parquet_pages::{CheckedRowGroup, chunk_range};
-pub(crate) use parquet_thrift::{load_metadata, open_parquet};
+pub(crate) use ipc_lengths::check_lengths;
+pub(crate) use parquet_batches::{CheckedParquet, ParquetBatches};
+pub(super) use parquet_pages::{CheckedRowGroup, chunk_range, first_repeated};
+pub(super) use parquet_thrift::load_metadata;
 pub(crate) use positioned_file::{PositionedFile, TableFile};
 pub(crate) use reader::TableReader;

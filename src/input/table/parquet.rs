@@ -23,7 +23,7 @@ use parquet::file::reader::Length;
 use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
 use super::page_memory::PageMemory;
-use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start, is_within};
+use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start, columns, first_repeated};
 use super::parquet_thrift::load_metadata;
 use super::positioned_file::{PositionedFile, TableFile};
 use super::rows::{BatchRows, PositionedRows, check_types};
@@ -89,6 +89,8 @@ struct ParquetTable {
     mask: ProjectionMask,
     /// The columns of `mask` as fields of batches.
     levels: FieldLevels,
+    /// [`first_repeated`] of the columns of `mask`.
+    first_repeated: usize,
     projection: TableProjection,
     memory: Arc<PageMemory>,
     /// The column that is read, if it is the only one and has texts.
@@ -107,8 +109,6 @@ struct ParquetUnit {
     /// Number of the first row in the file.
     number: u64,
     batch_rows: usize,
-    /// The columns that are read of this row group and of those before it do not fit into the file together.
-    is_repeated: bool,
 }
 
 /// The units of a file in order.
@@ -120,10 +120,6 @@ struct ParquetUnits {
     group: usize,
     from: u64,
     number: u64,
-    file_len: u64,
-    /// Bytes of the file that no row group so far refers to; `None` if row groups refer to some of them repeatedly. Each
-    /// reference becomes rows, so that a short file could have any number of them.
-    rest: Option<u64>,
 }
 
 impl ParquetTable {
@@ -144,14 +140,16 @@ impl ParquetTable {
         };
         let (metadata, mask, levels) = catch_panic(project, ParquetError::General).map_err(damaged)?;
         let text_column = only_text_column(&metadata, &mask, &projection);
+        let first_repeated = first_repeated(metadata.metadata(), &mask, file.len());
         let kept_texts = (options.threads < 2).then(Mutex::default);
-        Ok(ParquetTable { file, metadata, mask, levels, projection, memory: Arc::default(), text_column, kept_texts })
+        let memory = Arc::default();
+        Ok(ParquetTable { file, metadata, mask, levels, first_repeated, projection, memory, text_column, kept_texts })
     }
 
     /// The units of the file, which have about `unit_len` bytes.
     fn units(&self, unit_len: u64) -> ParquetUnits {
-        let (metadata, mask, file_len) = (self.metadata.clone(), self.mask.clone(), self.file.len());
-        ParquetUnits { metadata, mask, unit_len, group: 0, from: 0, number: 0, file_len, rest: Some(file_len) }
+        let (metadata, mask) = (self.metadata.clone(), self.mask.clone());
+        ParquetUnits { metadata, mask, unit_len, group: 0, from: 0, number: 0 }
     }
 
     /// The rows of a unit. Its bytes are requested now, so units are in order; they are decoded when the first row is taken.
@@ -211,10 +209,6 @@ impl Iterator for ParquetUnits {
             }
             let len = self.len(group, ColumnChunkMetaData::uncompressed_size).max(1);
             let packed_len = self.len(group, ColumnChunkMetaData::compressed_size);
-            // Another check reports columns that reach past the end of the file.
-            if self.from == 0 && columns(group, &self.mask).all(|column| is_within(column, self.file_len)) {
-                self.rest = self.rest.and_then(|rest| rest.checked_sub(packed_len));
-            }
             let most = (packed_len / (self.unit_len / MAX_EXPANSION).max(1)).clamp(1, MAX_GROUP_UNITS);
             // The number of equal units whose length is nearest to `unit_len`.
             let count = (len.saturating_add(self.unit_len / 2) / self.unit_len).clamp(1, rows.max(1)).min(most);
@@ -226,7 +220,6 @@ impl Iterator for ParquetUnits {
                 rows: unit_rows.min(rows - self.from),
                 number: self.number,
                 batch_rows: batch_rows as usize,
-                is_repeated: self.rest.is_none(),
             };
             self.from += unit.rows.max(1);
             self.number = self.number.saturating_add(unit.rows);
@@ -312,11 +305,9 @@ impl UnitRows {
     /// The row group, whose column chunks have arrived.
     fn row_group(&self) -> ParquetResult<CheckedRowGroup> {
         self.file.wait()?;
-        if self.unit.is_repeated {
-            return Err(ParquetError::General("it shares bytes with another row group".to_string()));
-        }
-        let (metadata, memory) = (self.table.metadata.clone(), self.table.memory.clone());
-        let row_group = CheckedRowGroup { file: self.file.clone(), metadata, group: self.unit.group, memory };
+        let (table, file, group) = (&self.table, self.file.clone(), self.unit.group);
+        let (metadata, first_repeated, memory) = (table.metadata.clone(), table.first_repeated, table.memory.clone());
+        let row_group = CheckedRowGroup { file, metadata, group, first_repeated, memory };
         row_group.check()?;
         Ok(row_group)
     }
@@ -378,11 +369,6 @@ impl UnitRows {
         let defect = remote_defect(error).unwrap_or_else(|| Defect::Table("Parquet", message()));
         PositionedRows { records: Err(defect), at: self.at }
     }
-}
-
-/// The columns of a row group that are read.
-fn columns<'a>(group: &'a RowGroupMetaData, mask: &ProjectionMask) -> impl Iterator<Item = &'a ColumnChunkMetaData> {
-    (0..group.num_columns()).filter(|&i| mask.leaf_included(i)).map(|i| group.column(i))
 }
 
 /// The defect of an object that cannot be read.

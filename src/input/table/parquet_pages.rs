@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowGroups};
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
@@ -47,13 +48,22 @@ pub(crate) struct CheckedRowGroup {
     pub(crate) file: PositionedFile,
     pub(crate) metadata: ArrowReaderMetadata,
     pub(crate) group: usize,
+    /// [`first_repeated`] of the file.
+    pub(crate) first_repeated: usize,
     /// Memory of pages, which row groups can share.
     pub(crate) memory: Arc<PageMemory>,
 }
 
 impl CheckedRowGroup {
+    /// Checks what the footer states of the row group.
+    ///
+    /// # Errors
+    /// It shares bytes with another row group, or states a negative number of rows.
     pub(crate) fn check(&self) -> ParquetResult<()> {
         match self.row_group().num_rows() {
+            _ if self.group >= self.first_repeated => {
+                Err(ParquetError::General("it shares bytes with another row group".to_string()))
+            }
             rows if rows < 0 => Err(ParquetError::General(format!("it states {rows} rows"))),
             _ => Ok(()),
         }
@@ -112,6 +122,33 @@ pub(super) fn chunk_start(column: &ColumnChunkMetaData) -> i64 {
 pub(crate) fn chunk_range(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
     let (start, len) = (chunk_start(column).try_into().ok()?, column.compressed_size().try_into().ok()?);
     Some(start..u64::checked_add(start, len)?)
+}
+
+/// Returns the number of the first row group whose columns of `mask` do not fit into the file together with those of the row
+/// groups before it, so that it refers to bytes that are already referred to. Each reference becomes rows, so that a short
+/// file could have any number of them.
+pub(crate) fn first_repeated(metadata: &ParquetMetaData, mask: &ProjectionMask, file_len: u64) -> usize {
+    let mut rest = file_len;
+    let is_repeated = |group: &RowGroupMetaData| {
+        // Other checks report columns that reach past the end of the file.
+        if group.num_rows() != 0 && columns(group, mask).all(|column| is_within(column, file_len)) {
+            let lens = columns(group, mask).map(|column| u64::try_from(column.compressed_size()).unwrap_or(0));
+            match rest.checked_sub(lens.fold(0, u64::saturating_add)) {
+                Some(len) => rest = len,
+                None => return true,
+            }
+        }
+        false
+    };
+    metadata.row_groups().iter().position(is_repeated).unwrap_or(usize::MAX)
+}
+
+/// The columns of a row group that are read.
+pub(super) fn columns<'a>(
+    group: &'a RowGroupMetaData,
+    mask: &ProjectionMask,
+) -> impl Iterator<Item = &'a ColumnChunkMetaData> {
+    (0..group.num_columns()).filter(|&i| mask.leaf_included(i)).map(|i| group.column(i))
 }
 
 impl RowGroups for CheckedRowGroup {

@@ -7,14 +7,22 @@
 
 use std::sync::Arc;
 
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::basic::ColumnOrder;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::FOOTER_SIZE;
-use parquet::file::metadata::{FooterTail, ParquetMetaDataReader};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FooterTail, KeyValue, PageEncodingStats, ParquetMetaDataReader, RowGroupMetaData,
+    SortingColumn,
+};
 use parquet::file::reader::ChunkReader;
 
-/// Longest footer, in bytes. Its row groups take about 16 times as much memory.
+/// Longest footer, in bytes.
 const MAX_FOOTER_LEN: usize = 64 << 20;
+
+/// Maximum memory of the lists of a footer, in bytes. A column chunk takes up to 20 times its length in the footer, and
+/// there are two copies of all while a file is opened.
+const MAX_LISTS_LEN: u64 = if cfg!(test) { 1 << 20 } else { 512 << 20 };
 
 /// Maximum number of elements of a schema, which are columns and groups.
 const MAX_ELEMENTS: u64 = 1 << 17;
@@ -50,22 +58,13 @@ pub(crate) fn load_metadata(file: &impl ChunkReader) -> ParquetResult<ArrowReade
         return general(format!("the footer of {footer_len} bytes is longer than the file"));
     };
     let footer = file.get_bytes(footer_at, footer_len)?;
-    let mut reader = CompactReader { bytes: &footer };
+    let mut reader = CompactReader::new(&footer);
     if let Err(error) = reader.file_metadata() {
         let at = footer_at + (footer_len - reader.bytes.len()) as u64;
         return general(format!("the footer is damaged or not supported near byte {at}: {error}"));
     }
     let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
     ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
-}
-
-/// Opens a Parquet file whose rows the crate reads. Its pages are not checked, unlike those of inputs.
-///
-/// # Errors
-/// Those of [`load_metadata`].
-pub(crate) fn open_parquet<F: ChunkReader + 'static>(file: F) -> ParquetResult<ParquetRecordBatchReaderBuilder<F>> {
-    let metadata = load_metadata(&file)?;
-    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata))
 }
 
 /// The lengths that the struct `PageHeader` states, in bytes.
@@ -80,7 +79,7 @@ pub(super) struct PageLengths {
 /// # Errors
 /// [`CompactError::TooShort`] if the header goes on after the bytes; otherwise it is damaged.
 pub(super) fn page_lengths(bytes: &[u8]) -> Result<PageLengths, CompactError> {
-    CompactReader { bytes }.page_header()
+    CompactReader::new(bytes).page_header()
 }
 
 /// Why bytes are not a struct of the format.
@@ -100,6 +99,8 @@ pub(super) enum CompactError {
     Depth,
     #[error("the schema has {0} elements; at most {MAX_ELEMENTS} can be read")]
     Elements(u64),
+    #[error("its row groups and columns take more than {} MiB of memory", MAX_LISTS_LEN >> 20)]
+    Lists,
     #[error("the schema has more than {MAX_NESTING} groups within each other")]
     Nesting,
 }
@@ -112,7 +113,8 @@ enum ValueType {
     Integer,
     Double,
     Binary,
-    List(&'static ValueType),
+    /// Elements of a type, each of which takes this many bytes of memory besides its texts.
+    List(&'static ValueType, usize),
     Struct(Fields),
 }
 
@@ -125,10 +127,10 @@ use ValueType::{Binary, Boolean, Byte, Double, Integer, List, Struct};
 const FILE_METADATA: Fields = &[
     (1, Integer),
     (3, Integer),
-    (4, List(&Struct(ROW_GROUP))),
-    (5, List(&Struct(KEY_VALUE))),
+    (4, List(&Struct(ROW_GROUP), size_of::<RowGroupMetaData>())),
+    (5, List(&Struct(KEY_VALUE), size_of::<KeyValue>())),
     (6, Binary),
-    (7, List(&Struct(COLUMN_ORDER))),
+    (7, List(&Struct(COLUMN_ORDER), size_of::<ColumnOrder>())),
     (9, Binary),
 ];
 /// `SchemaElement` without its field 5, the number of children.
@@ -155,10 +157,10 @@ const LOGICAL_TYPE: Fields = &[
 const COLUMN_ORDER: Fields = &[(1, Struct(&[])), (2, Struct(&[]))];
 const KEY_VALUE: Fields = &[(1, Binary), (2, Binary)];
 const ROW_GROUP: Fields = &[
-    (1, List(&Struct(COLUMN_CHUNK))),
+    (1, List(&Struct(COLUMN_CHUNK), size_of::<ColumnChunkMetaData>())),
     (2, Integer),
     (3, Integer),
-    (4, List(&Struct(&[(1, Integer), (2, Boolean), (3, Boolean)]))),
+    (4, List(&Struct(&[(1, Integer), (2, Boolean), (3, Boolean)]), size_of::<SortingColumn>())),
     (5, Integer),
     (6, Integer),
     (7, Integer),
@@ -175,22 +177,22 @@ const COLUMN_CHUNK: Fields = &[
 ];
 const COLUMN_METADATA: Fields = &[
     (1, Integer),
-    (2, List(&Integer)),
-    (3, List(&Binary)),
+    (2, List(&Integer, 0)),
+    (3, List(&Binary, 0)),
     (4, Integer),
     (5, Integer),
     (6, Integer),
     (7, Integer),
-    (8, List(&Struct(KEY_VALUE))),
+    (8, List(&Struct(KEY_VALUE), 0)),
     (9, Integer),
     (10, Integer),
     (11, Integer),
     (12, Struct(STATISTICS)),
-    (13, List(&Struct(&[(1, Integer), (2, Integer), (3, Integer)]))),
+    (13, List(&Struct(&[(1, Integer), (2, Integer), (3, Integer)]), size_of::<PageEncodingStats>())),
     (14, Integer),
     (15, Integer),
-    (16, Struct(&[(1, Integer), (2, List(&Integer)), (3, List(&Integer))])),
-    (17, Struct(&[(1, Struct(BOUNDING_BOX)), (2, List(&Integer))])),
+    (16, Struct(&[(1, Integer), (2, List(&Integer, size_of::<i64>())), (3, List(&Integer, size_of::<i64>()))])),
+    (17, Struct(&[(1, Struct(BOUNDING_BOX)), (2, List(&Integer, size_of::<i32>()))])),
 ];
 const STATISTICS: Fields = &[
     (1, Binary),
@@ -247,9 +249,15 @@ type CompactResult<T> = Result<T, CompactError>;
 /// Reads values of the compact protocol.
 struct CompactReader<'a> {
     bytes: &'a [u8],
+    /// Memory that the lists may still take, in bytes.
+    lists_len: u64,
 }
 
 impl CompactReader<'_> {
+    fn new(bytes: &[u8]) -> CompactReader<'_> {
+        CompactReader { bytes, lists_len: MAX_LISTS_LEN }
+    }
+
     /// Checks the struct `FileMetaData`.
     fn file_metadata(&mut self) -> CompactResult<()> {
         let mut id = 0;
@@ -343,7 +351,7 @@ impl CompactReader<'_> {
             (4..=6, None | Some(Integer)) => self.number().map(|_| ()),
             (7, None | Some(Double)) => self.skip(8),
             (8, None | Some(Binary)) => self.number().and_then(|len| self.skip(len)),
-            (9, Some(List(element))) => self.elements(Some(*element), depth + 1),
+            (9, Some(List(element, len))) => self.elements(Some((*element, len)), depth + 1),
             (9 | 10, None) => self.elements(None, depth + 1),
             (12, Some(Struct(fields))) => self.known_struct(fields, depth + 1),
             (12, None) => self.known_struct(&[], depth + 1),
@@ -354,10 +362,12 @@ impl CompactReader<'_> {
         }
     }
 
-    /// Checks the elements of a list, which have the type `known`.
-    fn elements(&mut self, known: Option<ValueType>, depth: usize) -> CompactResult<()> {
+    /// Checks the elements of a list, which have the type `known` and take this many bytes of memory.
+    fn elements(&mut self, known: Option<(ValueType, usize)>, depth: usize) -> CompactResult<()> {
         let (count, code) = self.list()?;
-        (0..count).try_for_each(|_| self.value(code, known, depth))
+        let len = count.checked_mul(known.map_or(0, |(_, len)| len as u64));
+        self.lists_len = len.and_then(|len| self.lists_len.checked_sub(len)).ok_or(CompactError::Lists)?;
+        (0..count).try_for_each(|_| self.value(code, known.map(|(known, _)| known), depth))
     }
 
     fn byte(&mut self) -> CompactResult<u8> {

@@ -52,6 +52,7 @@ pub(crate) struct PositionedFile {
 #[derive(Clone)]
 enum PositionedBytes {
     File(Arc<File>),
+    Memory(Bytes),
     Remote(Arc<RemoteTable>, Option<Arc<FetchedChunks>>),
 }
 
@@ -65,6 +66,12 @@ impl PositionedFile {
             }
             TableFile::Remote(object) => Ok(PositionedFile::remote(RemoteTable::open(object)?)),
         }
+    }
+
+    /// A file that was read whole.
+    pub(crate) fn of_bytes(bytes: Bytes) -> PositionedFile {
+        let len = bytes.len() as u64;
+        PositionedFile { bytes: PositionedBytes::Memory(bytes), len }
     }
 
     fn remote(table: RemoteTable) -> PositionedFile {
@@ -86,10 +93,10 @@ impl PositionedFile {
         ranges: impl Fn(usize) -> Option<Vec<Range<u64>>>,
     ) -> PositionedFile {
         let bytes = match &self.bytes {
-            PositionedBytes::File(file) => PositionedBytes::File(Arc::clone(file)),
             PositionedBytes::Remote(table, _) => {
                 PositionedBytes::Remote(Arc::clone(table), Some(table.chunks(group, ranges)))
             }
+            bytes => bytes.clone(),
         };
         PositionedFile { bytes, len: self.len }
     }
@@ -98,17 +105,17 @@ impl PositionedFile {
     pub(crate) fn wait(&self) -> io::Result<()> {
         match &self.bytes {
             PositionedBytes::Remote(_, Some(chunks)) => Ok(chunks.wait()?),
-            PositionedBytes::Remote(_, None) | PositionedBytes::File(_) => Ok(()),
+            PositionedBytes::Remote(_, None) | PositionedBytes::File(_) | PositionedBytes::Memory(_) => Ok(()),
         }
     }
 
-    /// Reads a page of `len` bytes at `start`, into memory of earlier pages if the file is not remote.
+    /// Reads a page of `len` bytes at `start`, into memory of earlier pages if it comes from a disk.
     pub(super) fn page(&self, start: u64, len: usize, memory: &Arc<PageMemory>) -> ParquetResult<Bytes> {
         match &self.bytes {
             PositionedBytes::File(_) if start.checked_add(len as u64).is_some_and(|end| end <= self.len) => {
                 memory.page(len, |into| Ok(self.reader(start).read_exact(into)?))
             }
-            // Remote bytes are in memory already, and what reaches past the end is an error.
+            // Other bytes are in memory already, and what reaches past the end is an error.
             _ => self.get_bytes(start, len),
         }
     }
@@ -137,8 +144,12 @@ impl ChunkReader for PositionedFile {
         if start.checked_add(length as u64).is_none_or(|end| end > self.len) {
             return Err(past_end());
         }
-        if let PositionedBytes::Remote(table, chunks) = &self.bytes {
-            return Ok(table.read(start..start + length as u64, chunks.as_deref())?);
+        match &self.bytes {
+            PositionedBytes::Remote(table, chunks) => {
+                return Ok(table.read(start..start + length as u64, chunks.as_deref())?);
+            }
+            PositionedBytes::Memory(bytes) => return Ok(bytes.slice(start as usize..start as usize + length)),
+            PositionedBytes::File(_) => (),
         }
         let mut bytes = Vec::new();
         let reserved = try_reserve_exact(&mut bytes, length);
@@ -162,6 +173,10 @@ impl Read for PositionedReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = match &self.file.bytes {
             PositionedBytes::File(file) => read_at(file, into, self.at)?,
+            PositionedBytes::Memory(bytes) => {
+                let start = usize::try_from(self.at).unwrap_or(usize::MAX).min(bytes.len());
+                (&bytes[start..]).read(into)?
+            }
             PositionedBytes::Remote(table, chunks) => {
                 if self.piece.is_empty() {
                     self.piece = table.read_some(self.at, into.len(), chunks.as_deref())?;

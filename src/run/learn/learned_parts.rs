@@ -15,12 +15,11 @@ use super::parts_error::PartsError;
 use super::rule_collector::RuleCollector;
 use crate::batch::{EquivalencesTableError, PartRow, check_part, part_row};
 use crate::canon::Policy;
-use crate::input::open_parquet;
+use crate::input::{CheckedParquet, ParquetBatches, PositionedFile, TableFile};
 use crate::learn::content::{ScopeRule, ScopedRule, Votes, site_of};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use parquet::arrow::ProjectionMask;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Rows of a part that are held at a time.
@@ -75,7 +74,7 @@ fn site_of_scope(scope: &[u8]) -> &[u8] {
 struct PartReader<'a> {
     path: &'a Path,
     limits: String,
-    batches: ParquetRecordBatchReader,
+    batches: ParquetBatches,
     rows: VecDeque<PartRow>,
     /// Number of rows that were read.
     read: u64,
@@ -86,8 +85,9 @@ struct PartReader<'a> {
 impl PartReader<'_> {
     fn open<'a>(path: &'a Path, policy: &Policy) -> Result<PartReader<'a>, PartsError> {
         let open = || {
-            let builder = open_parquet(File::open(path)?)?;
-            Ok((check_part(builder.schema(), policy)?, builder.with_batch_size(BATCH_ROWS).build()?))
+            let table = CheckedParquet::open(PositionedFile::open(&TableFile::Path(path.to_path_buf()))?)?;
+            let limits = check_part(table.metadata.schema(), policy)?;
+            Ok((limits, table.batches(&ProjectionMask::all(), BATCH_ROWS)?))
         };
         let failed = |error| PartsError::Read { path: path.to_path_buf(), error };
         let (limits, batches) = catch_table_panic(open).map_err(failed)?;
@@ -106,7 +106,7 @@ impl PartReader<'_> {
     /// Makes sure that a row is held. Returns false after the last.
     fn fill(&mut self) -> Result<bool, PartsError> {
         while self.rows.is_empty() {
-            let next = || Ok(self.batches.next().transpose().map_err(EquivalencesTableError::from)?);
+            let next = || Ok(self.batches.next().transpose()?);
             let Some(batch) = catch_table_panic(next).map_err(|error| self.failed(error))? else { return Ok(false) };
             for row in 0..batch.num_rows() {
                 self.read += 1;

@@ -168,7 +168,9 @@ fn row_groups_that_share_bytes_are_errors() {
             let groups = order.iter().map(|group: &usize| groups[*group].clone()).collect();
             let metadata = honest.metadata.metadata().as_ref().clone().into_builder().set_row_groups(groups).build();
             let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new()).unwrap();
-            let mut found = buffers(ParquetTable { metadata, text_column, ..open(&path, 1, 1 << 20) }, UNIT_LEN);
+            let file = open(&path, 1, 1 << 20);
+            let first_repeated = first_repeated(metadata.metadata(), &file.mask, file.file.len());
+            let mut found = buffers(ParquetTable { metadata, text_column, first_repeated, ..file }, UNIT_LEN);
             let error = found.pop().unwrap().unwrap_err();
             assert!(
                 error.contains("row group 2 is damaged: ") && error.contains("it shares bytes with another"),

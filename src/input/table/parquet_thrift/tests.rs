@@ -127,6 +127,30 @@ fn footers_that_the_parquet_crate_would_read_in_another_way_are_refused() {
 }
 
 #[test]
+fn footers_whose_lists_take_too_much_memory_are_refused() {
+    // Type, encodings, path, codec, number of values, lengths and place of a column.
+    let column = [&[0x15, 12, 0x19, 0x15, 0, 0x19, 0x18, 1, b'x'][..], &[0x15, 0], &[0x16, 0].repeat(3), &[0x26, 8, 0]];
+    let chunk = [&[0x26, 0, 0x1C][..], &column.concat(), &[0]].concat();
+    let group = [&[0x19, 0x1C][..], &chunk, &[0x16, 0, 0x16, 0, 0]].concat();
+    let groups = |count: u64| {
+        let mut bytes = vec![0x09, 8, 0xFC];
+        push_varint(count, &mut bytes);
+        bytes.extend(group.repeat(count as usize));
+        file(&nested(1), &bytes)
+    };
+    let most = MAX_LISTS_LEN / (size_of::<RowGroupMetaData>() + size_of::<ColumnChunkMetaData>()) as u64;
+    let largest = groups(most);
+    let metadata = load_metadata(&largest).unwrap().metadata().clone();
+    assert_eq!(metadata.num_row_groups() as u64, most);
+    // What the crate itself says it takes.
+    assert!((metadata.memory_size() as u64) < MAX_LISTS_LEN * 9 / 8, "{}", metadata.memory_size());
+    assert!(most > 1000 && metadata.memory_size() > largest.len() * 10);
+    assert!(refusal(&groups(most + 1)).contains("its row groups and columns take more than 1 MiB of memory"));
+    // Key-value metadata that the list states, but does not have.
+    assert!(refusal(&file(&nested(1), &[0x19, 0xFC, 0xFF, 0xFF, 0x7F])).contains("take more than 1 MiB"));
+}
+
+#[test]
 fn footers_that_are_cut_or_too_long_are_refused() {
     let whole = file(&nested(1), &[]);
     assert!(refusal(&whole.slice(..6)).contains("a file of 6 bytes is too short for a footer"));
@@ -142,7 +166,7 @@ fn footers_that_are_cut_or_too_long_are_refused() {
 fn headers_end_where_their_struct_ends() {
     let header = [0x15, 0, 0x15, 8, 0x15, 6, 0x2C, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0];
     let page = [&header[..], b"page"].concat();
-    let mut reader = CompactReader { bytes: &page };
+    let mut reader = CompactReader::new(&page);
     assert_eq!((reader.page_header(), reader.bytes), (Ok(PageLengths { content: 4, compressed: 3 }), &b"page"[..]));
     for len in 0..header.len() {
         assert_eq!(page_lengths(&header[..len]), Err(CompactError::TooShort));
