@@ -16,7 +16,7 @@ use super::zstd_frames::{FRAME, MAX_DICTIONARY_LOG};
 /// Bytes that are unpacked at a time.
 const STEP_LEN: usize = 64 << 10;
 
-/// Most codings of a body. Bodies have one or two; a longer list is made to waste time.
+/// Maximum number of codings of a body. Bodies have one or two; a longer list is made to waste time.
 const MAX_CODINGS: usize = 4;
 
 /// A body without its codings.
