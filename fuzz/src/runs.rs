@@ -1,5 +1,6 @@
 //! Runs the pipeline over bytes and collects its rows as one batch, for comparisons.
 
+use crate::memory;
 use crate::pieces::Pieces;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -97,6 +98,8 @@ pub fn run(sources: Sources, options: &RunOptions, policy: &Policy) -> Outcome {
     let builder = BatchBuilder::new(columns(), &[], policy, &names);
     let (mut batches, mut recent) = (Vec::new(), Vec::new());
     let append = |batch: RecordBatch| {
+        // The batch, and its copy in a longer one.
+        memory::allow(2 * batch.get_array_memory_size());
         recent.push(batch);
         // A batch of one row takes 12 kB.
         if recent.len() == 256 {
