@@ -69,13 +69,13 @@ pub(crate) fn decode_body<'a>(
 ) -> DecodedBody<'a> {
     let mut bytes = Cow::Borrowed(body);
     let names = [transfer_codings, content_codings].into_iter().flat_map(|list| list.rsplit(|byte| *byte == b','));
-    let names = names.map(|name| name.trim_ascii().to_ascii_lowercase()).filter(|name| !name.is_empty());
+    let names = names.map(<[u8]>::trim_ascii).filter(|name| !name.is_empty());
     let count = names.clone().count();
     if count > MAX_CODINGS {
         return DecodedBody::broken(body, BodyDefect::TooManyCodings(count));
     }
     for name in names {
-        let DecodedBody { bytes: decoded, defect } = remove_coding(&bytes, &name, max_len);
+        let DecodedBody { bytes: decoded, defect } = remove_coding(&bytes, &name.to_ascii_lowercase(), max_len);
         if let Cow::Owned(decoded) = decoded {
             bytes = Cow::Owned(decoded);
         }

@@ -13,8 +13,8 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
 use crate::input::{
-    CheckedParquet, Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, check_lengths, open,
-    without_types,
+    CheckedParquet, Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, check_ipc_lengths,
+    open, without_types,
 };
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
@@ -156,7 +156,7 @@ fn check_parquet(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedR
 
 fn check_arrow(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let mut file = File::open(path).map_err(Defect::Open)?;
-    check_lengths(&mut file).map_err(ParquetError::ArrowError)?;
+    check_ipc_lengths(&mut file).map_err(ParquetError::ArrowError)?;
     let reader = FileReader::try_new_buffered(file, None).map_err(ParquetError::from)?;
     let declared = reader.schema().metadata().get(SORT_METADATA_KEY).map(|order| parse_order(order));
     let by = order(check, declared, &reader.schema())?;

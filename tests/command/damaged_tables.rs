@@ -77,6 +77,14 @@ fn originals() -> Vec<Vec<u8>> {
     ]
 }
 
+/// Pseudo-random numbers, the same on every run.
+fn random_numbers(mut state: u64) -> impl FnMut() -> usize {
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    }
+}
+
 /// Damages a copy of a file: flips bits, cuts its end, or writes an extreme number. The first bytes stay, because they
 /// identify the format; half of the changes are in the last 600 bytes, where footers are.
 fn damaged(original: &[u8], random: &mut impl FnMut() -> usize) -> Vec<u8> {
@@ -134,11 +142,7 @@ fn check(directory: &Path, input: &Path, threads: &str) -> Result<String, String
 #[test]
 fn damaged_tables_end_alone_and_without_a_panic() {
     let directory = tempfile::tempdir().unwrap();
-    let mut state = 42u64;
-    let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut random = random_numbers(42);
     let mut error_count = 0;
     for (number, original) in originals().iter().enumerate() {
         let input = directory.path().join(format!("input{number}"));
@@ -165,15 +169,11 @@ fn damaged_tables_end_alone_and_without_a_panic() {
 
 /// `check-sorted` reads tables by other code than jobs do.
 #[test]
-fn damaged_tables_are_not_sorted() {
+fn check_sorted_does_not_panic_on_damaged_tables() {
     let directory = tempfile::tempdir().unwrap();
     let input = directory.path().join("input");
     let script = format!("ulimit -v {MEMORY_KIB} -c 0; exec \"$@\"");
-    let mut state = 7u64;
-    let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut random = random_numbers(7);
     for (number, original) in originals().iter().enumerate() {
         // A length in the last bytes is one of a block of an Arrow file.
         let lengths = (original.len() - 200..original.len() - 10).filter(|at| at.is_multiple_of(8)).map(|at| {
@@ -245,13 +245,26 @@ fn schemas_that_are_nested_deeply_are_refused() {
     assert_eq!(sorted.status.code(), Some(4), "{sorted:?}");
 }
 
-/// A line of CDXJ: one of three captures of a page whose sessions make no difference.
-fn capture(i: u32) -> String {
-    let (page, session) = (i / 3, i % 3);
-    format!(
-        "a {} {{\"url\": \"http://e.org/?id={page}&sid={session}\", \"status\": \"200\", \"digest\": \"DIGEST{page:02}\"}}\n",
-        20_200_101_000_000u64 + u64::from(i)
-    )
+/// Runs the command on standard input. Returns its exit code and messages.
+fn run(arguments: &[&str], input: &str) -> (Option<i32>, String) {
+    let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
+    (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+}
+
+/// Writes a file of equivalences, and a part of one, with `learn`.
+fn write_equivalences(learned: &str, part: &str) {
+    let redirect = r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
+    assert_eq!(run(&["learn", "-q", "-", "-o", learned], redirect).0, Some(0));
+    // Three captures of each page, whose sessions make no difference.
+    let capture = |i: u32| {
+        let (page, session) = (i / 3, i % 3);
+        format!(
+            "a {} {{\"url\": \"http://e.org/?id={page}&sid={session}\", \"status\": \"200\", \"digest\": \"DIGEST{page:02}\"}}\n",
+            20_200_101_000_000u64 + u64::from(i)
+        )
+    };
+    let captures: String = (0..30).map(capture).collect();
+    assert_eq!(run(&["learn", "-q", "--part", "-", "-o", part], &captures).0, Some(0));
 }
 
 /// Files of keys, of equivalences and of parts are read by other code, which must not panic either.
@@ -259,27 +272,16 @@ fn capture(i: u32) -> String {
 fn damaged_files_of_keys_and_equivalences_are_errors() {
     let directory = tempfile::tempdir().unwrap();
     let name = |name: &str| directory.path().join(name).display().to_string();
-    let run = |arguments: &[&str], input: &str| {
-        let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
-        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
-    };
     let [keyed, learned, part, out] = ["keyed.parquet", "learned.parquet", "part.parquet", "out.parquet"].map(name);
     let lines: String = (0..50).map(|i| format!("http://example.org/{}\n", i / 2)).collect();
     assert_eq!(run(&["canon", "-q", "-o", &keyed], &lines).0, Some(0));
-    let redirect = r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
-    assert_eq!(run(&["learn", "-q", "-", "-o", &learned], redirect).0, Some(0));
-    let captures: String = (0..30).map(capture).collect();
-    assert_eq!(run(&["learn", "-q", "--part", "-", "-o", &part], &captures).0, Some(0));
+    write_equivalences(&learned, &part);
     let [keyed, learned, part] = [keyed, learned, part].map(|path| fs::read(path).unwrap());
     for file in [&keyed, &learned, &part] {
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::copy_from_slice(file)).unwrap();
         assert_ne!(metadata.file_metadata().num_rows(), 0, "a damaged row is to be read");
     }
-    let mut state = 5u64;
-    let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
+    let mut random = random_numbers(5);
     let file = name("damaged.parquet");
     let jobs: [(&[u8], &[&str]); 3] = [
         (&keyed, &["dedup", "-q", &file, "-o", &out]),
@@ -302,15 +304,9 @@ fn damaged_files_of_keys_and_equivalences_are_errors() {
 fn page_headers_that_take_time_are_refused_by_all_readers() {
     let directory = tempfile::tempdir().unwrap();
     let name = |name: &str| directory.path().join(name).display().to_string();
-    let run = |arguments: &[&str], input: &str| {
-        let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
-        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
-    };
     let [sorted, learned, part, out] = ["sorted.parquet", "learned.parquet", "part.parquet", "out.parquet"].map(name);
-    let redirect = r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
     assert_eq!(run(&["canon", "-q", "--sort", "uri", "-o", &sorted], "http://e.org/").0, Some(0));
-    assert_eq!(run(&["learn", "-q", "-", "-o", &learned], redirect).0, Some(0));
-    assert_eq!(run(&["learn", "-q", "--part", "-", "-o", &part], &(0..30).map(capture).collect::<String>()).0, Some(0));
+    write_equivalences(&learned, &part);
     let jobs: [(&str, &[&str]); 4] = [
         (&sorted, &["check-sorted", &sorted]),
         (&learned, &["dedup", "-q", "-", "-o", &out, "--key", "protocol", "--equivalences", &learned]),
@@ -338,10 +334,6 @@ fn page_headers_that_take_time_are_refused_by_all_readers() {
 fn a_file_with_keys_ends_at_its_first_damaged_row_group() {
     let directory = tempfile::tempdir().unwrap();
     let name = |name: &str| directory.path().join(name).display().to_string();
-    let run = |arguments: &[&str], input: &str| {
-        let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
-        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
-    };
     let [damaged, whole, out, report] = ["damaged.parquet", "whole.parquet", "out.csv", "report.json"].map(name);
     let line = |i: u32| format!("http://example.org/some/rather/long/path/{i}\n");
     let urls: String = (0..5000).map(line).collect();

@@ -129,7 +129,7 @@ fn outputs_have_any_names() {
     assert_eq!(report["output"]["path"], "bytes:%FF\n\u{1b}-o.csv");
 }
 
-/// Otherwise nobody could tell the report from that of an earlier job.
+/// A report of an earlier job does not remain.
 #[test]
 #[cfg(unix)]
 fn the_report_says_that_the_output_was_closed_early() {

@@ -1,7 +1,7 @@
 //! Checks the lengths in an Arrow IPC file before the crate arrow reads it.
 //!
 //! The crate allocates memory by the lengths that the file states. A damaged or hostile file can state any length, and a
-//! failed allocation aborts the process. [`check_lengths`] compares the lengths of the footer, of each message and of each
+//! failed allocation aborts the process. [`check_ipc_lengths`] compares the lengths of the footer, of each message and of each
 //! buffer with the length of the file. A message that does not violate them may still be damaged in other ways.
 //!
 //! A footer can refer to one message any number of times, and each time the message would be read and become rows. So the
@@ -28,7 +28,7 @@ const MAX_BUFFER_LEN: u64 = 4 << 30;
 ///
 /// # Errors
 /// The file cannot be read, or a length does not fit into the file; the message says which.
-pub(crate) fn check_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
+pub(crate) fn check_ipc_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
     let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let trailer_at = file_len.checked_sub(TRAILER_LEN).ok_or("the file is shorter than its trailer")?;
     let trailer = read_at(file, trailer_at, TRAILER_LEN)?;
@@ -52,7 +52,7 @@ pub(crate) fn check_lengths(file: &mut (impl Read + Seek)) -> Result<(), String>
 /// Checks the lengths in a file of the streaming format, in which each message follows its length.
 ///
 /// # Errors
-/// Those of [`check_lengths`]; a file that ends within a message.
+/// Those of [`check_ipc_lengths`]; a file that ends within a message.
 pub(super) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
     let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let mut at = 0;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn check(bytes: &[u8]) -> Result<(), String> {
-        check_lengths(&mut Cursor::new(bytes))
+        check_ipc_lengths(&mut Cursor::new(bytes))
     }
 
     /// All messages about `bytes` with another length or position in any place.

@@ -8,7 +8,7 @@ use arrow::ipc::reader::{FileReader, StreamReader};
 
 use super::columns::{TableOptions, TableProjection};
 use super::guard::catch_panic;
-use super::ipc_lengths::{check_lengths, check_stream_lengths};
+use super::ipc_lengths::{check_ipc_lengths, check_stream_lengths};
 use super::parquet;
 use super::positioned_file::TableFile;
 use super::rows::{BatchRows, PositionedRows, check_types};
@@ -39,7 +39,7 @@ impl TableReader {
         let open = || file.open().map_err(Defect::Open);
         let mut opened = open()?;
         let file_len = opened.seek(SeekFrom::End(0)).map_err(Defect::Open)?;
-        let checked = if is_stream { check_stream_lengths(&mut opened) } else { check_lengths(&mut opened) };
+        let checked = if is_stream { check_stream_lengths(&mut opened) } else { check_ipc_lengths(&mut opened) };
         checked.map_err(|message| damaged(ArrowError::ParseError(message)))?;
         let read = |projection: Option<Vec<usize>>| {
             let file = open()?;

@@ -75,16 +75,15 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Writes the authority that begins at `at`, and returns its end.
     #[inline(always)]
     pub(super) fn authority(&mut self, scheme: Scheme, at: usize) -> Result<usize, Fault> {
-        if scheme != Scheme::File
-            && let Some(authority) = self.common_authority(at)
-        {
-            return self.host_and_port(scheme, authority);
-        }
-        if scheme != Scheme::File
-            && self.line.get(at) == Some(&b'[')
-            && let Some(authority) = self.normal_ipv6(at)
-        {
-            return self.host_and_port(scheme, authority);
+        if scheme != Scheme::File {
+            if let Some(authority) = self.common_authority(at) {
+                return self.host_and_port(scheme, authority);
+            }
+            if self.line.get(at) == Some(&b'[')
+                && let Some(authority) = self.normal_ipv6(at)
+            {
+                return self.host_and_port(scheme, authority);
+            }
         }
         let (mut end, mut kinds) = (at, 0);
         let (mut colon, mut colon_count) = (at, 0);
