@@ -21,7 +21,8 @@
 //! |---|---|
 //! | Normalize, resolve, check or convert one IRI | [`iri`] has a table of functions |
 //! | The key of a text; keys of crawl software such as SURT | [`key::KeyAlgorithm`], [`key::Recipe`] |
-//! | Canonicalize many URLs in memory | [`record::RecordBuffer`], [`canon::Canonicalizer`] |
+//! | Canonicalize many URLs in memory | [`canon::UrlCanonicalizer`] |
+//! | The same for the records of a format | [`record::TextDecoder`], [`canon::Canonicalizer`] |
 //! | The same as Arrow record batches | `batch::BatchBuilder` (feature `batch`) |
 //! | References in documents | `extract::extract` (feature `extract`) |
 //! | Files to files: canonicalize, sort, deduplicate, count | `run` has an example (feature `pipeline`) |

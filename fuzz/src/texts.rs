@@ -7,7 +7,7 @@ use encoding_rs::Encoding;
 use irikey::canon::{Canonicalizer, Policy, Rows, Rung};
 use irikey::encoding::{Charset, UnmappableMode};
 use irikey::extract::{DocumentContext, Markup};
-use irikey::iri::{CLASSIFIER, ParseMode, PreprocessOptions, Profile};
+use irikey::iri::{ParseMode, PreprocessOptions, Profile};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, RULES, Recipe};
 use irikey::record::RecordBuffer;
@@ -40,8 +40,7 @@ pub fn resolve(input: &[u8]) -> Corpus {
 fn rows_of(text: &[u8], policy: &Policy) -> Rows {
     let (mut buffer, mut bitmaps, mut rows) = (RecordBuffer::default(), Bitmaps::default(), Rows::default());
     buffer.push_url(text);
-    let records = buffer.records();
-    bitmaps.classify(records.text, &CLASSIFIER);
+    let records = buffer.classified_records(&mut bitmaps);
     Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
     rows
 }

@@ -133,9 +133,7 @@ impl Engine {
         if let Some(base) = base {
             records.push_base(base);
         }
-        let records = records.records();
-        bitmaps.classify(records.text, &CLASSIFIER);
-        core.append(&records, bitmaps, rows);
+        core.append(&records.classified_records(bitmaps), bitmaps, rows);
         let result = match rows.faults.first() {
             Some((_, fault)) => Err(*fault),
             None => Ok(found(Single { uri: rows.uri.get(0), key: self.keys(rows)[0] })),

@@ -29,21 +29,18 @@ use crate::key::KeyBytes;
 ///
 /// ```
 /// use irikey::batch::{BatchBuilder, ColumnSet, SourceRun};
-/// use irikey::canon::{Canonicalizer, Policy, Rows};
-/// use irikey::{kernel::Bitmaps, record::RecordBuffer};
+/// use irikey::canon::{Policy, UrlCanonicalizer};
 ///
 /// let columns = ColumnSet::named(["record", "input", "uri", "key"]).unwrap();
 /// let policy = columns.complete_policy(Policy::default());
 /// let builder = BatchBuilder::new(columns, &[], &policy, &["a list".to_string()]);
 ///
-/// let mut buffer = RecordBuffer::default();
-/// ["HTTP://example.org:80", "http://example.org/"].iter().for_each(|url| buffer.push_url(url.as_bytes()));
-/// let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
-/// let records = buffer.classified_records(&mut bitmaps);
-/// Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
-///
-/// let batch = builder.build(&mut rows, &[SourceRun { source: 0, first_record: 1, rows: 2 }]).unwrap();
+/// let mut urls = UrlCanonicalizer::new(&policy);
+/// let texts = ["HTTP://example.org:80", "http://example.org/"];
+/// let rows = urls.canonicalize(texts.map(|url| (url.as_bytes(), None)))?;
+/// let batch = builder.build(rows, &[SourceRun { source: 0, first_record: 1, rows: 2 }])?;
 /// assert_eq!((batch.num_rows(), batch.num_columns()), (2, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct BatchBuilder {

@@ -50,7 +50,7 @@ pub struct Canonicalizer {
     carrier: Carrier,
     evaluator: RecipeEvaluator,
     /// [`MAX_TEXT_LEN`], except in tests.
-    max_text_len: usize,
+    pub(super) max_text_len: usize,
 }
 
 /// A key of a row that is not the hash of its URI.

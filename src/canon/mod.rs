@@ -20,8 +20,7 @@ mod reference;
 mod rows;
 mod tally;
 mod text_column;
-#[cfg(feature = "cli")]
-mod uri_maker;
+mod url_canonicalizer;
 
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
@@ -31,5 +30,4 @@ pub(crate) use rows::{MAX_FAULT_EXAMPLES, MAX_TEXT_LEN};
 pub(crate) use tally::RecipeTally;
 pub use tally::Tally;
 pub use text_column::TextColumn;
-#[cfg(feature = "cli")]
-pub(crate) use uri_maker::UriMaker;
+pub use url_canonicalizer::{TextTooLong, UrlCanonicalizer, UrlRow};

@@ -82,14 +82,14 @@ impl Default for MaxUrlLen {
 /// A recipe and the column that its keys are written to.
 ///
 /// ```
-/// use irikey::canon::{Canonicalizer, Policy, RecipeColumn, Rows};
-/// use irikey::{kernel::Bitmaps, key::Recipe, record::RecordBuffer};
+/// use irikey::canon::{Policy, RecipeColumn, UrlCanonicalizer};
+/// use irikey::key::Recipe;
 /// let surt = RecipeColumn { column: "surt-ia", recipe: Recipe::parse("surt-ia").unwrap() };
 /// let policy = Policy { recipes: vec![surt], ..Policy::default() };
-/// let (mut buffer, mut bitmaps, mut rows) = (RecordBuffer::default(), Bitmaps::default(), Rows::default());
-/// buffer.push_url(b"http://www.example.org/A");
-/// Canonicalizer::new(&policy).append(&buffer.classified_records(&mut bitmaps), &bitmaps, &mut rows);
+/// let mut urls = UrlCanonicalizer::new(&policy);
+/// let rows = urls.canonicalize([(&b"http://www.example.org/A"[..], None)])?;
 /// assert_eq!(rows.recipe_texts[0].get(0), b"org,example)/a");
+/// # Ok::<(), irikey::canon::TextTooLong>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecipeColumn {

@@ -23,20 +23,16 @@ const MAX_EXAMPLE_LEN: usize = 200;
 /// [`Canonicalizer::append`](super::Canonicalizer::append) adds the columns that its policy asks for.
 ///
 /// ```
-/// use irikey::canon::{Canonicalizer, Policy, Rows};
-/// use irikey::{iri::Flags, kernel::Bitmaps, record::RecordBuffer};
-/// let mut buffer = RecordBuffer::default();
-/// for url in ["/a b", "http://[/", "http://h/a%20b"] {
-///     buffer.push_url(url.as_bytes());
-///     buffer.push_base(b"http://h/");
-/// }
-/// let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
-/// let records = buffer.classified_records(&mut bitmaps);
-/// Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut rows);
+/// use irikey::canon::{Policy, UrlCanonicalizer};
+/// use irikey::iri::Flags;
+/// let mut urls = UrlCanonicalizer::new(&Policy::default());
+/// let base = Some(&b"http://h/"[..]);
+/// let rows = urls.canonicalize(["/a b", "http://[/", "http://h/a%20b"].map(|url| (url.as_bytes(), base)))?;
 /// assert_eq!((rows.len(), rows.uri.get(0), rows.uri.get(1)), (3, &b"http://h/a%20b"[..], &b""[..]));
 /// assert_eq!(rows.key[0], rows.key[2]);
 /// assert_eq!(Flags(rows.flags[0]).names().collect::<Vec<_>>(), ["excluded"]);
 /// assert_eq!((rows.fault(0), rows.fault(1).is_some(), rows.tally.changed, rows.tally.faulty), (None, true, 1, 1));
+/// # Ok::<(), irikey::canon::TextTooLong>(())
 /// ```
 #[derive(Debug, Default, Clone)]
 pub struct Rows {

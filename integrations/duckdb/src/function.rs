@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use irikey::canon::{Policy, RecipeColumn, Rows};
+use irikey::canon::{Policy, RecipeColumn, Rows, UrlCanonicalizer};
 use irikey::key::Recipe;
 use quack_rs::connection::{Connection, Registrar};
 use quack_rs::data_chunk::DataChunk;
@@ -12,7 +12,9 @@ use quack_rs::scalar::{ScalarFunctionInfo, ScalarFunctionSetBuilder, ScalarOverl
 use quack_rs::types::{NullHandling, TypeId};
 use quack_rs::vector::{VectorReader, VectorWriter};
 
-use crate::rows::Worker;
+/// Most bytes of the arguments of a call whose buffers are kept as long as the database is open: a hundred times those of usual
+/// URLs.
+const MAX_KEPT_LEN: usize = 16 << 20;
 
 /// What a function returns.
 #[derive(Clone, Copy, PartialEq)]
@@ -28,7 +30,7 @@ struct Function {
     output: Output,
     policy: Policy,
     /// Buffers that no thread uses at the moment.
-    idle: Mutex<Vec<Worker>>,
+    idle: Mutex<Vec<UrlCanonicalizer>>,
 }
 
 /// Registers all functions.
@@ -100,9 +102,13 @@ impl Function {
         // SAFETY: the chunk has as many columns as the signature has parameters, which are text or bytes.
         let readers: Vec<_> = (0..chunk.column_count()).map(|column| unsafe { chunk.reader(column) }).collect();
         let columns: Vec<_> = readers.iter().map(values).collect();
+        let text_len: usize = columns.iter().flatten().map(|text| text.len()).sum();
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut worker = idle.unwrap_or_else(|| Worker::new(&self.policy));
-        let rows = worker.canonicalize(&columns[0], columns.get(1).map(Vec::as_slice))?;
+        let mut urls = idle.unwrap_or_else(|| UrlCanonicalizer::new(&self.policy));
+        let base = |row: usize| columns.get(1).map(|bases| bases[row]);
+        let rows = urls
+            .canonicalize(columns[0].iter().enumerate().map(|(row, url)| (*url, base(row))))
+            .map_err(|error| error.to_string())?;
         for row in 0..columns[0].len() {
             // SAFETY: the result has as many rows as the arguments.
             unsafe {
@@ -114,8 +120,8 @@ impl Function {
                 }
             }
         }
-        if worker.is_small() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        if text_len <= MAX_KEPT_LEN {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(urls);
         }
         Ok(())
     }

@@ -11,6 +11,5 @@
 //! Names and values are those of the Python package. Arguments are VARCHAR, or BLOB for bytes that may not be UTF-8.
 
 mod function;
-mod rows;
 
 quack_rs::entry_point_v2!(irikey_init_c_api, |connection| function::register(connection));

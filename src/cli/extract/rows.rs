@@ -1,7 +1,7 @@
 //! The rows of `extract`: one per link, in the columns that the user chose.
 
 use crate::batch::ColumnKind;
-use crate::canon::UriMaker;
+use crate::canon::{Policy, UrlCanonicalizer};
 use crate::cli::args::{Named, check_columns_once};
 use crate::cli::error::CommandError;
 use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
@@ -68,7 +68,7 @@ pub(super) struct LinkRows {
     columns: Vec<LinkColumn>,
     writer: RowWriter,
     /// Set if the columns need the canonical URI.
-    uris: Option<UriMaker>,
+    urls: Option<UrlCanonicalizer>,
     /// Set if the columns need the page.
     pages: Option<PageMaker>,
     pub(super) links: u64,
@@ -124,9 +124,10 @@ impl LinkRows {
         let columns: Vec<LinkColumn> = chosen.clone().map(|(column, ..)| *column).collect();
         let plain: Vec<_> = chosen.map(|(_, name, kind, ..)| PlainColumn { name, kind: *kind }).collect();
         let needs_uri = columns.iter().any(|column| matches!(column, LinkColumn::Uri | LinkColumn::Key));
-        let pages = columns.contains(&LinkColumn::Page).then(PageMaker::default);
+        let pages = columns.contains(&LinkColumn::Page).then(PageMaker::new);
         let writer = RowWriter::create(destination, format, &plain)?;
-        Ok(LinkRows { columns, writer, uris: needs_uri.then(UriMaker::default), pages, links: 0, faulty: 0 })
+        let urls = needs_uri.then(|| UrlCanonicalizer::new(&Policy::default()));
+        Ok(LinkRows { columns, writer, urls, pages, links: 0, faulty: 0 })
     }
 
     /// Whether rows have the text of links.
@@ -143,12 +144,13 @@ impl LinkRows {
         let base = scope.bases.get(link.base).map_or(&[][..], |base| base);
         // A row without a URL has no base either, because canon would resolve the empty reference to the base.
         let is_readable = link.defect.is_none();
-        let made = match &mut self.uris {
-            Some(uris) if is_readable => Some(uris.make(&link.url, base)),
+        let row = match &mut self.urls {
+            Some(urls) if is_readable => Some(urls.canonicalize_one(&link.url, Some(base))),
             _ => None,
         };
         let page = self.pages.as_mut().map_or(&[][..], |pages| pages.make(origin.page));
-        let fault = link.defect.map(|(kind, _)| kind.name()).or(made.as_ref().and_then(|made| made.fault));
+        let fault_of_url = row.and_then(|row| row.fault).map(|fault| fault.kind.name());
+        let fault = link.defect.map(|(kind, _)| kind.name()).or(fault_of_url);
         self.links += 1;
         self.faulty += u64::from(fault.is_some());
         let link_type = match self.columns.contains(&LinkColumn::LinkType) {
@@ -173,8 +175,8 @@ impl LinkRows {
             LinkColumn::LinkText => non_empty(link.text.as_bytes()),
             LinkColumn::FetchTime => origin.time.map(PlainValue::Time).into(),
             LinkColumn::FetchStatus => origin.status.and_then(|status| u64::try_from(status).ok()).into(),
-            LinkColumn::Uri => made.as_ref().map(|made| non_empty(made.uri)).into(),
-            LinkColumn::Key => made.as_ref().map(|made| PlainValue::Key(made.key)).into(),
+            LinkColumn::Uri => row.map(|row| non_empty(row.uri)).into(),
+            LinkColumn::Key => row.map(|row| PlainValue::Key(row.key)).into(),
         };
         let mut values = [PlainValue::Null; COLUMNS.len()];
         values.iter_mut().zip(&self.columns).for_each(|(place, column)| *place = value(*column));
@@ -191,21 +193,24 @@ fn non_empty(text: &[u8]) -> PlainValue<'_> {
 }
 
 /// Makes the canonical URI of a page, once for all its links.
-#[derive(Default)]
 struct PageMaker {
-    uris: UriMaker,
+    urls: UrlCanonicalizer,
     page: Vec<u8>,
     uri: Vec<u8>,
 }
 
 impl PageMaker {
+    fn new() -> PageMaker {
+        PageMaker { urls: UrlCanonicalizer::new(&Policy::default()), page: Vec::new(), uri: Vec::new() }
+    }
+
     /// The canonical URI of `page`; empty if it has none.
     fn make(&mut self, page: &[u8]) -> &[u8] {
         if self.page != page {
             self.page.clear();
             self.page.extend_from_slice(page);
             self.uri.clear();
-            self.uri.extend_from_slice(self.uris.make(page, b"").uri);
+            self.uri.extend_from_slice(self.urls.canonicalize_one(page, None).uri);
         }
         &self.uri
     }

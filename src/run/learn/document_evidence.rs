@@ -10,7 +10,7 @@ use super::super::RunError;
 use super::super::documents::{ArchiveDocuments, CapturedDocument, SourceDocuments, open_documents};
 use super::super::in_order::produced_in_order;
 use super::capture_sort::{ObserveError, write_canonical, write_text_hash};
-use crate::canon::{Policy, UriMaker};
+use crate::canon::{Policy, UrlCanonicalizer};
 use crate::extract::{DocumentContext, HeaderField, extract_each, for_each_header_link, similarity_hash};
 use crate::input::Source;
 use crate::record::archive::ArchivedDocument;
@@ -60,7 +60,7 @@ pub(super) fn read_documents(
     let policy = Policy { keep_input: false, ..policy.clone() };
     let work = |documents: Vec<ArchivedDocument>| {
         let mut reader = DocumentReader {
-            uris: UriMaker::new(&policy),
+            urls: UrlCanonicalizer::new(&policy),
             page: Vec::new(),
             records: BytesBuffer::default(),
             counts: DocumentCounts::default(),
@@ -104,7 +104,7 @@ fn next_unit(
 
 /// Makes records of documents.
 struct DocumentReader {
-    uris: UriMaker,
+    urls: UrlCanonicalizer,
     /// Canonical URI of the document.
     page: Vec<u8>,
     records: BytesBuffer,
@@ -116,7 +116,7 @@ impl DocumentReader {
         let capture = CapturedDocument::new(document);
         let Ok(body) = capture.body(MAX_DOCUMENT_LEN) else { return };
         self.page.clear();
-        self.page.extend_from_slice(self.uris.make(&document.url, b"").uri);
+        self.page.extend_from_slice(self.urls.canonicalize_one(&document.url, None).uri);
         if self.page.is_empty() {
             return;
         }
@@ -140,7 +140,7 @@ impl DocumentReader {
     }
 
     fn add_canonical(&mut self, url: &[u8], base: &[u8]) {
-        let canonical = self.uris.make(url, base).uri;
+        let canonical = self.urls.canonicalize_one(url, Some(base)).uri;
         if !canonical.is_empty() && canonical != self.page {
             self.counts.canonical += 1;
             write_canonical(&self.page, canonical, &mut self.records);
