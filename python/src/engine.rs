@@ -153,7 +153,8 @@ impl Engine {
     /// A URL is too long; a signal handler raised an exception.
     pub fn answer(&self, inputs: &Inputs, signals: Signals) -> PyResult<Vec<RecordBatch>> {
         let mut worker = self.worker();
-        let mut call = Call { engine: self, inputs, worker: &mut worker, signals, last_signals: None };
+        let mut call =
+            Call { engine: self, inputs, worker: &mut worker, signals, last_signals: None, counted: Counted::default() };
         let mut answers = Vec::new();
         let (mut from, count) = (0, inputs.url.len());
         while from < count || answers.is_empty() {
@@ -163,6 +164,8 @@ impl Engine {
             answers.push(batch);
             from = end;
         }
+        let counted = call.counted;
+        self.count(&counted);
         lock(&self.idle).push(worker);
         Ok(answers)
     }
@@ -178,13 +181,14 @@ impl Engine {
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
     }
 
-    /// Adds the counters of a batch. Rows that are null are faulty rows of the core, but not of the caller.
-    fn count(&self, tally: &Tally, nulls: u64) {
+    /// Adds the counters of a call that has ended: one that is interrupted is usually made again. Rows that are null are faulty
+    /// rows of the core, but not of the caller.
+    fn count(&self, call: &Counted) {
         let mut counted = lock(&self.counted);
-        counted.tally.add(tally);
-        counted.nulls += nulls;
-        counted.tally.faulty -= nulls;
-        counted.tally.faults[FaultKind::NoUrl as usize] -= nulls;
+        counted.tally.add(&call.tally);
+        counted.nulls += call.nulls;
+        counted.tally.faulty -= call.nulls;
+        counted.tally.faults[FaultKind::NoUrl as usize] -= call.nulls;
     }
 
     /// Returns a column with the nulls of the URLs and the requested types.
@@ -218,6 +222,7 @@ struct Call<'a> {
     signals: Signals,
     /// When the first chunk ended, or signals were handled last.
     last_signals: Option<Instant>,
+    counted: Counted,
 }
 
 impl Call<'_> {
@@ -242,7 +247,8 @@ impl Call<'_> {
             }
         }
         let nulls = url.nulls().map(|nulls| nulls.slice(from, at - from));
-        self.engine.count(&rows.tally, nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64));
+        self.counted.tally.add(&rows.tally);
+        self.counted.nulls += nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
         let batch = self.engine.build(rows, nulls.as_ref());
         if text_len > CHUNK_LEN {
             // Only small calls gain from memory that is kept.

@@ -382,7 +382,8 @@ def test_long_results_of_short_urls_become_several_batches():
         _irikey._set_text_limit(limit)
 
 
-def test_signals_are_handled_within_a_batch():
+@pytest.mark.parametrize("text_limit", [1 << 20, None])
+def test_signals_are_handled_within_a_batch(text_limit):
     class Interrupted(Exception):
         pass
 
@@ -391,6 +392,7 @@ def test_signals_are_handled_within_a_batch():
 
     batch = pa.record_batch({"url": ["HTTP://b\u00fccher.example/%7e\u00e9"] * 5_000_000})
     canonicalizer = irikey.Canonicalizer(columns=["key"])
+    limit = _irikey._set_text_limit(text_limit) if text_limit else None
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
@@ -398,7 +400,9 @@ def test_signals_are_handled_within_a_batch():
             canonicalizer.canonicalize(batch)
     finally:
         signal.signal(signal.SIGALRM, before)
-    # The rows of a batch are counted at its end.
+        if limit:
+            _irikey._set_text_limit(limit)
+    # The rows of a batch are counted at its end, also if its text makes several batches.
     assert canonicalizer.counters["rows"] == 0
 
 
