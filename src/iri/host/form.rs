@@ -116,11 +116,13 @@ const fn is_plain_ascii(byte: u8) -> bool {
 /// The prefix of A-labels (RFC 5890 section 2.3.2.1).
 const A_LABEL_PREFIX: &[u8; 4] = b"xn--";
 
-/// Buffers for one label.
+/// Buffers for one label, and what is known from earlier hosts.
 #[derive(Debug, Default)]
 pub(super) struct LabelBuffers {
     label: Vec<char>,
     order: Vec<u32>,
+    /// The last top-level label that was an A-label and plain. Hosts of a crawl have few different ones.
+    top_label: Vec<u8>,
 }
 
 /// The form of a DNS host whose labels are all plain; `None` if the general path must decide. The result equals that of
@@ -135,9 +137,9 @@ fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
 /// must decide; then `text` may have a part of the form.
 pub(super) fn push_plain_form(host: &[u8], buffers: &mut LabelBuffers, text: &mut Vec<u8>) -> Option<Changes> {
     if host.is_ascii() {
-        return push_ascii_labels(host, text);
+        return push_ascii_labels(host, &mut buffers.top_label, text);
     }
-    let LabelBuffers { label, order } = buffers;
+    let LabelBuffers { label, order, .. } = buffers;
     let mut changes = Changes::NONE;
     label.clear();
     for c in std::str::from_utf8(host).ok()?.chars() {
@@ -156,8 +158,9 @@ pub(super) fn push_plain_form(host: &[u8], buffers: &mut LabelBuffers, text: &mu
     Some(changes | push_label(label, order, text)?)
 }
 
-/// Appends the form of labels of ASCII characters and the dots between them.
-fn push_ascii_labels(labels: &[u8], text: &mut Vec<u8>) -> Option<Changes> {
+/// Appends the form of labels of ASCII characters and the dots between them. `top_label` is a top-level A-label known to be
+/// plain, or empty.
+fn push_ascii_labels(labels: &[u8], top_label: &mut Vec<u8>, text: &mut Vec<u8>) -> Option<Changes> {
     if any_byte(labels, |byte| !is_plain_ascii(byte) & (byte != b'.')) {
         return None;
     }
@@ -165,8 +168,16 @@ fn push_ascii_labels(labels: &[u8], text: &mut Vec<u8>) -> Option<Changes> {
     text.extend_from_slice(labels);
     text[at..].make_ascii_lowercase();
     let is_changed = any_byte(labels, |byte| byte.wrapping_sub(b'A') < 26);
-    let is_plain = text[at..].split(|byte| *byte == b'.').all(is_plain_ascii_label);
-    is_plain.then_some(if is_changed { Changes::CASE } else { Changes::NONE })
+    let mut labels = text[at..].rsplit(|byte| *byte == b'.');
+    let top = labels.next().filter(|label| *label != top_label.as_slice());
+    if !top.is_none_or(is_plain_ascii_label) || !labels.all(is_plain_ascii_label) {
+        return None;
+    }
+    if let Some(top) = top.filter(|label| label.starts_with(A_LABEL_PREFIX)) {
+        top_label.clear();
+        top_label.extend_from_slice(top);
+    }
+    Some(if is_changed { Changes::CASE } else { Changes::NONE })
 }
 
 /// Returns true if UTS 46 leaves a label of plain characters in lower case as it is.
