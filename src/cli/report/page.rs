@@ -20,8 +20,10 @@ const STYLE: &str = include_str!("page.css");
 /// Maximum number of points of a line.
 const MAX_POINTS: usize = 40;
 
-/// Maximum number of rows of the table next to a line, and of the tables of inputs and outputs.
-const MAX_TIMES: usize = 8;
+/// Maximum number of rows of the table next to a chart over time.
+const MAX_TIMELINE_ROWS: usize = 8;
+
+/// Maximum number of rows of the tables of inputs and outputs.
 const MAX_FILES: usize = 100;
 
 /// Returns a page with this title and a body in HTML.
@@ -230,7 +232,7 @@ pub(crate) fn input_errors(html: &mut String, errors: &[SourceError]) {
 fn course(html: &mut String, report: &Report) {
     let rates = rates(&report.timeline);
     let table = |caption, columns, points: &[(f64, f64)], format: fn(f64) -> String| {
-        let step = points.len().div_ceil(MAX_TIMES).max(1);
+        let step = points.len().div_ceil(MAX_TIMELINE_ROWS).max(1);
         let rows = points.iter().rev().step_by(step).map(|(at, value)| vec![format!("{at:.2}"), format(*value)]);
         let mut rows: Vec<_> = rows.collect();
         rows.reverse();
