@@ -36,7 +36,7 @@ use self::host_reader::{HostReader, UrlLimit};
 use self::learned_parts::merge_parts;
 pub(crate) use self::parts_error::PartsError;
 pub(crate) use self::rule_collector::ContentCounts;
-use super::{RunError, RunRequest, Summary, canon};
+use super::{Phase, RunError, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rung};
 use crate::learn::content::ContentLimits;
 use crate::learn::{LearnLimits, LearnedRedirects, NUMBERED_URL_LEN, RedirectObserver};
@@ -84,7 +84,7 @@ pub(crate) fn observe(
 ) -> Result<ObserveResult, RunError<ObserveError>> {
     let policy = observe_policy(request.policy, options.content);
     let request = RunRequest { policy: &policy, ..request };
-    let (names, threads) = (request.sources.names(), request.options.threads);
+    let (names, threads, progress) = (request.sources.names(), request.options.threads, request.progress);
     let mut sources = names.clone();
     sources.sort_unstable();
     let rank = |name: &String| sources.binary_search(name).expect("it is one of the names") as u32;
@@ -100,6 +100,7 @@ pub(crate) fn observe(
         Ok(captures.add(group.run)?)
     };
     let summary = canon(request, |group| Ok(Some(sort.sort(&group))), append)?;
+    progress.begin(Phase::Learn);
     let documents = match documents {
         Some(documents) => read_documents(documents, &policy, threads, |run| Ok(captures.add(run)?))?,
         None => DocumentCounts::default(),
