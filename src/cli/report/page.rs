@@ -10,14 +10,14 @@ use super::named_counts::{self, NamedCounts};
 use super::survey;
 use crate::cli::progress::TimelineSample;
 use crate::cli::terminal::{count_of, format_bytes, thousands};
-use crate::input::source_name;
 use crate::iri::FaultKind;
 use crate::output::FinishedOutput;
+use crate::process::path_name;
 use crate::run::FaultExample;
 
 const STYLE: &str = include_str!("page.css");
 
-/// Maximum number of points of a line.
+/// Maximum number of points of a chart over time.
 const MAX_POINTS: usize = 40;
 
 /// Maximum number of rows of the table next to a chart over time.
@@ -286,7 +286,7 @@ fn files(html: &mut String, report: &Report) {
     section(html, "Inputs", &note, &table.to_html());
     let outputs = report.output.iter().filter(|_| report.files.is_empty()).chain(&report.files);
     let row = |file: &FinishedOutput| {
-        let path = file.path.as_deref().map_or("standard output".to_string(), source_name);
+        let path = file.path.as_deref().map_or("standard output".to_string(), path_name);
         vec![path, thousands(file.rows), format_bytes(file.bytes as f64)]
     };
     let rows: Vec<_> = outputs.take(MAX_FILES).map(row).collect();
