@@ -55,7 +55,7 @@ pub(super) fn merge_parts(paths: &[PathBuf], policy: &Policy, directory: &Path) 
         next.extend(parts[i].next_site()?.map(|site| Reverse((site, i))));
         last = Some((site, i));
     }
-    collector.finish()?;
+    collector.spill()?;
     Ok(LearnedContent::collected(collector, HeldOutSpool::new(directory)))
 }
 
