@@ -242,6 +242,7 @@ mod tests {
             ("--charset klingon", "unknown charset"),
             ("--chunk-size 129M", "128M"),
             ("--row-group-size 512M", "at most 128M"),
+            ("--row-group-size 1023", "at least 1K"),
             ("--max-record 1G", "at most 512M"),
             ("--chunk-size 0", "at least 1"),
             ("--threads 0", "--threads"),

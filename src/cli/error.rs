@@ -8,7 +8,7 @@ use super::terminal::{print_error, print_to_stderr};
 use crate::dedup::seen::SeenError;
 use crate::input::{ListError, shown_path};
 use crate::output::OutputError;
-use crate::process::{error_and_remedy, exit};
+use crate::process::{error_and_remedy, exit, path_name};
 use crate::remote::RemoteUrl;
 use crate::run::{BudgetError, DedupError, ObserveError, PartsError, RunError, SortError};
 
@@ -44,17 +44,17 @@ impl CommandError {
 
     /// The file or object at `path`, which a flag names, cannot be used.
     pub(crate) fn unusable(path: &Path, error: &dyn Display) -> CommandError {
-        CommandError::Usage(format!("{}: {error}", shown_path(path).display()))
+        CommandError::Usage(format!("{}: {error}", path_name(&shown_path(path))))
     }
 
     /// The file at `path` cannot be used for `operation`; it is neither an input nor an output.
     pub(crate) fn side_file(path: &Path, operation: &str, error: io::Error) -> CommandError {
-        CommandError::SideFile(format!("{}: cannot {operation}: {}", path.display(), error_and_remedy(&error)))
+        CommandError::SideFile(format!("{}: cannot {operation}: {}", path_name(path), error_and_remedy(&error)))
     }
 
     /// The file at `path`, which a flag or an argument names, cannot be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> CommandError {
-        CommandError::Input(format!("{}: cannot read: {}", path.display(), error_and_remedy(error)))
+        CommandError::Input(format!("{}: cannot read: {}", path_name(path), error_and_remedy(error)))
     }
 
     /// Refuses a name of an object or of a file on a server, for a command that reads local files only.

@@ -9,7 +9,7 @@ use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name, shown_path};
 use crate::output::{Destination, OutputFormat, check_creatable, check_name, is_part_file, target_path};
 use crate::process::part_names::member_index_paths;
-use crate::process::{HandleName, parent};
+use crate::process::{HandleName, parent, path_name};
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
 
@@ -117,7 +117,7 @@ impl FileRoles {
         let replaced: Vec<PathBuf> =
             self.all_outputs().map(|(_, path)| path).filter(|path| self.is_replaced(path)).cloned().collect();
         if let Some(path) = replaced.first().filter(|_| self.no_clobber) {
-            let path = path.display();
+            let path = path_name(path);
             return Err(CommandError::Usage(format!(
                 "{path}: the file exists, and --no-clobber does not replace it; name another file"
             )));
@@ -175,8 +175,8 @@ impl FileRoles {
                 return Err(CommandError::Usage(format!(
                     "-o {}: this directory is in the input {}, so that the next job would read its own output; name another \
                      directory",
-                    directory.display(),
-                    input.display()
+                    path_name(&directory),
+                    path_name(input)
                 )));
             }
         }
@@ -185,7 +185,7 @@ impl FileRoles {
         match inside.next() {
             Some(source) => Err(CommandError::Usage(format!(
                 "-o {}: this directory contains the input {}; name another directory",
-                directory.display(),
+                path_name(&directory),
                 source.name
             ))),
             None => Ok(()),
@@ -208,7 +208,7 @@ impl FileRoles {
                 }
                 _ => continue,
             };
-            let path = path.display();
+            let path = path_name(&path);
             return Err(CommandError::Usage(format!("{flag} {path}: this file is in {owner}; name another file")));
         }
         Ok(())
@@ -217,7 +217,7 @@ impl FileRoles {
 
 /// A file with its flag, without credentials.
 fn name(flag: &str, path: &Path) -> String {
-    format!("{flag} {}", shown_path(path).display())
+    format!("{flag} {}", path_name(&shown_path(path)))
 }
 
 /// No source is below the prefix `name` in which parts are written.

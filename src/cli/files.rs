@@ -14,6 +14,7 @@ use crate::output::{
     ReadBack,
 };
 use crate::process::part_names::{MANIFEST, SPLITS};
+use crate::process::path_name;
 use crate::run::{SortedPart, Summary, sorted_rows_counter};
 use crate::sort::{SORT_METADATA_KEY, SplitPoints};
 
@@ -209,7 +210,7 @@ impl OutputDirectory {
 /// An output that was not written, because no input could be read. Prints this.
 pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
     if let Some(path) = destination.path() {
-        print_error(&format!("{}: not written, because no input could be read", path.display()));
+        print_error(&format!("{}: not written, because no input could be read", path_name(path)));
     }
     FinishedOutput { path: None, bytes: 0, rows: 0, parts: 0 }
 }

@@ -143,3 +143,18 @@ fn page(command: &Command) -> String {
     let _ = Man::new(command).render(&mut page);
     String::from_utf8_lossy(&page).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_flags_exist() {
+        let command = super::super::declaration();
+        let commands = LONG_COMMANDS.map(|name| command.find_subcommand(name).expect("a command of this name"));
+        for flag in COMMON_FLAGS.into_iter().filter(|flag| *flag != "help") {
+            let has = |command: &&Command| command.get_arguments().any(|argument| argument.get_id() == flag);
+            assert!(commands.iter().any(has), "no command has the flag {flag}");
+        }
+    }
+}

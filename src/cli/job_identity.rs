@@ -13,8 +13,8 @@ use super::job::Job;
 use super::manifest::describe_job;
 use super::terminal::print_error;
 use crate::dedup::seen::{FinishedJob, SeenStore};
-use crate::input::{Origin, Source, Sources, shown_path, source_name};
-use crate::process::HandleName;
+use crate::input::{Origin, Source, Sources, shown_path};
+use crate::process::{HandleName, path_name};
 use crate::remote::RemoteUrl;
 
 /// A job whose inputs are regular files and whose output is a file.
@@ -42,10 +42,10 @@ impl JobIdentity {
             return None;
         }
         let (output, tables) = (place_of(output), tables.map(|table| table.map(place_of)));
-        let names = tables.each_ref().map(|table| table.as_deref().map(source_name));
+        let names = tables.each_ref().map(|table| table.as_deref().map(path_name));
         let more = Value::Array(more.into_iter().chain([json!(names)]).collect());
         let hash = |value: &Value| format!("{:032x}", xxh3_128(value.to_string().as_bytes()));
-        let id = hash(&json!([describe_job(job), inputs, source_name(&output), more]));
+        let id = hash(&json!([describe_job(job), inputs, path_name(&output), more]));
         Some(JobIdentity { id, times: hash(&times), output, tables: tables.into_iter().flatten().collect() })
     }
 
@@ -62,13 +62,13 @@ impl JobIdentity {
     pub(crate) fn is_done(&self, store: &SeenStore) -> Result<bool, CommandError> {
         let Some(FinishedJob { times, output_len, .. }) = store.finished_job(&self.id) else { return Ok(false) };
         let (name, found) = (shown_path(&self.output), std::fs::metadata(&self.output));
-        let (name, is_same) = (name.display(), found.is_ok_and(|data| data.is_file() && data.len() == *output_len));
+        let (name, is_same) = (path_name(&name), found.is_ok_and(|data| data.is_file() && data.len() == *output_len));
         let is_missing = |table: &&PathBuf| RemoteUrl::of_path(table).is_none() && !table.is_file();
         if let Some(table) = self.tables.iter().find(is_missing).filter(|_| *times == self.times && is_same) {
             return Err(CommandError::Usage(format!(
                 "{}: this job has been done before and its keys are in the store, so that its output would be empty; but \
                  this table, which it wrote as well, no longer exists here; restore it, or name another output or store",
-                table.display()
+                path_name(table)
             )));
         }
         if *times == self.times && is_same {
@@ -103,7 +103,7 @@ fn place_of(path: &Path) -> PathBuf {
 /// The inputs of a job with their sizes, and their times; `None` if one is not a regular file.
 fn describe_inputs(sources: &Sources) -> Option<(Value, Value)> {
     let describe = |source: &Source| {
-        let path = source_name(&absolute(source.origin.file()?));
+        let path = path_name(&absolute(source.origin.file()?));
         let FileStamp { size, modified } = FileStamp::of(source).ok()?;
         let file = match &source.origin {
             Origin::Member(_) => json!([path, size, source.name]),

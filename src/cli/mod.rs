@@ -25,7 +25,6 @@ mod diff;
 mod error;
 mod eval;
 mod explain;
-mod explain_equivalences;
 mod extract;
 mod file_roles;
 mod file_stamp;

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::args::{ReportingArgs, ShowProgress};
 use super::terminal::thousands;
-use crate::run::{Progress, memory};
+use crate::run::{Phase, Progress, memory};
 
 const BAR_PERIOD: Duration = Duration::from_millis(120);
 const FIRST_SAMPLE_PERIOD: Duration = Duration::from_millis(50);
@@ -72,23 +72,70 @@ impl Drop for StopOnDrop<'_> {
 }
 
 fn draw(total: Option<u64>, is_over: &AtomicBool, progress: &Progress) {
-    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-    bar.set_style(style(total.is_some()));
-    let started = Instant::now();
+    let mut line = ProgressLine::new(ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr()));
     while !is_over.load(Ordering::Relaxed) {
-        let records = progress.records();
-        bar.set_position(progress.read());
-        let rate = records as f64 / started.elapsed().as_secs_f64().max(1e-3);
-        bar.set_message(format!("{} records, {}/s", thousands(records), thousands(rate as u64)));
+        line.update(progress);
         thread::park_timeout(BAR_PERIOD);
     }
-    bar.finish_and_clear();
+    line.bar.finish_and_clear();
 }
 
-fn style(is_total_known: bool) -> ProgressStyle {
-    let template = match is_total_known {
-        true => "{bar:28} {bytes}/{total_bytes} {bytes_per_sec}  {msg}  ETA {eta}",
-        false => "{spinner} {bytes} {bytes_per_sec}  {msg}",
+/// The line that shows what a run does and how far it is.
+struct ProgressLine {
+    bar: ProgressBar,
+    phase: Phase,
+    /// When the phase began.
+    started: Instant,
+}
+
+impl ProgressLine {
+    fn new(bar: ProgressBar) -> ProgressLine {
+        let mut line = ProgressLine { bar, phase: Phase::Read, started: Instant::now() };
+        line.begin(Phase::Read);
+        line
+    }
+
+    /// Begins a phase, which has a rate and an end of its own.
+    fn begin(&mut self, phase: Phase) {
+        (self.phase, self.started) = (phase, Instant::now());
+        self.bar.set_style(style(phase, self.bar.length().is_some()));
+        self.bar.reset();
+    }
+
+    fn update(&mut self, progress: &Progress) {
+        let phase = progress.phase();
+        if phase != self.phase {
+            self.begin(phase);
+        }
+        let counted = progress.second_pass().filter(|_| phase == Phase::ReadAgain).unwrap_or(progress);
+        self.bar.set_message(message(phase, counted.records(), self.started.elapsed()));
+        match phase {
+            Phase::Read | Phase::ReadAgain => self.bar.set_position(counted.read()),
+            _ => self.bar.tick(),
+        }
+    }
+}
+
+/// What a run does. Only reading has a rate: how much there is to do in other phases is not known.
+fn message(phase: Phase, records: u64, elapsed: Duration) -> String {
+    let rate = records as f64 / elapsed.as_secs_f64().max(1e-3);
+    let (records, rate) = (thousands(records), thousands(rate as u64));
+    match phase {
+        Phase::Read => format!("{records} records, {rate}/s"),
+        Phase::Resolve => format!("{records} records read; finding duplicates"),
+        Phase::ReadAgain => format!("{records} records, {rate}/s, second reading"),
+        Phase::Write => format!("{records} records read; writing rows"),
+        Phase::Learn => format!("{records} records read; learning from them"),
+    }
+}
+
+fn style(phase: Phase, is_total_known: bool) -> ProgressStyle {
+    let template = match phase {
+        Phase::Read | Phase::ReadAgain if is_total_known => {
+            "{bar:28} {bytes}/{total_bytes} {bytes_per_sec}  {msg}  ETA {eta}"
+        }
+        Phase::Read | Phase::ReadAgain => "{spinner} {bytes} {bytes_per_sec}  {msg}",
+        _ => "{spinner} {msg}  {elapsed}",
     };
     // The templates are constants; one that does not parse only looks plain.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -142,6 +189,24 @@ mod tests {
         assert_eq!(watch(&reporting("canon --progress never"), None, |_| 7), (7, Vec::new()));
         let panics = || watch(&reporting("canon --progress always"), None, |_| panic!("as the test wants"));
         assert!(std::panic::catch_unwind(panics).is_err());
+    }
+
+    #[test]
+    fn the_line_shows_each_phase_from_its_beginning() {
+        let progress = Progress::new();
+        let mut line = ProgressLine::new(ProgressBar::with_draw_target(Some(9), ProgressDrawTarget::hidden()));
+        let mut shown = || {
+            line.update(&progress);
+            (line.bar.position(), line.bar.message().split("; ").last().unwrap_or_default().to_string())
+        };
+        progress.add_read(9);
+        assert_eq!(shown(), (9, "0 records, 0/s".to_string()));
+        progress.begin(Phase::Resolve);
+        assert_eq!(shown(), (0, "finding duplicates".to_string()));
+        progress.begin_second_pass().add_read(4);
+        assert_eq!(shown(), (4, "0 records, 0/s, second reading".to_string()));
+        progress.begin(Phase::Write);
+        assert_eq!(shown(), (0, "writing rows".to_string()));
     }
 
     #[test]

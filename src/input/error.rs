@@ -8,13 +8,13 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-use crate::process::{plain_error, remedy, visible};
+use crate::process::{path_name, plain_error, remedy, visible};
 
 /// An argument that names no readable input.
 #[derive(Debug, Error)]
 pub enum ListError {
     /// The file does not exist, or cannot be opened.
-    #[error("{}: cannot open: {}; {}", path.display(), plain(error), advice(error))]
+    #[error("{}: cannot open: {}; {}", path_name(path), plain(error), advice(error))]
     Open {
         /// The path as given in the argument or the list.
         path: PathBuf,
@@ -22,13 +22,17 @@ pub enum ListError {
         error: io::Error,
     },
     /// The directory has no file to read.
-    #[error("{}: no files in this directory (names that begin with . or _ are skipped); name the files themselves", .0.display())]
+    #[error("{}: no files in this directory (names that begin with . or _ are skipped); name the files themselves", path_name(.0))]
     EmptyDirectory(PathBuf),
     /// The list of paths is empty.
-    #[error("@{}: no paths in this list; write one path per line", .0.display())]
+    #[error("@{}: no paths in this list; write one path per line", path_name(.0))]
     EmptyList(PathBuf),
     /// The list of paths cannot be read.
-    #[error("@{}: cannot read the list of inputs: {}; if this is an input whose name begins with @, write ./@NAME", path.display(), plain(error))]
+    #[error(
+        "@{}: cannot read the list of inputs: {}; if this is an input whose name begins with @, write ./@NAME",
+        path_name(path),
+        plain(error)
+    )]
     List {
         /// Path of the list, without the `@`.
         path: PathBuf,
@@ -36,7 +40,7 @@ pub enum ListError {
         error: io::Error,
     },
     /// A path in the list is not UTF-8, on a system where paths must be.
-    #[error("@{}: line {line}: this path is not UTF-8; rename the file", path.display())]
+    #[error("@{}: line {line}: this path is not UTF-8; rename the file", path_name(path))]
     ListPath {
         /// Path of the list, without the `@`.
         path: PathBuf,
@@ -44,7 +48,7 @@ pub enum ListError {
         line: usize,
     },
     /// No member of a ZIP archive has the name.
-    #[error("{}: no member has this name; the members are: {members}", path.display())]
+    #[error("{}: no member has this name; the members are: {members}", path_name(path))]
     NoMember {
         /// The archive, `!`, and the name or pattern.
         path: PathBuf,

@@ -12,11 +12,11 @@
 
 use super::detect::{Packing, packing};
 use super::error::ListError;
-use super::source::{Origin, Source, os_string, source_name};
+use super::source::{Origin, Source, os_string};
 use super::table::TableFile;
 use super::whole_file::{read_file, shown_path};
 use crate::process::part_names::{MANIFEST, is_hidden_name, remove_about_others};
-use crate::process::{HandleName, check_stdin};
+use crate::process::{HandleName, check_stdin, path_name};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
 use flate2::read::MultiGzDecoder;
 use std::ffi::{OsStr, OsString};
@@ -269,7 +269,7 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
 
 /// The sources of a file that a directory contains. The run reports pipes, sockets, devices and links without a target.
 fn file_in_directory(path: PathBuf) -> Result<Vec<Source>, ListError> {
-    let name = source_name(&path);
+    let name = path_name(&path);
     let origin = match fs::metadata(&path) {
         Ok(metadata) if metadata.is_file() => return Source::of_file(path),
         Ok(_) => Origin::Special,

@@ -44,8 +44,8 @@ pub(crate) use http_body::{BodyDefect, decode_body, unpack_gzip_file};
 pub(crate) use keyed::KeyedFile;
 pub use list::{Sources, list};
 pub(crate) use list::{list_name, list_prefixed};
+pub(crate) use source::Origin;
 pub use source::Source;
-pub(crate) use source::{Origin, source_name};
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{
     CheckedParquet, ParquetBatches, PositionedFile, TableColumns, TableFile, TableOptions, TableReader, catch_panic,

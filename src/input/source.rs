@@ -4,7 +4,7 @@ use super::error::{Defect, ListError};
 use super::table::TableFile;
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
 use crate::kernel::strip_prefix_ignoring_case;
-use crate::process::visible;
+use crate::process::{path_name, visible};
 use crate::record::UnsupportedFormat;
 use crate::remote::{RemoteObject, RemoteReader};
 use std::ffi::{OsStr, OsString};
@@ -146,7 +146,7 @@ impl Source {
             File::open(&path).map_err(failed)?;
         }
         let len = metadata.is_file().then_some(metadata.len());
-        Ok(Source { name: source_name(&path), origin: Origin::Path(path), len })
+        Ok(Source { name: path_name(&path), origin: Origin::Path(path), len })
     }
 
     /// The members of the file at `path` if it is a ZIP archive, otherwise the file.
@@ -204,7 +204,7 @@ impl Source {
     }
 
     fn member(archive: &Path, listed: ListedMember) -> Source {
-        let name = source_name(&member_path(archive, &listed.name));
+        let name = path_name(&member_path(archive, &listed.name));
         match listed.member {
             Ok(member) => Source { name, len: Some(member.len), origin: Origin::Member(member) },
             Err(defect) => Source { name, len: None, origin: Origin::Unreadable(defect) },
@@ -229,35 +229,4 @@ pub(super) fn os_string(bytes: &[u8]) -> Option<OsString> {
 #[cfg(not(unix))]
 pub(super) fn os_string(bytes: &[u8]) -> Option<OsString> {
     std::str::from_utf8(bytes).ok().map(OsString::from)
-}
-
-/// Returns the name of a path: the path itself if it is UTF-8. Otherwise, and if the path begins with `bytes:`, the name is
-/// `bytes:` and the path with `%` and all bytes that are not UTF-8 percent-encoded. Different paths have different names.
-pub(crate) fn source_name(path: &Path) -> String {
-    const MARK: &str = "bytes:";
-    let encoded = || {
-        let mut name = MARK.to_string();
-        for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
-            name.push_str(&chunk.valid().replace('%', "%25"));
-            name.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
-        }
-        name
-    };
-    path.to_str().filter(|name| !name.starts_with(MARK)).map_or_else(encoded, str::to_string)
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::os::unix::ffi::OsStrExt;
-
-    use super::*;
-
-    #[test]
-    fn different_paths_have_different_names() {
-        let name = |bytes: &[u8]| source_name(Path::new(OsStr::from_bytes(bytes)));
-        assert_eq!(name("dir/ü%20.txt".as_bytes()), "dir/ü%20.txt");
-        assert_eq!(name(b"a\xFF%\xC3\xBC"), "bytes:a%FF%25ü");
-        assert_eq!(name(b"bytes:a%FF"), "bytes:bytes:a%25FF");
-        assert_ne!(name(b"a\xFF"), name(b"a\xFE"));
-    }
 }

@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 
 use crate::batch::BatchError;
-use crate::process::{plain_error, remedy};
+use crate::process::{path_name, plain_error, remedy};
 
 /// Why an output is not complete. No partial file has the final name.
 #[derive(Debug, thiserror::Error)]
@@ -17,10 +17,10 @@ pub enum OutputError {
     #[error("standard output: closed by its reader")]
     ClosedPipe,
     /// The path of the output is a directory.
-    #[error("{}: is a directory; name a file, for example {}", .0.display(), .0.join("uris.parquet").display())]
+    #[error("{}: is a directory; name a file, for example {}", path_name(.0), path_name(&.0.join("uris.parquet")))]
     Directory(PathBuf),
     /// The directory of the output does not exist.
-    #[error("{}: cannot create: {} is not a directory; create it first", path.display(), parent.display())]
+    #[error("{}: cannot create: {} is not a directory; create it first", path_name(path), path_name(parent))]
     NoDirectory {
         /// The output.
         path: PathBuf,
@@ -28,13 +28,16 @@ pub enum OutputError {
         parent: PathBuf,
     },
     /// The directory contains parts of an earlier run.
-    #[error("{}: the directory contains parts already; remove them or choose another directory", .0.display())]
+    #[error("{}: the directory contains parts already; remove them or choose another directory", path_name(.0))]
     NotEmpty(PathBuf),
     /// A file with the name of the output appeared while the job ran, and must not be replaced.
-    #[error("{}: the file did not exist when the job began, but exists now; it was kept, and the output was not written", .0.display())]
+    #[error("{}: the file did not exist when the job began, but exists now; it was kept, and the output was not written", path_name(.0))]
     Exists(PathBuf),
     /// The output is not a regular file, but another file has to be written beside it.
-    #[error("{}: {format} writes an index beside its data, and this is not a regular file; name a file that ends in .cdx.gz", path.display())]
+    #[error(
+        "{}: {format} writes an index beside its data, and this is not a regular file; name a file that ends in .cdx.gz",
+        path_name(path)
+    )]
     NotRegular {
         /// The output.
         path: PathBuf,
@@ -42,7 +45,7 @@ pub enum OutputError {
         format: &'static str,
     },
     /// Another job is writing the directory.
-    #[error("{}: another job is writing this directory; wait until it has ended, or choose another directory", .0.display())]
+    #[error("{}: another job is writing this directory; wait until it has ended, or choose another directory", path_name(.0))]
     Locked(PathBuf),
     /// Reading the output back gave other rows than were written.
     #[error("{place}: the file does not contain what was written: {reason}; no partial file is left behind")]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
 use crate::process::{
-    BackgroundSync, CommitError, Existing, HandleName, PendingFile, check_stdout, obstacle, parent, remedy,
+    BackgroundSync, CommitError, Existing, HandleName, PendingFile, check_stdout, obstacle, parent, path_name, remedy,
     sync_directory, visible_lines,
 };
 use crate::remote::{RemoteUrl, RemoteWriter, clear_object};
@@ -350,7 +350,7 @@ fn check_replaceable(path: &Path, metadata: &Metadata) -> Result<(), OutputError
 }
 
 fn io_error(path: &Path, operation: &'static str, error: io::Error, advice: &'static str) -> OutputError {
-    OutputError::Io { place: path.display().to_string(), operation, error, advice }
+    OutputError::Io { place: path_name(path), operation, error, advice }
 }
 
 /// The error of an output that does not exist yet.

@@ -18,7 +18,7 @@ use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
 use crate::process::part_names::member_index_paths;
-use crate::process::{PendingFile, lock_directory_of};
+use crate::process::{PendingFile, lock_directory_of, path_name};
 
 /// An output that is being written. Removes the file if it is dropped before [`Output::finish`].
 pub struct Output {
@@ -241,7 +241,7 @@ impl Output {
         if let Some((file, read_back)) = target.temporary_path().zip(read_back.filter(|_| has_order))
             && let Err(reason) = check_rows(file, read_back, rows)
         {
-            let place = target.path().map_or_else(String::new, |path| path.display().to_string());
+            let place = target.path().map_or_else(String::new, path_name);
             target.abort()?;
             return Err(not_as_written(place, reason));
         }

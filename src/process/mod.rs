@@ -50,4 +50,4 @@ pub(crate) use temporary::{
     TemporaryFileGuard, remove_temporary_files_on_signals, wait_if_terminating, without_termination,
 };
 pub(crate) use temporary_directory::TemporaryDirectory;
-pub(crate) use visible::{is_hidden, plain_error, visible, visible_lines};
+pub(crate) use visible::{is_hidden, path_name, plain_error, visible, visible_lines};

@@ -1,8 +1,9 @@
-//! Text for people: [`visible`] replaces what would control the terminal or mislead its reader, and [`plain_error`]
-//! describes an error of the system.
+//! Text for people: [`visible`] replaces what would control the terminal or mislead its reader, [`path_name`] is the name of
+//! a path that may not be UTF-8, and [`plain_error`] describes an error of the system.
 
 use std::borrow::Cow;
 use std::io;
+use std::path::Path;
 
 /// The description of a system error, without its number: `permission denied`. Other errors stay as they are.
 pub(crate) fn plain_error(error: &io::Error) -> String {
@@ -11,6 +12,21 @@ pub(crate) fn plain_error(error: &io::Error) -> String {
         Some((reason, _)) => reason.to_ascii_lowercase(),
         None => text,
     }
+}
+
+/// Returns the name of a path: the path itself if it is UTF-8. Otherwise, and if the path begins with `bytes:`, the name is
+/// `bytes:` and the path with `%` and all bytes that are not UTF-8 percent-encoded. Different paths have different names.
+pub(crate) fn path_name(path: &Path) -> String {
+    const MARK: &str = "bytes:";
+    let encoded = || {
+        let mut name = MARK.to_string();
+        for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+            name.push_str(&chunk.valid().replace('%', "%25"));
+            name.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
+        }
+        name
+    };
+    path.to_str().filter(|name| !name.starts_with(MARK)).map_or_else(encoded, str::to_string)
 }
 
 /// Returns whether a character controls a terminal, changes the order of the text around it, or is invisible: controls,
@@ -63,6 +79,17 @@ mod tests {
         }
         assert_eq!(visible_lines("a\tc\nb\u{1b}\n"), "a\tc\nb\\u{1b}\n");
         assert!(matches!(visible_lines("a\nb\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn different_paths_have_different_names() {
+        use std::os::unix::ffi::OsStrExt;
+        let name = |bytes: &[u8]| path_name(Path::new(std::ffi::OsStr::from_bytes(bytes)));
+        assert_eq!(name("dir/ü%20.txt".as_bytes()), "dir/ü%20.txt");
+        assert_eq!(name(b"a\xFF%\xC3\xBC"), "bytes:a%FF%25ü");
+        assert_eq!(name(b"bytes:a%FF"), "bytes:bytes:a%25FF");
+        assert_ne!(name(b"a\xFF"), name(b"a\xFE"));
     }
 
     #[test]

@@ -118,4 +118,4 @@ pub use row_key::RowKey;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, sort};
 pub(crate) use sort::{Sorter, columns_to_sort};
 pub(crate) use summary::{FaultExample, SourceAdvice};
-pub use summary::{Progress, Summary};
+pub use summary::{Phase, Progress, Summary};

@@ -5,7 +5,7 @@
 use super::error::RunError;
 use super::in_order::produced_in_order;
 use super::options::{RunOptions, RunRequest};
-use super::summary::Summary;
+use super::summary::{Phase, Summary};
 use super::{RowGroup, canon, memory};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Policy;
@@ -117,10 +117,11 @@ pub fn sort(
     encoder: &Encoder,
     append: impl FnMut(SortedPart) -> Result<(), OutputError> + Send,
 ) -> Result<SortSummary, RunError<SortError>> {
-    let run = request.options;
+    let RunRequest { options: run, progress, .. } = request;
     let sorter = Sorter::new(&request.sources.names(), options, request.policy, encoder)?;
     let mut runs = sorter.new_runs();
     let summary = sorter.sort_runs(request, 0, |blocks| runs.add(blocks))?;
+    progress.begin(Phase::Write);
     let (rows, spilled) = sorter.merge(run, runs, append)?;
     if rows != summary.rows {
         return Err(RunError::Output(SortError::Lost { rows: summary.rows, written: rows }));

@@ -6,12 +6,33 @@ use crate::canon::{MAX_FAULT_EXAMPLES, Rows, Tally};
 use crate::input::InputError;
 use crate::iri::{Fault, FaultKind, Flags};
 use crate::record::FormatAdvice;
+use parking_lot::Mutex;
 use std::borrow::Cow;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a run does at a time. Most runs only read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// It reads the sources, and makes rows of their records.
+    #[default]
+    Read,
+    /// It decides about rows whose keys did not fit into memory.
+    Resolve,
+    /// It reads the sources a second time, and writes the rows that are kept.
+    ReadAgain,
+    /// It writes rows that were sorted, or that waited until all records had been read.
+    Write,
+    /// It learns from what the records state.
+    Learn,
+}
 
 /// How far a run is. Any thread may read it at any time.
 #[derive(Debug, Default)]
 pub struct Progress {
+    phase: Mutex<Phase>,
+    second_pass: OnceLock<Box<Progress>>,
     read: AtomicU64,
     /// Total number of bytes plus 1; 0 if the total is not known.
     total: AtomicU64,
@@ -23,6 +44,16 @@ impl Progress {
     /// Progress of a run that has not begun.
     pub fn new() -> Progress {
         Progress::default()
+    }
+
+    /// What the run does now.
+    pub fn phase(&self) -> Phase {
+        *self.phase.lock()
+    }
+
+    /// Progress of the second reading of the sources, if it has begun. It does not count in the numbers of this progress.
+    pub fn second_pass(&self) -> Option<&Progress> {
+        self.second_pass.get().map(Box::as_ref)
     }
 
     /// Bytes of the sources read so far; packed bytes of packed sources.
@@ -45,11 +76,22 @@ impl Progress {
         self.rows.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn begin(&self, phase: Phase) {
+        *self.phase.lock() = phase;
+    }
+
+    /// Begins the second reading of the sources. Returns the progress that counts it.
+    pub(crate) fn begin_second_pass(&self) -> &Progress {
+        let second_pass = self.second_pass.get_or_init(Box::default);
+        self.begin(Phase::ReadAgain);
+        second_pass
+    }
+
     pub(super) fn set_total(&self, total: Option<u64>) {
         self.total.store(total.map_or(0, |total| total.saturating_add(1)), Ordering::Relaxed);
     }
 
-    pub(super) fn add_read(&self, count: u64) {
+    pub(crate) fn add_read(&self, count: u64) {
         self.read.fetch_add(count, Ordering::Relaxed);
     }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{printed, sample};
 
-/// The commands, those first whose examples make files that others read.
+/// The commands with examples, those first whose examples make files that others read.
 const COMMANDS: [&str; 15] = [
     "canon",
     "learn",
@@ -25,6 +25,20 @@ const COMMANDS: [&str; 15] = [
     "eval",
     "conform",
 ];
+
+/// The names of all commands but `help`, as the main help lists them.
+fn listed_commands() -> Vec<String> {
+    let help = printed(&["--help"], b"");
+    let section = |title: &str| {
+        let (_, rest) = help.split_once(&format!("\n{title}:\n")).unwrap();
+        let lines: Vec<String> = rest.lines().take_while(|line| !line.is_empty()).map(str::to_string).collect();
+        lines
+    };
+    let lines = ["Commands", "Developer commands"].into_iter().flat_map(section);
+    // Further lines of a description are indented by more.
+    let names = lines.filter_map(|line| Some(line.strip_prefix("  ")?.split_once(' ')?.0.to_string()));
+    names.filter(|name| !name.is_empty() && name != "help").collect()
+}
 
 /// The scripts among the examples of a help text: lines that begin with a capital letter are their titles.
 fn scripts(help: &str) -> Vec<String> {
@@ -132,14 +146,22 @@ fn help_names_a_command_that_is_similar_to_an_unknown_one() {
     }
 }
 
+/// The examples of `bench` would take too long.
+#[test]
+fn the_examples_of_every_command_run_but_those_of_bench() {
+    let mut commands = [&COMMANDS[..], &["bench"]].concat();
+    commands.sort_unstable();
+    let mut listed = listed_commands();
+    listed.sort_unstable();
+    assert_eq!(listed, commands);
+}
+
 /// A longer line of an example would be broken, and could not be copied.
 #[test]
 fn every_command_has_help_of_100_columns() {
-    let help = printed(&["--help"], b"");
-    for command in COMMANDS.into_iter().chain(["bench"]) {
-        assert!(help.contains(&format!("\n  {command} ")), "{command} is not listed");
+    for command in listed_commands() {
         for flag in ["-h", "--help"] {
-            let text = printed(&[command, flag], b"");
+            let text = printed(&[&command, flag], b"");
             let wide = text.lines().find(|line| line.chars().count() > 100);
             assert!(wide.is_none(), "{command} {flag}: {wide:?}");
         }

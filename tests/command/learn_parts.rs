@@ -2,6 +2,8 @@
 
 use super::{irikey, printed};
 use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::concat_batches;
+use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::{self, File};
 use std::path::Path;
@@ -98,6 +100,22 @@ fn parts_give_the_rules_that_all_captures_give() {
     assert!(kinds("all.parquet").contains("http->https"));
 }
 
+/// Writes a part in which the first vote follows the first rule. Returns the number of its row, from 1.
+fn write_with_vote_after_rule(part: &Path, changed: &Path) -> usize {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(part).unwrap()).unwrap();
+    // The metadata of the file is in this schema only.
+    let schema = reader.schema().clone();
+    let rows = batches(part);
+    let rows = concat_batches(rows[0].schema_ref(), &rows).unwrap().with_schema(schema).unwrap();
+    let votes = lines(std::slice::from_ref(&rows)).lines().take_while(|line| line.starts_with("votes")).count();
+    assert!(votes > 0 && votes + 1 < rows.num_rows());
+    let mut writer = ArrowWriter::try_new(File::create(changed).unwrap(), rows.schema(), None).unwrap();
+    let rest = rows.slice(votes + 1, rows.num_rows() - votes - 1);
+    [rows.slice(1, votes), rows.slice(0, 1), rest].iter().for_each(|rows| writer.write(rows).unwrap());
+    writer.close().unwrap();
+    votes + 1
+}
+
 #[test]
 fn files_that_are_not_matching_parts_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -133,6 +151,9 @@ fn files_that_are_not_matching_parts_are_refused() {
     merge(&[&part, &same], "both have rules of site0.example");
     merge(&[&empty], "there are no .parquet files");
     merge(&[&missing], "missing.parquet");
+    let changed = text("changed.parquet");
+    let row = write_with_vote_after_rule(Path::new(&part), Path::new(&changed));
+    merge(&[&changed], &format!("row {row} of the equivalences: votes follow rules"));
     // Flags that would have no effect.
     for flags in
         [&["--part", "--weak"][..], &["--part", "--min-support", "5"], &["--no-content", "--min-contents", "6"]]

@@ -192,3 +192,20 @@ fn messages_have_no_double_words_or_wrong_plurals() {
         }
     }
 }
+
+/// Different files have different names in errors, also if their names are not UTF-8.
+#[test]
+fn errors_name_files_as_reports_do() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("urls.txt"), "http://h/\n").unwrap();
+    let (word, name) = (OsStr::new, OsStr::from_bytes);
+    let check = |arguments: &[&OsStr], expected: &[&str]| {
+        let ran = run_in(directory.path(), &[&[word("canon")], arguments].concat());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(!ran.status.success() && expected.iter().all(|text| message.contains(text)), "{message}");
+    };
+    check(&[name(b"a\xFE"), name(b"a\xFF")], &["bytes:a%FE: cannot open", "bytes:a%FF: cannot open"]);
+    let output = name(b"a\xFF/x.csv");
+    check(&[word("urls.txt"), word("-o"), output], &["bytes:a%FF/x.csv: cannot create: bytes:a%FF is not"]);
+    check(&[word("urls.txt"), word("--psl"), name(b"a\xFF")], &["bytes:a%FF: "]);
+}

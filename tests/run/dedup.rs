@@ -166,7 +166,11 @@ fn dedup_changing(
     };
     let run_options = options(1, 2_000, 1_000);
     let ran = dedup(RunRequest::new(path(&name), &run_options, &policy(), &progress), &dedup_options, &encoder, append);
-    assert!(is_changed && progress.records() == text.iter().filter(|byte| **byte == b'\n').count() as u64);
+    // The second reading is not counted twice, but has a progress of its own.
+    let again = progress.second_pass().unwrap();
+    let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+    assert!(is_changed && progress.records() == lines && progress.read() == text.len() as u64);
+    assert!(again.records() > 0 && again.total() == progress.total() && again.read() > text.len() as u64 / 2);
     ran
 }
 

@@ -10,7 +10,7 @@ use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, OutputFormat, OutputOptions};
 use irikey::record::fields::FieldSet;
 use irikey::run::{
-    CheckSortedError, CheckSortedReason, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortSummary,
+    CheckSortedError, CheckSortedReason, PartCut, Phase, Progress, RunOptions, RunRequest, SortOptions, SortSummary,
     SortedPart, check_sorted, sort,
 };
 use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
@@ -84,7 +84,9 @@ fn sorted_file(
     let policy = policy();
     let progress = Progress::new();
     let request = RunRequest::new(sources, options, &policy, &progress);
+    assert_eq!(progress.phase(), Phase::Read);
     let summary = sort(request, sort_options, &encoder, append).unwrap();
+    assert_eq!(progress.phase(), Phase::Write);
     output.finish().unwrap();
     (target, parts, summary)
 }

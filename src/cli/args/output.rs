@@ -61,10 +61,25 @@ pub(crate) struct OutputArgs {
     /// Compression of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet
     #[arg(long, value_name = "CODEC", value_parser = COMPRESSIONS, hide_possible_values = true, help_heading = "Output")]
     compression: Option<Compression>,
-    /// Bytes of input whose rows make one row group or record batch. At most 128M
-    #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "8M",
-          help_heading = "Output")]
+    /// Bytes of input whose rows make one row group or record batch, from 1K to 128M. Small row groups make larger files and
+    /// need more memory: with Parquet, about 7 KB for each until the file is complete
+    #[arg(long, value_name = "BYTES", value_parser = parse_row_group_size, default_value = "8M", help_heading = "Output")]
     pub(crate) row_group_size: usize,
+}
+
+/// Lower limit of `--row-group-size`. The descriptions of row groups of a Parquet file are held in memory until the file is
+/// complete, and are not part of `--memory`. Measured with the default columns, a row group takes 7.5 KB. A higher limit would
+/// refuse the row groups by which small files are cut in tests.
+const MIN_ROW_GROUP_LEN: usize = 1 << 10;
+
+fn parse_row_group_size(text: &str) -> Result<usize, String> {
+    match parse_size_up_to::<MAX_ROW_GROUP_LEN>(text)? {
+        len if len < MIN_ROW_GROUP_LEN => Err(format!(
+            "at least {}K is supported, because each row group has a description that is held in memory",
+            MIN_ROW_GROUP_LEN >> 10
+        )),
+        len => Ok(len),
+    }
 }
 
 /// Flag of every command that writes files.

@@ -9,7 +9,7 @@ use clap::{Arg, Command};
 use crate::batch::COLUMNS;
 use crate::cli::error::CommandError;
 use crate::input::{read_file, shown_path};
-use crate::process::error_and_remedy;
+use crate::process::{error_and_remedy, path_name};
 
 /// Parses one of a few names, each of which stands for a value of a library type. Each entry is a name, its value and
 /// its help text.
@@ -186,7 +186,7 @@ pub(crate) fn read_text<T>(
     let bytes = read_file(path).map_err(|error| format!("cannot read: {}", error_and_remedy(&error)));
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".to_string()));
     let parsed = text.and_then(parse);
-    parsed.map_err(|reason| CommandError::Usage(format!("{flag}: {}: {reason}", shown_path(path).display())))
+    parsed.map_err(|reason| CommandError::Usage(format!("{flag}: {}: {reason}", path_name(&shown_path(path)))))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::canon::Policy;
 use crate::cli::args::ReportFormat;
 use crate::cli::error::CommandError;
 use crate::cli::report::{
-    Bar, SourceError, Table, advice_to_text, bar_chart, chart_and_table, conclude, counts, document, escape,
+    Bar, RunOutcome, SourceError, Table, advice_to_text, bar_chart, chart_and_table, counts, document, escape,
     formats_to_text, input_errors, pairs_to_json, replaced_to_text, section, settings, share,
 };
 use crate::cli::terminal::{format_counts, thousands};
@@ -38,7 +38,7 @@ impl LearnReport<'_> {
     pub(super) fn conclude(&self) -> Result<u8, CommandError> {
         let summary = &self.observed.summary;
         let (errors, text) = (SourceError::of_run(summary), self.to_text());
-        conclude(&self.args.reporting, &errors, summary, &text, |format| match format {
+        RunOutcome::new(summary, &errors).conclude(&self.args.reporting, &text, |format| match format {
             ReportFormat::Page => self.to_html(&text, &errors),
             ReportFormat::Text => text.clone(),
             ReportFormat::Json => format!("{:#}\n", self.to_json(&errors)),

@@ -9,8 +9,9 @@ use super::{named_counts, survey};
 use crate::canon::{Policy, RecipeColumn, RecipeTally};
 use crate::cli::progress::TimelineSample;
 use crate::dedup::{Estimate, Findings, KeepPolicy};
-use crate::input::{InputError, source_name};
+use crate::input::InputError;
 use crate::output::FinishedOutput;
+use crate::process::path_name;
 use crate::remote::Transfer;
 use crate::run::{DedupTotals, Summary};
 
@@ -249,7 +250,7 @@ impl Report {
                 json
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
-            "replaced": self.replaced.iter().map(|path| source_name(path)).collect::<Vec<_>>(),
+            "replaced": self.replaced.iter().map(|path| path_name(path)).collect::<Vec<_>>(),
             "advice": self.summary.advice.iter()
                 .map(|advice| json!({"source": advice.source, "message": advice.text}))
                 .collect::<Vec<_>>(),
@@ -277,7 +278,7 @@ impl Report {
 
 fn file_to_json(file: &FinishedOutput) -> Value {
     json!({
-        "path": file.path.as_deref().map(source_name),
+        "path": file.path.as_deref().map(path_name),
         "bytes": file.bytes,
         "rows": file.rows,
     })

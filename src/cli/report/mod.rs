@@ -27,6 +27,52 @@ use crate::output::{OutputError, write_file};
 use crate::process::{error_and_remedy, exit};
 use crate::run::Summary;
 
+/// How a run ended: what is printed at its end, and what its exit code depends on.
+pub(crate) struct RunOutcome<'a> {
+    errors: &'a [SourceError],
+    summary: &'a Summary,
+    /// Number of records with a fault, also of earlier runs of a resumed job.
+    faulty: u64,
+}
+
+impl<'a> RunOutcome<'a> {
+    /// The outcome of a run with this summary, whose inputs had these errors.
+    pub(crate) fn new(summary: &'a Summary, errors: &'a [SourceError]) -> RunOutcome<'a> {
+        RunOutcome { errors, summary, faulty: summary.tally.faulty }
+    }
+
+    /// Prints errors and `text`, the summary, writes the report if one is requested, and returns the exit code. A report as
+    /// text has the errors after what `render` gives.
+    pub(crate) fn conclude(
+        &self,
+        reporting: &ReportingArgs,
+        text: &str,
+        render: impl FnOnce(ReportFormat) -> String,
+    ) -> Result<u8, CommandError> {
+        let messages = self.errors.iter().map(|SourceError { source, message }| format!("{source}: {message}"));
+        messages.clone().for_each(|message| print_error(&message));
+        if !reporting.quiet {
+            if let Some(advice) = text::fault_advice(self.summary) {
+                print_error(&advice);
+            }
+            print_to_stderr(text);
+        }
+        if let Some(path) = &reporting.report {
+            let format = ReportFormat::of_path(path);
+            let mut report = render(format);
+            if format == ReportFormat::Text {
+                messages.for_each(|message| report += &format!("error: {}\n", visible(&message)));
+            }
+            write_report(reporting, path, &report, "the output is complete")?;
+        }
+        Ok(match self.errors {
+            [_, ..] => exit::INPUT,
+            [] if reporting.fail_on_fault && self.faulty > 0 => exit::FAULTS,
+            [] => exit::SUCCESS,
+        })
+    }
+}
+
 impl Report {
     /// Prints errors and summary, writes the report, and returns the exit code.
     pub(crate) fn conclude(&self, reporting: &ReportingArgs) -> Result<u8, CommandError> {
@@ -35,11 +81,11 @@ impl Report {
             ReportFormat::Text => text::summary(self),
             ReportFormat::Json => format!("{:#}\n", self.to_json()),
         };
-        let status = conclude(reporting, &self.errors, &self.summary, &text::summary(self), render)?;
-        let has_resumed_faults = self.resumed.is_some_and(|resumed| resumed.faulty > 0);
+        let outcome = RunOutcome::new(&self.summary, &self.errors);
+        let faulty = outcome.faulty + self.resumed.map_or(0, |resumed| resumed.faulty);
+        let status = RunOutcome { faulty, ..outcome }.conclude(reporting, &text::summary(self), render)?;
         match &self.dedup {
             Some(DedupReport { collisions: Some((1.., _)), .. }) => Ok(exit::COLLISION),
-            None if status == exit::SUCCESS && reporting.fail_on_fault && has_resumed_faults => Ok(exit::FAULTS),
             _ => Ok(status),
         }
     }
@@ -70,7 +116,7 @@ impl PrintedResult<'_> {
         let summary = self.summary;
         let messages = formats_to_text(summary) + &replaced_to_text(self.replaced) + &advice_to_text(summary);
         let errors = SourceError::of_run(summary);
-        conclude(reporting, &errors, summary, &messages, |format| match format {
+        RunOutcome::new(summary, &errors).conclude(reporting, &messages, |format| match format {
             ReportFormat::Page => {
                 let title = format!("irikey {} report", self.command);
                 let tables: String = self.tables.iter().map(Table::to_html).collect();
@@ -92,38 +138,6 @@ pub(crate) fn with_run_figures(mut json: Value, summary: &Summary) -> Value {
     json["peak_anonymous_bytes"] = summary.memory.peak_anonymous.into();
     json["errors"] = SourceError::of_run(summary).iter().map(SourceError::to_json).collect();
     json
-}
-
-/// Prints errors and summary, writes the report if one is requested, and returns the exit code. A report as text has the errors
-/// after what `render` gives.
-pub(crate) fn conclude(
-    reporting: &ReportingArgs,
-    errors: &[SourceError],
-    summary: &Summary,
-    text: &str,
-    render: impl FnOnce(ReportFormat) -> String,
-) -> Result<u8, CommandError> {
-    let messages = errors.iter().map(|SourceError { source, message }| format!("{source}: {message}"));
-    messages.clone().for_each(|message| print_error(&message));
-    if !reporting.quiet {
-        if let Some(advice) = text::fault_advice(summary) {
-            print_error(&advice);
-        }
-        print_to_stderr(text);
-    }
-    if let Some(path) = &reporting.report {
-        let format = ReportFormat::of_path(path);
-        let mut report = render(format);
-        if format == ReportFormat::Text {
-            messages.for_each(|message| report += &format!("error: {}\n", visible(&message)));
-        }
-        write_report(reporting, path, &report, "the output is complete")?;
-    }
-    match errors {
-        [_, ..] => Ok(exit::INPUT),
-        [] if reporting.fail_on_fault && summary.tally.faulty > 0 => Ok(exit::FAULTS),
-        [] => Ok(exit::SUCCESS),
-    }
 }
 
 /// Returns the error of a job after its report. If the reader of standard output closed it early, the job ended there, and the

@@ -10,18 +10,20 @@ use super::named_counts::{self, NamedCounts};
 use super::survey;
 use crate::cli::progress::TimelineSample;
 use crate::cli::terminal::{count_of, format_bytes, thousands};
-use crate::input::source_name;
 use crate::iri::FaultKind;
 use crate::output::FinishedOutput;
+use crate::process::path_name;
 use crate::run::FaultExample;
 
 const STYLE: &str = include_str!("page.css");
 
-/// Maximum number of points of a line.
+/// Maximum number of points of a chart over time.
 const MAX_POINTS: usize = 40;
 
-/// Maximum number of rows of the table next to a line, and of the tables of inputs and outputs.
-const MAX_TIMES: usize = 8;
+/// Maximum number of rows of the table next to a chart over time.
+const MAX_TIMELINE_ROWS: usize = 8;
+
+/// Maximum number of rows of the tables of inputs and outputs.
 const MAX_FILES: usize = 100;
 
 /// Returns a page with this title and a body in HTML.
@@ -230,7 +232,7 @@ pub(crate) fn input_errors(html: &mut String, errors: &[SourceError]) {
 fn course(html: &mut String, report: &Report) {
     let rates = rates(&report.timeline);
     let table = |caption, columns, points: &[(f64, f64)], format: fn(f64) -> String| {
-        let step = points.len().div_ceil(MAX_TIMES).max(1);
+        let step = points.len().div_ceil(MAX_TIMELINE_ROWS).max(1);
         let rows = points.iter().rev().step_by(step).map(|(at, value)| vec![format!("{at:.2}"), format(*value)]);
         let mut rows: Vec<_> = rows.collect();
         rows.reverse();
@@ -284,7 +286,7 @@ fn files(html: &mut String, report: &Report) {
     section(html, "Inputs", &note, &table.to_html());
     let outputs = report.output.iter().filter(|_| report.files.is_empty()).chain(&report.files);
     let row = |file: &FinishedOutput| {
-        let path = file.path.as_deref().map_or("standard output".to_string(), source_name);
+        let path = file.path.as_deref().map_or("standard output".to_string(), path_name);
         vec![path, thousands(file.rows), format_bytes(file.bytes as f64)]
     };
     let rows: Vec<_> = outputs.take(MAX_FILES).map(row).collect();

@@ -7,12 +7,12 @@ use super::contents::{Report, ResumedInputs};
 use super::named_counts::{self, NamedCounts};
 use crate::cli::terminal::{count_of, format_bytes, thousands, visible};
 use crate::dedup::{Estimate, Findings};
-use crate::input::source_name;
 use crate::iri::FaultKind;
+use crate::process::path_name;
 use crate::run::Summary;
 
 pub(crate) fn replaced_to_text(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| format!("replaced {}\n", visible(&source_name(path)))).collect()
+    paths.iter().map(|path| format!("replaced {}\n", visible(&path_name(path)))).collect()
 }
 
 /// The formats in which the inputs were read, with the number of inputs if there are several.
@@ -240,7 +240,7 @@ fn speed(report: &Report) -> String {
         }
     }
     if let Some((output, path)) = report.output.as_ref().and_then(|output| Some((output, output.path.as_ref()?))) {
-        text.push_str(&format!("\n{}: {}", visible(&source_name(path)), format_bytes(output.bytes as f64)));
+        text.push_str(&format!("\n{}: {}", visible(&path_name(path)), format_bytes(output.bytes as f64)));
         if !report.files.is_empty() {
             text.push_str(&format!(" in {}", count_of(report.files.len() as u64, "file")));
         }

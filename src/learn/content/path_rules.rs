@@ -1,7 +1,7 @@
 //! Applies rules about content to paths: [`PathRules`].
 
 use super::path_text::{PLACEHOLDER, PathText, ValueRule};
-use super::removal::RemovalLog;
+use super::removal::RemovalObserver;
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace};
 use super::sought_name::SoughtName;
 use super::url_editor::UrlEditor;
@@ -168,7 +168,7 @@ impl PathRules {
         &self,
         path: PathText<'b>,
         buffers: &'b mut PathBuffers,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         editor: &mut UrlEditor<'_, '_>,
     ) -> &'b [u8] {
         let PathBuffers { path: plain, segments } = buffers;
@@ -190,7 +190,7 @@ impl PathRules {
         &self,
         path: &[u8],
         segments: &mut Vec<Range<usize>>,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         editor: &mut UrlEditor<'_, '_>,
     ) {
         self.edit_segments(PathText::masked(path), segments, removed, editor);
@@ -202,7 +202,7 @@ impl PathRules {
         &self,
         path: PathText<'_>,
         segments: &mut Vec<Range<usize>>,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         editor: &mut UrlEditor<'_, '_>,
     ) {
         match self.of_segments {
@@ -232,7 +232,7 @@ impl PathRules {
     }
 
     /// Writes the path without parameters, in lower case, and without doubled slashes, each only if a rule says so.
-    fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalLog) {
+    fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalObserver) {
         if self.path_parameters.is_empty() {
             append(out, path);
         } else {
@@ -252,7 +252,7 @@ impl PathRules {
         }
     }
 
-    fn write_without_path_parameters(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalLog) {
+    fn write_without_path_parameters(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalObserver) {
         let mut from = 0;
         for at in positions(path, |byte| byte == b';') {
             let after = &path[at + 1..];
@@ -271,7 +271,7 @@ impl PathRules {
     }
 
     /// Returns the path without the segments that are parameters.
-    fn without_segment_parameters(&self, path: &[u8], removed: &mut impl RemovalLog) -> Vec<u8> {
+    fn without_segment_parameters(&self, path: &[u8], removed: &mut impl RemovalObserver) -> Vec<u8> {
         let mut kept = Vec::with_capacity(path.len());
         for segment in path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/') {
             let (name, value) = name_and_value(segment);
@@ -293,7 +293,7 @@ impl PathRules {
 
     /// Leaves out the document and the final slash, each only if a rule says so. There are no other rules about segments.
     #[inline(always)]
-    fn cut_end(&self, path: PathText<'_>, removed: &mut impl RemovalLog, editor: &mut UrlEditor<'_, '_>) {
+    fn cut_end(&self, path: PathText<'_>, removed: &mut impl RemovalObserver, editor: &mut UrlEditor<'_, '_>) {
         let Range { start, end } = path.range();
         if path.path.ends_with(b"/") {
             if let Some(number) = self.final_slash.number(path.path) {
@@ -320,7 +320,7 @@ impl PathRules {
         &self,
         path: PathText<'_>,
         segments: &mut Vec<Range<usize>>,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         editor: &mut UrlEditor<'_, '_>,
     ) {
         segments.clear();
@@ -363,7 +363,7 @@ impl PathRules {
     }
 
     /// Replaces values of segments by the placeholder. Returns whether there are such values.
-    fn replace_values(&self, path: &[u8], segments: &mut [Range<usize>], removed: &mut impl RemovalLog) -> bool {
+    fn replace_values(&self, path: &[u8], segments: &mut [Range<usize>], removed: &mut impl RemovalObserver) -> bool {
         let mut is_changed = false;
         for (rule, context, number) in &self.segment_values {
             let text = |segment: &Range<usize>| if *segment == REPLACED { PLACEHOLDER } else { &path[segment.clone()] };
@@ -398,7 +398,7 @@ fn insert_segments(at: usize, segments: &[Range<usize>], editor: &mut UrlEditor<
     editor.insert_part(copied);
 }
 
-fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {
+fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalObserver) {
     if !any_byte(path, |byte| byte.is_ascii_uppercase()) {
         return;
     }

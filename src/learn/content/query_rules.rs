@@ -1,7 +1,7 @@
 //! Applies rules about content to queries: [`QueryRules`].
 
 use super::path_rules::RulePlaces;
-use super::removal::RemovalLog;
+use super::removal::RemovalObserver;
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::sought_name::{SoughtName, word_at};
 use super::url_editor::UrlEditor;
@@ -97,7 +97,7 @@ impl QueryRules {
         query: QueryText<'_>,
         may_sort: bool,
         parts: &mut Vec<QueryPart>,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         editor: &mut UrlEditor<'_, '_>,
     ) -> bool {
         if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(query.path)) {
@@ -119,7 +119,7 @@ impl QueryRules {
         &self,
         query: QueryText<'_>,
         short: ShortQuery<'_>,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         editor: &mut UrlEditor<'_, '_>,
     ) -> bool {
         let (len, mut separators, mut at) = (query.query.len(), short.separators, 0);
@@ -165,7 +165,7 @@ impl QueryRules {
         query: QueryText<'_>,
         order: Option<u16>,
         parts: &mut Vec<QueryPart>,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         editor: &mut UrlEditor<'_, '_>,
     ) -> bool {
         let (separator, mask) = query.separators();

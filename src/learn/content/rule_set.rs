@@ -3,7 +3,7 @@
 use super::path_rules::{PathBuffers, PathRules, RulePlaces};
 use super::path_text::PathText;
 use super::query_rules::{QueryPart, QueryRules, QueryText};
-use super::removal::{NoLog, RemovalLog};
+use super::removal::{IgnoredRemovals, RemovalObserver};
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::url_editor::UrlEditor;
 use super::url_parts::UrlParts;
@@ -140,7 +140,7 @@ impl ContentRuleSet {
         &self,
         url: &UrlParts<'_>,
         buffers: &mut RuleBuffers,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         out: &mut Vec<u8>,
     ) {
         out.clear();
@@ -159,7 +159,7 @@ impl ContentRuleSet {
         out: &mut Vec<u8>,
     ) -> Option<bool> {
         let mut editor = UrlEditor::new(url.text.buffer(), out);
-        let edited = self.edit::<SUBJECT>(url, buffers, &mut NoLog, &mut editor);
+        let edited = self.edit::<SUBJECT>(url, buffers, &mut IgnoredRemovals, &mut editor);
         if !editor.is_changed() {
             return None;
         }
@@ -173,7 +173,7 @@ impl ContentRuleSet {
         &self,
         url: &UrlParts<'t>,
         buffers: &mut RuleBuffers,
-        removed: &mut impl RemovalLog,
+        removed: &mut impl RemovalObserver,
         editor: &mut UrlEditor<'t, '_>,
     ) -> Edited {
         let has_others = SUBJECT == RuleSubject::OTHER;
@@ -211,7 +211,7 @@ impl ContentRuleSet {
 
     /// Replaces scheme and host, each only if a rule says so.
     #[inline(always)]
-    fn edit_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, editor: &mut UrlEditor<'_, '_>) {
+    fn edit_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalObserver, editor: &mut UrlEditor<'_, '_>) {
         if !self.changes_origins || !url.has_host_name_only() {
             return;
         }

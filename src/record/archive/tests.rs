@@ -1,6 +1,9 @@
 //! Whole, truncated, damaged and malformed archives, in memory and in pieces of any length.
 
+mod arc;
 mod index;
+mod limits;
+mod members;
 
 use super::*;
 use crate::iri::FaultKind;
@@ -123,6 +126,32 @@ fn row(url: &str, offset: usize) -> Row {
     (url.into(), None, 0, None, String::new(), String::new(), offset as u64)
 }
 
+/// Ten records; the length of the fourth is too long by `excess`, and the payload of the second shows a head.
+fn with_wrong_length(excess: usize) -> Vec<String> {
+    let fields = |i| format!("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/{i}");
+    let payload =
+        |i| if i == 1 { "a\r\n\r\nWARC/1.0\r\nContent-Length: 3\r\n\r\nxyz".to_string() } else { "p".repeat(9) };
+    let of = |i| record(&fields(i), &payload(i));
+    let wrong = |i| of(i).replace("Length: 9", &format!("Length: {}", 9 + excess));
+    (0..10).map(|i| if i == 3 { wrong(i) } else { of(i) }).collect()
+}
+
+/// Digest, method and body of each response and resource.
+fn index_fields(text: &[u8], step: usize) -> Vec<[String; 3]> {
+    parse_for_index(text, step).0
+}
+
+/// Digest, method and body of each response and resource, and the parser after the end.
+fn parse_for_index(text: &[u8], step: usize) -> (Vec<[String; 3]>, ArchiveParser) {
+    let mut parser = ArchiveParser::of_types(RecordTypes::Replayable, FieldSet::ALL);
+    let (batches, _) = parse_batches(&mut parser, text, (step, usize::MAX));
+    let records = batches[0].records();
+    let fields = &records.fields;
+    let columns = [fields.payload_digests, fields.methods, fields.request_bodies];
+    let row = |i: usize| columns.map(|column| shown(&records, column[i]));
+    ((0..records.urls.len()).map(row).collect(), parser)
+}
+
 #[test]
 fn records_of_every_type_in_pieces_of_any_length() {
     let text = sample();
@@ -216,310 +245,6 @@ fn types_are_selected_by_what_they_hold() {
     assert_eq!(of(RecordTypes::of_list(&[" Request".into()])), ["request", "none"]);
 }
 
-#[test]
-fn arc_records_of_both_versions() {
-    let text = "filedesc://x.arc 0.0.0.0 20140216050221 text/plain 10\n1 0 Some\nx\n\
-        http://a.org/b c 192.0.2.1 20140216050221 text/html 41\nHTTP/1.1 301 Moved\nLocation: /z\n\nbodybody\n\
-        dns:a.org 192.0.2.1 20140216050222 text/dns 200 - - 77 x.arc 5\n12345\n";
-    let (rows, ended) = read(text.as_bytes(), 9);
-    let got: Vec<_> = rows.iter().map(|row| (row.0.as_str(), row.3, row.4.as_str())).collect();
-    let want = [("filedesc://x.arc", None, ""), ("http://a.org/b c", Some(301), "/z"), ("dns:a.org", Some(200), "")];
-    assert_eq!((got, ended), (want.to_vec(), ArchiveEnd::Whole));
-}
-
-#[test]
-fn arc_heads_that_programs_wrote() {
-    let text = "\nfiledesc://x.arc 0.0.0.0 201402160502 text/plain 5\n1 0 S\n\nhttp://a.org/ 192.0.2.1 201402160502 text/html -1\n\
-        HTTP/1.1 200 OK\n\nbody\nhttp://b.org/ 192.0.2.1 20140216050221 text/html 5\n12345\n\
-        http://c.org/ 192.0.2.1 20140216050221 text/html 3\n12\nhttp://d.org/ 192.0.2.1 20140216050221 text/html 5\n12\n\
-        http://e.org/ 192.0.2.1 20140216050221 text/html 2\n12345\n";
-    assert!(is_archive(text.as_bytes()));
-    for step in [0, 1, 10, 1000] {
-        let (rows, ended, damage) = parse(ArchiveParser::default(), text.as_bytes(), (step, usize::MAX));
-        let got: Vec<_> = rows[0].iter().map(|row| (row.0.as_str(), row.2)).collect();
-        let cut = Flags::CUT.0;
-        let want = [
-            ("filedesc://x.arc", 0),
-            ("http://a.org/", cut),
-            ("http://b.org/", 0),
-            ("http://c.org/", 0),
-            ("http://d.org/", cut),
-            // Nothing follows that could have a flag.
-            ("http://e.org/", cut),
-        ];
-        assert_eq!((got, ended), (want.to_vec(), ArchiveEnd::Whole), "{step}");
-        assert_eq!(damage, ArchiveDamage::default());
-    }
-}
-
-#[test]
-fn an_arc_that_ends_within_a_head_is_truncated() {
-    let info = "filedesc://x.arc 0.0.0.0 201402160502 text/plain 5\n1 0 S\n\n";
-    let arc = |content: &str| {
-        let len = content.len();
-        format!("{info}http://a.org/ 192.0.2.1 20140216050221 text/html {len}\n{content}")
-    };
-    let of = |text: &str, step| parse(ArchiveParser::default(), text.as_bytes(), (step, usize::MAX));
-    let stray = |len, at| ArchiveDamage { stray_len: len, stray_count: 1, short_count: 0, at: Some(at as u64) };
-    let heads =
-        ["h", "http", "https", "http:", "http://b.org/ 192.0.2.1 2014", "d", "dns:b", "f", "ftp:", "w", "filedesc"];
-    // The last content has a line that looks like a head.
-    let contents = ["12345", "1\nhttp://c.org/ 192.0.2.1 20140216050221 text/html 1\n2"];
-    for (step, content) in [0, 1, 7, 1000].into_iter().flat_map(|step| contents.map(|content| (step, content))) {
-        let whole = arc(content);
-        let rows = of(&(whole.clone() + "\n"), step).0;
-        assert_eq!(rows[0].iter().map(|row| row.2).collect::<Vec<_>>(), [0, 0]);
-        let digests = index_fields(whole.as_bytes(), step);
-        for head in heads {
-            let text = format!("{whole}\n{head}");
-            let end = ArchiveEnd::Truncated(head.len() as u64);
-            assert_eq!(of(&text, step), (rows.clone(), end, ArchiveDamage::default()), "{step} {text}");
-            assert_eq!(index_fields(text.as_bytes(), step), digests, "{step} {text}");
-        }
-    }
-    for step in [0, 1, 7, 1000] {
-        let whole = arc("12345");
-        // Other bytes after a line end are not part of the record.
-        let (rows, end, damage) = of(&format!("{whole}\n1234"), step);
-        assert_eq!((rows[0][1].2, end, damage), (0, ArchiveEnd::Whole, stray(4, whole.len() + 1)), "{step}");
-        // Bytes right after the content are its rest, although they could begin a head.
-        let (rows, end, damage) = of(&format!("{whole}http"), step);
-        assert_eq!((rows[0][1].2, end, damage), (Flags::CUT.0, ArchiveEnd::Whole, ArchiveDamage::default()), "{step}");
-        // In a WARC, the head has another first word.
-        let warc = record("WARC-Type: resource\r\nWARC-Target-URI: x:y", "1");
-        let (rows, end, damage) = of(&format!("{warc}http"), step);
-        assert_eq!((rows[0][0].2, end, damage), (Flags::CUT.0, ArchiveEnd::Whole, ArchiveDamage::default()), "{step}");
-        let (rows, end, damage) = of(&format!("{warc}WARC"), step);
-        assert_eq!((rows[0][0].2, end, damage), (0, ArchiveEnd::Truncated(4), ArchiveDamage::default()), "{step}");
-    }
-}
-
-/// Ten records; the length of the fourth is too long by `excess`, and the payload of the second shows a head.
-fn with_wrong_length(excess: usize) -> Vec<String> {
-    let fields = |i| format!("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/{i}");
-    let payload =
-        |i| if i == 1 { "a\r\n\r\nWARC/1.0\r\nContent-Length: 3\r\n\r\nxyz".to_string() } else { "p".repeat(9) };
-    let of = |i| record(&fields(i), &payload(i));
-    let wrong = |i| of(i).replace("Length: 9", &format!("Length: {}", 9 + excess));
-    (0..10).map(|i| if i == 3 { wrong(i) } else { of(i) }).collect()
-}
-
-#[test]
-fn a_wrong_length_costs_no_record() {
-    for excess in [1, 4, 5, 9, 12, 110, 300, 10_000, usize::MAX / 3] {
-        let text = with_wrong_length(excess).concat();
-        for step in [0, 1, 3, 64, 1000, 1 << 20] {
-            let (rows, ended, damage) = parse(ArchiveParser::default(), text.as_bytes(), (step, 200));
-            let rows = rows.concat();
-            assert_eq!((rows.len(), ended), (10, ArchiveEnd::Whole), "{excess} {step}");
-            for (i, row) in rows.iter().enumerate() {
-                // An excess of up to the line ends is the same as fewer line ends.
-                let is_cut = i == 3 && excess > 4;
-                let want = (format!("http://a.org/{i}"), if is_cut { Flags::CUT.0 } else { 0 });
-                assert_eq!((row.0.clone(), row.2), want, "{excess} {step}");
-            }
-            assert_eq!((damage.stray_len, damage.short_count), (0, u64::from(excess > 8)), "{excess}");
-        }
-    }
-}
-
-#[test]
-fn a_record_ends_with_its_gzip_member() {
-    for (excess, ends_of) in [(0, 1), (1000, 1), (usize::MAX / 3, 1), (1000, 2), (5, 1)] {
-        let records = with_wrong_length(excess);
-        let text = records.concat();
-        for step in [1, 3, 64, 1000, 1 << 20] {
-            let mut parser = ArchiveParser::default();
-            let mut at = 0;
-            for (i, record) in records.iter().enumerate() {
-                at += record.len() as u64;
-                if i % ends_of == 0 {
-                    parser.push_member_end(at, at / 2);
-                }
-            }
-            let (rows, ended, damage) = parse(parser, text.as_bytes(), (step, 200));
-            assert_eq!((rows.concat().len(), ended), (10, ArchiveEnd::Whole), "{excess} {step}");
-            assert_eq!(damage.short_count, u64::from(excess > 8), "{excess} {step}");
-        }
-    }
-}
-
-#[test]
-fn members_that_are_blocks_end_no_record() {
-    let text = with_wrong_length(0).concat();
-    let whole = read(text.as_bytes(), 0);
-    for block_len in [7, 100, 333] {
-        for step in [1, 1000] {
-            let mut parser = ArchiveParser::default();
-            (1..)
-                .map(|i| i * block_len)
-                .take_while(|at| *at < text.len() as u64)
-                .for_each(|at| parser.push_member_end(at, at));
-            let (rows, ended, damage) = parse(parser, text.as_bytes(), (step, usize::MAX));
-            assert_eq!((rows.concat(), ended), whole.clone(), "{block_len}");
-            assert_eq!(damage, ArchiveDamage::default());
-        }
-    }
-}
-
-/// The position of a record is that of its gzip member. Once a member begins within a record, members are not records.
-#[test]
-fn positions_are_those_of_members_that_are_records() {
-    let url = |i: u32| format!("WARC-Type: resource\r\nWARC-Target-URI: http://{i}/");
-    let text: String = (0..5).map(|i| record(&url(i), "content")).collect();
-    let len = text.len() as u64 / 5;
-    let positions = |ends: &[u64], step: usize| {
-        let mut parser = ArchiveParser::default();
-        parser.set_file("a.warc.gz", true);
-        ends.iter().for_each(|end| parser.push_member_end(*end, 10 * end));
-        let (batches, _) = parse_batches(&mut parser, text.as_bytes(), (step, usize::MAX));
-        let fields = batches[0].records().fields;
-        fields.capture_offsets.iter().copied().zip(fields.capture_lengths.iter().copied()).collect::<Vec<_>>()
-    };
-    let position = |i: u64| (Some((10 * i * len) as i64), Some(10 * len as i64));
-    for step in [1, 64, 10_000] {
-        let ends: Vec<u64> = (1..=5).map(|i| i * len).collect();
-        assert_eq!(positions(&ends, step), (0..5).map(position).collect::<Vec<_>>(), "{step}");
-        // The third record has two members.
-        let ends = [len, 2 * len, 2 * len + 50, 3 * len, 4 * len, 5 * len];
-        let none = (None, None);
-        assert_eq!(positions(&ends, step), [position(0), position(1), none, none, none], "{step}");
-        // The second and the third record have one member.
-        let ends = [len, 3 * len, 4 * len, 5 * len];
-        assert_eq!(positions(&ends, step), [position(0), none, none, position(3), position(4)], "{step}");
-    }
-}
-
-/// Members within a record are not passed one by one for each record whose length is that of all that follow.
-#[test]
-fn records_with_wrong_lengths_in_blocks_are_those_without_blocks() {
-    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
-    let wrong = format!("{head}x\nWARC/1.0\n\n\r\n\r\n").repeat(200);
-    for text in [wrong, with_wrong_length(0).concat(), with_wrong_length(1000).concat(), sample()] {
-        let whole = parse(ArchiveParser::default(), text.as_bytes(), (64, usize::MAX));
-        for block_len in [7, 13, 53, 333] {
-            let ends = || (1..).map(|i| i * block_len).take_while(|at| *at <= text.len() as u64);
-            let parser = || {
-                let mut parser = ArchiveParser::default();
-                ends().for_each(|at| parser.push_member_end(at, at / 2));
-                parser
-            };
-            for step in [1, 64, 1000] {
-                assert_eq!(parse(parser(), text.as_bytes(), (step, usize::MAX)), whole, "{block_len} {step}");
-            }
-            let mut parser = parser();
-            parse_whole(&mut parser, &text, &mut unlimited());
-            let (count, pass_count) = (ends().count() as u64, parser.members.pass_count);
-            assert!(pass_count <= 2 * count, "{pass_count} of {count}");
-        }
-    }
-}
-
-#[test]
-fn long_heads_are_a_fault_for_any_pieces() {
-    let long = |len: usize| {
-        let fields = format!("WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nX: {}", "x".repeat(len));
-        record(&fields, "content") + &record("WARC-Type: resource\r\nWARC-Target-URI: http://b/", "c")
-    };
-    let fixed = long(0).find("\r\n\r\n").unwrap() + 4;
-    let max_len = MAX_HEAD_LEN as usize - fixed;
-    for (len, fault) in [(max_len, None), (max_len + 1, Some(FaultKind::TooLong)), (3 << 20, Some(FaultKind::TooLong))]
-    {
-        let text = long(len);
-        let whole = read(text.as_bytes(), 0);
-        assert_eq!((whole.0[0].1, whole.0.len(), whole.1), (fault, 2, ArchiveEnd::Whole));
-        assert_eq!((whole.0[1].0.as_str(), whole.0[1].2), ("http://b/", 0));
-        for step in [100_000, 1 << 20, (1 << 20) + 1, 4 << 20] {
-            assert_eq!(read(text.as_bytes(), step), whole, "{len} {step}");
-        }
-    }
-}
-
-#[test]
-fn a_full_batch_pauses_the_parser() {
-    let text = sample();
-    let whole = read(text.as_bytes(), 100).0;
-    for step in [0, 10, 1000] {
-        let (paused, end, _) = parse(ArchiveParser::default(), text.as_bytes(), (step, 1));
-        assert_eq!((paused.len(), paused.concat(), end), (4, whole.clone(), ArchiveEnd::Whole));
-    }
-}
-
-#[test]
-fn links_of_one_page_fill_several_batches() {
-    let links: String = (0..10).map(|i| format!(r#"{{"url":"/{i}"}},"#)).collect();
-    let text = wat_record(&format!(r#"{links}{{"url":"/10"}}"#)).repeat(2);
-    let of_links = |step| {
-        let (batches, end, _) = parse(ArchiveParser::of_links(), text.as_bytes(), (step, 4 * 80));
-        assert_eq!(end, ArchiveEnd::Whole);
-        batches
-    };
-    assert_eq!(of_links(0).iter().map(Vec::len).collect::<Vec<_>>(), [5, 5, 5, 5, 2]);
-    assert_eq!((of_links(1), of_links(100)), (of_links(0), of_links(0)));
-}
-
-/// A page and the labels of a link can be much longer than the link, and a file can compress them well.
-#[test]
-fn long_texts_of_links_fill_a_batch() {
-    const TARGET_LEN: usize = 64 << 10;
-    let page = |len: usize, html: &str| {
-        let json = envelope(&format!(r#"{{"HTML-Metadata":{html}}}"#));
-        record(&format!("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/{}", "x".repeat(len)), &json)
-    };
-    let links = |link: &str| [link; 300].join(",");
-    let label = "y".repeat(1000);
-    let labels = format!(r#"{{"url":"/","path":"{label}","rel":"{label}","text":"{label}"}}"#);
-    for (text, count, text_len) in [
-        // Each row has the page.
-        (
-            page(10_000, &format!(r#"{{"Head":{{"Base":"http://b/"}},"Links":[{}]}}"#, links(r#"{"url":"/"}"#))),
-            300,
-            10_000,
-        ),
-        (page(0, &format!(r#"{{"Links":[{}]}}"#, links(&labels))), 300, 3000),
-        // The base is too long.
-        (page(100_000, "{}").repeat(9), 9, 100_000),
-    ] {
-        let (batches, _) = parse_batches(&mut ArchiveParser::of_links(), text.as_bytes(), (0, TARGET_LEN));
-        assert_eq!(batches.iter().map(RecordBuffer::len).sum::<usize>(), count);
-        let longest = batches.iter().map(RecordBuffer::len).max().unwrap_or(0);
-        assert!(longest * text_len <= 2 * TARGET_LEN + text_len, "{longest} rows with {text_len} bytes");
-    }
-}
-
-#[test]
-fn a_record_that_is_too_long_is_a_fault() {
-    let text = sample();
-    let limits = BatchLimits { target_len: usize::MAX, max_record_len: 20 };
-    let (mut parser, mut batch) = (ArchiveParser::default(), CaptureBatch::new(FieldSet::ALL, limits));
-    parse_whole(&mut parser, &text, &mut batch);
-    let rows = rows(&batch.into_rows());
-    let faults: Vec<_> = rows.iter().map(|row| row.1).collect();
-    assert_eq!(faults, [Some(FaultKind::NoUrl), Some(FaultKind::TooLong), Some(FaultKind::TooLong), None]);
-    assert_eq!((rows[1].0.as_str(), rows[1].3), ("", Some(302)));
-}
-
-/// A link whose texts are longer than a record may be is a row with a fault, and the links after it are rows.
-#[test]
-fn a_link_that_is_too_long_is_a_fault() {
-    let long = "x".repeat(200);
-    let links = format!(r#"{{"url":"/1"}},{{"url":"/{long}"}},{{"url":"/2","text":"{long}"}},{{"url":"/3"}}"#);
-    let text = wat_record(&links);
-    let limits = BatchLimits { target_len: usize::MAX, max_record_len: 200 };
-    let (mut parser, mut batch) = (ArchiveParser::of_links(), CaptureBatch::new(FieldSet::ALL, limits));
-    assert!(batch.is_empty());
-    parser.begin(0, true);
-    parse_whole(&mut parser, &text, &mut batch);
-    assert!(!batch.is_empty());
-    let batch = batch.into_rows();
-    let records = batch.records();
-    let pages = records.fields.pages.iter().map(|page| page.map(|page| page.of(records.text)));
-    assert!(pages.eq([Some(&b"http://a.org/"[..]); 4]));
-    let found: Vec<_> = rows(&batch).into_iter().map(|row| (row.0, row.1)).collect();
-    let too_long = || (String::new(), Some(FaultKind::TooLong));
-    assert_eq!(found, [("/1".to_string(), None), too_long(), too_long(), ("/3".to_string(), None)]);
-}
-
 /// A metadata record states what was detected in the response before it, if both have the same URL.
 #[test]
 fn detected_languages_and_charsets_are_those_of_the_response_before() {
@@ -540,22 +265,6 @@ fn detected_languages_and_charsets_are_those_of_the_response_before() {
     assert_eq!(same, (texts(["spa,eng"; 2]), texts(["EUC-JP"; 2])));
     let other = languages(&[response("http://b.org/"), metadata].concat());
     assert_eq!(other, (texts(["", "spa,eng"]), texts(["", "EUC-JP"])));
-}
-
-/// Digest, method and body of each response and resource.
-fn index_fields(text: &[u8], step: usize) -> Vec<[String; 3]> {
-    parse_for_index(text, step).0
-}
-
-/// Digest, method and body of each response and resource, and the parser after the end.
-fn parse_for_index(text: &[u8], step: usize) -> (Vec<[String; 3]>, ArchiveParser) {
-    let mut parser = ArchiveParser::of_types(RecordTypes::Replayable, FieldSet::ALL);
-    let (batches, _) = parse_batches(&mut parser, text, (step, usize::MAX));
-    let records = batches[0].records();
-    let fields = &records.fields;
-    let columns = [fields.payload_digests, fields.methods, fields.request_bodies];
-    let row = |i: usize| columns.map(|column| shown(&records, column[i]));
-    ((0..records.urls.len()).map(row).collect(), parser)
 }
 
 proptest! {

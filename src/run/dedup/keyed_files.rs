@@ -3,7 +3,7 @@
 //! is a row group of the run.
 
 use super::super::in_order::OrderedPool;
-use super::super::{RowKey, RunError, RunRequest, Summary, Ticket, memory};
+use super::super::{Phase, RowKey, RunError, RunRequest, Summary, Ticket, memory};
 use super::job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
 use super::options::DedupOptions;
 use super::resolve::{ReadRun, finish, resolve};
@@ -272,7 +272,9 @@ pub(crate) fn dedup_keyed_files(
     pool.run(|| (), || Ok(row_groups.next().map(|group| (1, group))), work, take)?;
     let summary = summary(files, read.into_inner(), tally.into_inner());
     let read = ReadRun { names, threads, summary };
+    progress.begin(Phase::Resolve);
     let resolved = resolve(&mut job, &pending, &read)?;
+    progress.begin(Phase::Write);
     finish(job, resolved, (&pending.spool, read), append)
 }
 

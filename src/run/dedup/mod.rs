@@ -29,7 +29,7 @@ pub use options::DedupOptions;
 pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals};
 pub(crate) use summary::{KeyedFileDefect, KeyedFileError};
 
-use super::{Progress, RowGroup, RunError, RunOptions, RunRequest, canon};
+use super::{Phase, RowGroup, RunError, RunOptions, RunRequest, canon};
 use crate::output::{Encoder, OutputError};
 use job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
 use resolve::{ReadRun, finish, resolve};
@@ -61,11 +61,12 @@ pub fn dedup(
     let take = |step: DedupStep| step.append(&mut pending, &mut append);
     let summary = canon(request(sources, progress), decide, take)?;
     let read = ReadRun { names, threads: run.threads, summary };
+    progress.begin(Phase::Resolve);
     let resolved = resolve(&mut job, &pending, &read)?;
     let PendingRowGroups { spool, waiting } = pending;
     if let Some(sources) = again.filter(|_| !waiting.is_empty()) {
-        let progress = Progress::new();
-        let request = waiting.request(request(sources, &progress), &read.summary.source_records);
+        let request = request(sources, progress.begin_second_pass());
+        let request = waiting.request(request, &read.summary.source_records);
         let decide = |row_group: RowGroup<'_>| job.add_rows_again(row_group, &waiting, &resolved.decisions);
         let mut none = PendingRowGroups::new(&options.directory);
         let summary = canon(request, decide, |step| step.append(&mut none, &mut append))?;
@@ -73,5 +74,6 @@ pub fn dedup(
             return Err(RunError::Output(DedupError::Changed));
         }
     }
+    progress.begin(Phase::Write);
     finish(job, resolved, (&spool, read), append)
 }

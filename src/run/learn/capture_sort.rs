@@ -8,6 +8,7 @@ use super::capture_record::{CAPTURE, CaptureRecord, OTHER, REDIRECT};
 use super::held_out::{DayCounts, SiteCount, day_of};
 use super::parts_error::PartsError;
 use crate::canon::Rows;
+use crate::kernel::strip_prefix_ignoring_case;
 use crate::learn::content::{UrlParts, can_be_scope};
 use crate::learn::{RecordPlace, RedirectCode, TargetSource};
 use crate::sort::{BytesBuffer, BytesRun};
@@ -161,8 +162,7 @@ pub(super) fn add_redirect(from: &[u8], to: &[u8], code: RedirectCode, place: Re
 
 /// Adds the hash of the text of a document. Returns false if its digest is not evidence.
 pub(super) fn write_text_hash(uri: &[u8], digest: &[u8], hash: u64, records: &mut BytesBuffer) -> bool {
-    let (digest, url) = (digest.strip_prefix(b"sha1:").unwrap_or(digest), UrlParts::of(uri));
-    let Some((content, url)) = hash_of_evidence(digest).zip(url) else { return false };
+    let Some((content, url)) = hash_of_stated(digest).zip(UrlParts::of(uri)) else { return false };
     records.push_with(|record| {
         write_url(&url, record);
         CaptureRecord::Text { content, hash }.write(record);
@@ -221,6 +221,12 @@ fn content_of(rows: &Rows, row: usize) -> Option<u64> {
         digest => digest,
     };
     if is_success && !is_tiny && !is_cut { hash_of_evidence(digest) } else { None }
+}
+
+/// Returns the hash of a digest as a record of an archive states it, which is that of the digest in the rows of records. Rows
+/// store digests without the prefix `sha1:`.
+fn hash_of_stated(digest: &[u8]) -> Option<u64> {
+    hash_of_evidence(strip_prefix_ignoring_case(digest, b"sha1:").unwrap_or(digest))
 }
 
 /// Returns the hash of a digest, unless it is one of an empty content.
@@ -323,6 +329,16 @@ mod tests {
         ];
         assert!(texts.iter().all(|text| hash_of_digest(text) == hash_of_digest(texts[0])));
         assert_ne!(hash_of_digest(b"07aff60a7a4d819b7af379ae150e581d5530fc9x"), hash_of_digest(texts[0]));
+    }
+
+    /// Texts of documents are found by the digests of rows.
+    #[test]
+    fn stated_digests_have_the_hash_of_those_in_rows() {
+        let digest = b"A6X7MCT2JWAZW6XTPGXBKDSYDVKTB7ET";
+        for prefix in ["", "sha1:", "SHA1:", "Sha1:"] {
+            assert_eq!(hash_of_stated(&[prefix.as_bytes(), digest].concat()), hash_of_evidence(digest), "{prefix}");
+        }
+        assert_ne!(hash_of_stated(b"sha256:ABCDEFGH"), hash_of_evidence(b"ABCDEFGH"));
     }
 
     #[test]

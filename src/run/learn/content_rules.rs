@@ -189,7 +189,7 @@ pub(super) fn learn_content(
     Ok(LearnedContent { spilled: spilled + learned.spilled, ..learned })
 }
 
-/// What was learned of a host, and what of.
+/// What was learned of a host, and from how many captures.
 struct LearnedUnit {
     host: LearnedHost,
     captures: u64,
@@ -238,7 +238,7 @@ impl SiteCollector<'_> {
 
     fn finish(mut self) -> Result<LearnedContent, SpillError> {
         self.finish_site()?;
-        self.collector.finish()?;
+        self.collector.spill()?;
         Ok(LearnedContent::collected(self.collector, self.held_out))
     }
 }

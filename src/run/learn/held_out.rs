@@ -101,6 +101,7 @@ impl HoldOut {
         self.first_day.map_or_else(|| self.is_chosen(xxh3_64(uri)), |first| day >= first)
     }
 
+    /// Returns whether a hash is in the share. Its upper 53 bits are a fraction without rounding.
     fn is_chosen(&self, hash: u64) -> bool {
         ((hash >> 11) as f64 / (1u64 << 53) as f64) < self.share
     }

@@ -13,6 +13,9 @@ use std::path::PathBuf;
 /// About the most URLs that a thread learns from at a time; a single host may have more.
 const UNIT_URLS: usize = 4096;
 
+/// A host counts as this many URLs besides its own, because hosts with few URLs take time as well.
+const HOST_URLS: usize = 8;
+
 /// The captures of a host.
 pub(super) struct HostUnit {
     pub(super) host: Vec<u8>,
@@ -109,7 +112,7 @@ impl<'a> HostReader<'a> {
         let (mut unit, mut urls) = (Vec::new(), 0);
         while urls < UNIT_URLS {
             let Some(host) = self.next_host()? else { break };
-            urls += host.captures.len() + host.held_out.len() + 8;
+            urls += host.captures.len() + host.held_out.len() + HOST_URLS;
             unit.push(host);
         }
         Ok((!unit.is_empty()).then_some(unit))

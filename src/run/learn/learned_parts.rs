@@ -55,7 +55,7 @@ pub(super) fn merge_parts(paths: &[PathBuf], policy: &Policy, directory: &Path) 
         next.extend(parts[i].next_site()?.map(|site| Reverse((site, i))));
         last = Some((site, i));
     }
-    collector.finish()?;
+    collector.spill()?;
     Ok(LearnedContent::collected(collector, HeldOutSpool::new(directory)))
 }
 
@@ -98,9 +98,9 @@ impl PartReader<'_> {
         PartsError::Read { path: self.path.to_path_buf(), error: error.into() }
     }
 
-    /// The last row that was read, or one of its batch, is invalid.
-    fn invalid(&self, reason: String) -> PartsError {
-        self.failed(EquivalencesTableError::Row { row: self.read, reason })
+    /// Row number `row`, from 1, is invalid.
+    fn invalid(&self, row: u64, reason: String) -> PartsError {
+        self.failed(EquivalencesTableError::Row { row, reason })
     }
 
     /// Makes sure that a row is held. Returns false after the last.
@@ -110,7 +110,7 @@ impl PartReader<'_> {
             let Some(batch) = catch_table_panic(next).map_err(|error| self.failed(error))? else { return Ok(false) };
             for row in 0..batch.num_rows() {
                 self.read += 1;
-                self.rows.push_back(part_row(&batch, row).map_err(|reason| self.invalid(reason))?);
+                self.rows.push_back(part_row(&batch, row).map_err(|reason| self.invalid(self.read, reason))?);
             }
         }
         Ok(true)
@@ -142,7 +142,8 @@ impl PartReader<'_> {
                     self.site.push(rule);
                 }
                 Some(PartRow::Votes(..)) => {
-                    return Err(self.invalid("votes follow rules".to_string()));
+                    let row = self.read - self.rows.len() as u64;
+                    return Err(self.invalid(row, "votes follow rules".to_string()));
                 }
                 Some(rule) => {
                     self.rows.push_front(rule);

@@ -36,7 +36,7 @@ use self::host_reader::{HostReader, UrlLimit};
 use self::learned_parts::merge_parts;
 pub(crate) use self::parts_error::PartsError;
 pub(crate) use self::rule_collector::ContentCounts;
-use super::{RunError, RunRequest, Summary, canon};
+use super::{Phase, RunError, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rung};
 use crate::learn::content::ContentLimits;
 use crate::learn::{LearnLimits, LearnedRedirects, NUMBERED_URL_LEN, RedirectObserver};
@@ -84,22 +84,13 @@ pub(crate) fn observe(
 ) -> Result<ObserveResult, RunError<ObserveError>> {
     let policy = observe_policy(request.policy, options.content);
     let request = RunRequest { policy: &policy, ..request };
-    let (names, threads) = (request.sources.names(), request.options.threads);
-    let mut sources = names.clone();
-    sources.sort_unstable();
-    let rank = |name: &String| sources.binary_search(name).expect("it is one of the names") as u32;
-    let ranks: Vec<u32> = names.iter().map(rank).collect();
+    let (threads, progress) = (request.options.threads, request.progress);
+    let (sources, ranks) = ranked(&request.sources.names());
     let memory = options.memory / 2;
     let sort = CaptureSort::new(&ranks, options.content.map(|limits| limits.held_out));
     let mut captures = BytesRuns::new(memory, &options.directory);
-    let mut found = SortedCaptures::default();
-    let append = |group: SortedCaptures| {
-        found.redirects += group.redirects;
-        found.other_status += group.other_status;
-        found.unparsable += group.unparsable;
-        Ok(captures.add(group.run)?)
-    };
-    let summary = canon(request, |group| Ok(Some(sort.sort(&group))), append)?;
+    let (summary, found) = sort_captures(request, &sort, &mut captures)?;
+    progress.begin(Phase::Learn);
     let documents = match documents {
         Some(documents) => read_documents(documents, &policy, threads, |run| Ok(captures.add(run)?))?,
         None => DocumentCounts::default(),
@@ -127,6 +118,32 @@ pub(crate) fn observe(
         }
     };
     Ok(ObserveResult { summary, redirects, sources, content, documents })
+}
+
+/// The names in the order of their bytes, and the rank of each name in it.
+fn ranked(names: &[String]) -> (Vec<String>, Vec<u32>) {
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    let rank = |name: &String| sorted.binary_search(name).expect("it is one of the names") as u32;
+    let ranks = names.iter().map(rank).collect();
+    (sorted, ranks)
+}
+
+/// Sorts what the records of a run state into `captures`. Returns the numbers of redirects without their records.
+fn sort_captures(
+    request: RunRequest<'_>,
+    sort: &CaptureSort<'_>,
+    captures: &mut BytesRuns,
+) -> Result<(Summary, SortedCaptures), RunError<ObserveError>> {
+    let mut found = SortedCaptures::default();
+    let append = |group: SortedCaptures| {
+        found.redirects += group.redirects;
+        found.other_status += group.other_status;
+        found.unparsable += group.unparsable;
+        Ok(captures.add(group.run)?)
+    };
+    let summary = canon(request, |group| Ok(Some(sort.sort(&group))), append)?;
+    Ok((summary, found))
 }
 
 /// The policy with what is carried of each record.

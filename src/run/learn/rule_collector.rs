@@ -70,10 +70,11 @@ impl RuleCollector {
             self.counts.refused_support += u64::from(refusal == Some(RuleRefusal::Support));
         }
         self.pending.extend(rules);
-        if self.pending.len() >= SPILLED_ROWS { self.finish() } else { Ok(()) }
+        if self.pending.len() >= SPILLED_ROWS { self.spill() } else { Ok(()) }
     }
 
-    pub(super) fn finish(&mut self) -> Result<(), SpillError> {
+    /// Writes the rules that are not in the spool yet. Must be called after the last rules.
+    pub(super) fn spill(&mut self) -> Result<(), SpillError> {
         match std::mem::take(&mut self.pending) {
             rules if rules.is_empty() => Ok(()),
             rules => self.spool.append(&rule_batch(&rules)?),

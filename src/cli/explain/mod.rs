@@ -1,21 +1,19 @@
 //! `explain`: shows what irikey finds in one IRI: components, the steps that change it, the text and key of each rung,
 //! flags, spoofing flags, and the fault with a caret under its byte.
 
-use bstr::ByteSlice;
-use serde_json::{Value, json};
+mod equivalences;
+mod output;
 
+use self::equivalences::{AppliedEquivalences, KnownEquivalences};
 use super::args::{KEYS, KeyArgs, PolicyArgs};
 use super::error::CommandError;
-use super::eval::fault_value;
-use super::explain_equivalences::{AppliedEquivalences, KnownEquivalences};
 use super::single_iri::{LITERAL_BASE_HELP, rows_of};
-use super::terminal::{print_json, print_lines, visible};
+use super::terminal::{print_json, print_lines};
 use crate::batch::ColumnId;
 use crate::canon::{Canonicalizer, Policy, Rows};
 use crate::iri::{
-    Base, BidiProblem, BidiRules, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung,
-    SpoofingFlags, SpoofingReport, bidi_visual, check_bidi, find_spoofing, is_bidi, spoofing_flags, to_iri,
-    whatwg_href,
+    Base, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung, SpoofingFlags, SpoofingReport,
+    find_spoofing, spoofing_flags, to_iri, whatwg_href,
 };
 use crate::key::KeyBytes;
 
@@ -243,154 +241,6 @@ impl Explanation {
             texts.push(components.text());
         }
     }
-
-    /// The text that the components are parts of, and that a fault refers to.
-    fn text(&self) -> &[u8] {
-        self.target.as_ref().unwrap_or(&self.input)
-    }
-
-    /// Name, text and byte offset of the components that exist.
-    fn components(&self) -> Vec<(&'static str, &[u8], usize)> {
-        let text = self.text();
-        // Components are slices of the text, so the distance of their starts is their offset.
-        let at = |part: &[u8]| part.as_ptr().addr() - text.as_ptr().addr();
-        let all = self.parts.components(text);
-        all.into_iter().filter_map(|(name, part)| Some((name, part?, at(part?)))).collect()
-    }
-
-    fn show(&self) -> String {
-        let mut text = format!("{}\n", shown(&self.input));
-        if let Some(fault) = self.fault {
-            text.push_str(&self.target.as_deref().map_or(String::new(), |target| shown(target) + "\n"));
-            let before = &self.text()[..self.text().len().min(fault.at as usize)];
-            text.push_str(&format!("{}^ fault: {fault}\n", " ".repeat(shown(before).chars().count())));
-        }
-        text.push_str("\ncomponents\n");
-        for (name, part, at) in self.components() {
-            text.push_str(&format!("  {name:9} {at:>4}..{:<4} {}\n", at + part.len(), shown(part)));
-        }
-        if !self.steps.is_empty() {
-            text.push_str("\nsteps\n");
-        }
-        for Step { name, meaning, text: after, .. } in &self.steps {
-            text.push_str(&format!("  {name:13} {meaning}\n"));
-            if let Some(after) = after {
-                text.push_str(&format!("  {:13} {}\n", "", shown(after)));
-            }
-        }
-        self.show_keys(&mut text);
-        if !self.flags.is_empty() {
-            text.push_str("\nflags\n");
-        }
-        for (_, name, meaning) in Flags::ALL.iter().filter(|(flag, ..)| self.flags.intersects(*flag)) {
-            text.push_str(&format!("  {name:13} {meaning}\n"));
-        }
-        self.show_appearance(&mut text);
-        text
-    }
-
-    /// The keys by rung and recipe, and what the equivalences do.
-    fn show_keys(&self, text: &mut String) {
-        text.push_str(if self.fault.is_some() { "\nkey\n" } else { "\nrungs\n" });
-        for (rung, rung_text, key) in &self.rungs {
-            text.push_str(&format!("  {:9} {}  {}\n", rung.name(), hex(*key), shown(rung_text)));
-        }
-        if let Some(key) = self.fault_key {
-            text.push_str(&format!("  {}  on every rung, because of the fault\n", hex(key)));
-        }
-        if let Some(applied) = &self.equivalences {
-            text.push_str(&format!("  {:9} {}\n", "protocol", hex(applied.key)));
-            text.push_str(&applied.show());
-        }
-        if !self.recipes.is_empty() {
-            text.push_str("\nrecipes\n");
-        }
-        for (name, found) in &self.recipes {
-            match found {
-                Some((key_text, key)) => text.push_str(&format!("  {name:19} {}  {}\n", hex(*key), shown(key_text))),
-                None => text.push_str(&format!("  {name:19} no key\n")),
-            }
-        }
-    }
-
-    /// The IRI, if it has right-to-left characters, and where these break the rules of section 4.2.
-    fn bidi(&self) -> Option<(&str, Vec<BidiProblem>)> {
-        let iri = self.iri.as_deref().filter(|iri| is_bidi(iri))?;
-        Some((iri, check_bidi(iri, BidiRules::Rfc3987)))
-    }
-
-    /// The IRI, how it is displayed, and what may mislead its readers.
-    fn show_appearance(&self, text: &mut String) {
-        if let Some(iri) = &self.iri {
-            text.push_str(&format!("\niri\n  {}\n", visible(iri)));
-        }
-        if let Some((iri, problems)) = self.bidi() {
-            text.push_str(&format!("  {}  in visual order, left to right\n", bidi_visual(iri, BidiRules::Rfc3987)));
-            for problem in problems {
-                let (part, at, meaning) = (problem.part.name(), problem.at, problem.violation.meaning());
-                text.push_str(&format!("  {part} at byte {at} of the IRI: {meaning}\n"));
-            }
-        }
-        let browser = self.browser.as_deref().unwrap_or("rejected");
-        text.push_str(&format!("\nbrowser (WHATWG URL Standard)\n  {browser}\n"));
-        if !self.spoofing_flags.is_empty() {
-            text.push_str("\nspoofing flags\n");
-        }
-        for (flag, name, meaning) in
-            SpoofingFlags::ALL.iter().filter(|(flag, ..)| self.spoofing_flags.intersects(*flag))
-        {
-            let mut found = self.spoofing.findings.iter().filter(|found| found.flag == *flag).peekable();
-            if found.peek().is_none() {
-                text.push_str(&format!("  {name:18} in the IRI: {meaning}\n"));
-            }
-            for found in found {
-                text.push_str(&format!("  {name:18} {} at byte {}: {meaning}\n", found.component, found.at));
-            }
-        }
-    }
-
-    fn json(&self) -> Value {
-        let lossy = |text: &[u8]| text.to_str_lossy().into_owned();
-        let components: serde_json::Map<_, _> = self
-            .components()
-            .into_iter()
-            .map(|(name, part, at)| (name.into(), json!({"text": lossy(part), "at": at, "len": part.len()})))
-            .collect();
-        let step = |step: &Step| {
-            let text = step.text.as_deref().map(lossy);
-            json!({"rung": step.rung.name(), "step": step.name, "meaning": step.meaning, "text": text})
-        };
-        let key_value = |text: &[u8], key: &KeyBytes| json!({"text": lossy(text), "key": hex(*key)});
-        let rung = |(rung, text, key): &(Rung, Vec<u8>, KeyBytes)| (rung.name().into(), key_value(text, key));
-        let recipe = |(name, found): &(&'static str, Option<KeyedText>)| {
-            (name.to_string(), found.as_ref().map_or(Value::Null, |(text, key)| key_value(text, key)))
-        };
-        let mut value = json!({
-            "input": lossy(&self.input),
-            "components": components,
-            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
-            "rungs": self.rungs.iter().map(rung).collect::<serde_json::Map<_, _>>(),
-            "recipes": self.recipes.iter().map(recipe).collect::<serde_json::Map<_, _>>(),
-            "flags": self.flags.names().collect::<Vec<_>>(),
-            "iri": self.iri,
-            "whatwg_href": self.browser,
-            "visual": self.bidi().map(|(iri, _)| bidi_visual(iri, BidiRules::Rfc3987).into_owned()),
-            "bidi": self.bidi().map(|(_, problems)| problems.iter().map(bidi_value).collect::<Vec<_>>()),
-            "spoofing_flags": self.spoofing_flags.names().collect::<Vec<_>>(),
-            "fault": self.fault.map(fault_value),
-            "fault_key": self.fault_key.map(hex),
-        });
-        if let Some(applied) = &self.equivalences {
-            value["rungs"]["protocol"] = json!({"key": hex(applied.key)});
-            value["equivalences"] = applied.json();
-        }
-        value
-    }
-}
-
-/// Text as it is shown on one line.
-fn shown(text: &[u8]) -> String {
-    visible(&text.to_str_lossy()).into_owned()
 }
 
 /// The href by the URL Standard, on which no rung depends.
@@ -398,10 +248,6 @@ fn browser(input: &[u8], base: Option<&[u8]>) -> Option<String> {
     let base = base.and_then(|base| Base::new(base).ok());
     let base = base.as_ref().and_then(|base| std::str::from_utf8(base.text()).ok());
     whatwg_href(std::str::from_utf8(input).ok()?, base, None).ok()
-}
-
-fn bidi_value(problem: &BidiProblem) -> Value {
-    json!({"violation": problem.violation.name(), "part": problem.part.name(), "at": problem.at})
 }
 
 fn describe(change: Changes) -> (&'static str, &'static str) {
@@ -414,8 +260,4 @@ fn recipes(policy: &Policy, rows: &Rows, row: usize) -> Vec<(&'static str, Optio
     let key = |text: &[u8]| (!text.is_empty()).then(|| (text.to_vec(), policy.algorithm.key(text)));
     let texts = rows.recipe_texts.iter().map(|texts| key(texts.get(row)));
     policy.recipes.iter().map(|recipe| recipe.column).zip(texts).collect()
-}
-
-fn hex(key: KeyBytes) -> String {
-    format!("{:032x}", u128::from_be_bytes(key))
 }

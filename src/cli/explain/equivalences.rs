@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::error::CommandError;
-use super::terminal::visible;
 use crate::batch::EvidenceRow;
 use crate::canon::Policy;
+use crate::cli::error::CommandError;
+use crate::cli::terminal::visible;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::{Equivalences, KeyOrigin, TraceStep};
 use crate::run::read_evidence;
@@ -62,8 +62,8 @@ impl AppliedEquivalences {
                 _ => format!("{}: {}{context}", step.scope, step.name),
             };
             text.push_str(&format!("  {}\n", visible(&name)));
-            let evidence = evidence.as_ref().map_or("  no evidence in the file".to_string(), evidence_to_text);
-            text.push_str(&format!("  {}\n", visible(&evidence)));
+            let evidence = evidence.as_ref().map_or("no evidence in the file".to_string(), evidence_to_text);
+            text.push_str(&format!("    {}\n", visible(&evidence)));
             if !step.result.is_empty() {
                 text.push_str(&format!("    {}\n", visible(&lossy(&step.result))));
             }
@@ -110,12 +110,12 @@ fn lossy(text: &[u8]) -> String {
 fn evidence_to_text(evidence: &EvidenceRow) -> String {
     let EvidenceRow { how, support, counter, lower_bound, examples, representative } = evidence;
     if let Some(representative) = representative {
-        return format!("  {how}; representative {representative}");
+        return format!("{how}; representative {representative}");
     }
     if how == "hand" {
-        return "  added by hand".to_string();
+        return "added by hand".to_string();
     }
-    let mut text = format!("  {}", if how.is_empty() { "redirects" } else { how });
+    let mut text = if how.is_empty() { "redirects" } else { how }.to_string();
     let counts = support.zip(*counter).map(|(support, counter)| format!(": {support} for, {counter} against"));
     text.push_str(&counts.unwrap_or_default());
     text.push_str(&lower_bound.map(|bound| format!(", lower bound {bound:.3}")).unwrap_or_default());

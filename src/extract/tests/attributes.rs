@@ -1,0 +1,133 @@
+//! References in attributes of HTML and XML: their bases, relations and texts.
+
+use super::*;
+
+#[test]
+fn html_attributes_are_found_on_their_elements() {
+    let cases: [(&str, &[&str]); 18] = [
+        ("<a href=' x '>", &["a href x http://d/x/y"]),
+        ("<A HREF=x>", &["a href x http://d/x/y"]),
+        ("<a href>", &["a href  http://d/x/y"]),
+        ("<a href='x' href='y'>", &["a href x http://d/x/y"]),
+        (
+            "<img src=a srcset='b 1x, c 2x'>",
+            &["img src a http://d/x/y", "img srcset b http://d/x/y", "img srcset c http://d/x/y"],
+        ),
+        ("<form action=a><button formaction=b>", &["form action a http://d/x/y", "button formaction b http://d/x/y"]),
+        ("<blockquote cite=a><q cite=b><p cite=c>", &["blockquote cite a http://d/x/y", "q cite b http://d/x/y"]),
+        ("<object data=a><video poster=b><td data=c>", &["object data a http://d/x/y", "video poster b http://d/x/y"]),
+        ("<svg><use xlink:href='#a'/>", &["use xlink:href #a http://d/x/y"]),
+        ("<meta http-equiv=Refresh content='0; url=a'>", &["meta content a http://d/x/y"]),
+        ("<meta name=description content='0; url=a'>", &[]),
+        ("<!-- <a href=x> --><script>'<a href=x>'</script><title><a href=x></title>", &[]),
+        ("<noscript><img src=a></noscript>", &["img src a http://d/x/y"]),
+        ("<a href='&amp;eacute;&#x26;&eacute;&notanentity;'>", &["a href &eacute;&é&notanentity; http://d/x/y"]),
+        ("<a href=x></a href=y>", &["a href x http://d/x/y"]),
+        (
+            "<a href='/a'><base href='../b/'><a href=c><base href='z/'>",
+            &[
+                "a href /a http://d/b/",
+                "base href ../b/ http://d/x/y",
+                "a href c http://d/b/",
+                "base href z/ http://d/b/",
+            ],
+        ),
+        ("<base href='data:x'><a href=c>", &["base href data:x http://d/x/y", "a href c http://d/x/y"]),
+        ("<a ping='x  y'>", &["a ping x http://d/x/y", "a ping y http://d/x/y"]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(html(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn xml_attributes_are_found_with_nested_bases() {
+    let xlink = r#"xmlns:l="http://www.w3.org/1999/xlink""#;
+    let cases: [(String, &[&str]); 9] = [
+        ("<a href=' x '/>".into(), &["a href x http://d/x/y"]),
+        (format!("<a {xlink} l:href='x' l:title='y'/>"), &["a xlink:href x http://d/x/y"]),
+        ("<a n:href='x'/>".into(), &[]),
+        (
+            "<a xml:base='b/' href='c'><d xml:base='/e/'><f href='g'/></d><h href='i'/></a>".into(),
+            &[
+                "a xml:base b/ http://d/x/y",
+                "a href c http://d/x/b/",
+                "d xml:base /e/ http://d/x/b/",
+                "f href g http://d/e/",
+                "h href i http://d/x/b/",
+            ],
+        ),
+        (
+            "<a xmlns='http://www.w3.org/1999/xhtml' cite='no'><q cite='yes'/><img srcset='a 1x,b'/></a>".into(),
+            &["q cite yes http://d/x/y", "img srcset a http://d/x/y", "img srcset b http://d/x/y"],
+        ),
+        ("<a href='&amp;amp;&#x44F;&#1103;'/>".into(), &["a href &amp;яя http://d/x/y"]),
+        ("<a href='&nbsp;x'/>".into(), &["a href character-reference http://d/x/y"]),
+        ("<a href='&#xD800;'/>".into(), &["a href character-reference http://d/x/y"]),
+        (
+            "<x i:schemaLocation='urn:a a.xsd' xmlns:i='http://www.w3.org/2001/XMLSchema-instance'/>".into(),
+            &["x schemaLocation a.xsd http://d/x/y"],
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(xml(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn only_the_first_base_with_an_address_counts() {
+    let cases: [(&str, &str); 7] = [
+        ("<base href='http://b/c/d'><base href='http://z/'>", "http://b/c/d"),
+        ("<base href='c/'>", "http://d/x/c/"),
+        ("<base href='//b/c'>", "http://b/c"),
+        ("<base target=_top><base href='/e'>", "http://d/e"),
+        ("<!-- <base href='/e'> --><script>'<base href=/f>'</script><BASE HREF=/g>", "http://d/g"),
+        ("<base href='javascript:x'><base href='/e'>", "http://d/x/y"),
+        ("<base href='&#0;'><base href='/e'>", "http://d/x/y"),
+    ];
+    for (text, base) in cases {
+        assert_eq!(html(&format!("{text}<a href=k>")).pop().unwrap(), format!("a href k {base}"), "{text}");
+        assert_eq!(html(&format!("<a href=k>{text}"))[0], format!("a href k {base}"), "{text}");
+    }
+    let xhtml = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='k'/><base href='z/'/></html>";
+    assert_eq!(xml(xhtml), ["a href k http://d/x/z/", "base href z/ http://d/x/y"]);
+}
+
+#[test]
+fn relations_of_links() {
+    let text =
+        "<link href=a rel='alternate  Stylesheet'><a href=b rel=nofollow rel=x><img src=c><form action=d rel=help>";
+    let expected = ["link href alternate  Stylesheet a", "a href nofollow b", "img src  c", "form action help d"];
+    assert_eq!(with_rel(text, Markup::Html), expected);
+    let text = "<feed xmlns='http://www.w3.org/2005/Atom'><link rel='self' href='a'/><link href='b'/></feed>";
+    assert_eq!(with_rel(text, Markup::Xml), ["link href self a", "link href  b"]);
+}
+
+#[test]
+fn texts_of_links() {
+    let texts = |text: &str, markup: Markup| -> Vec<(String, String)> {
+        let context = DocumentContext { markup: Some(markup), text: true, ..DocumentContext::default() };
+        let links = extract(text.as_bytes(), &context).links;
+        links.into_iter().map(|link| (String::from_utf8(link.url).unwrap(), link.text)).collect()
+    };
+    let pair = |url: &str, text: &str| (url.to_string(), text.to_string());
+    let text = "<p>no<a href=a ping=p> One <b>two</b>\n<img src=i alt='An &amp; image'>three&eacute;</a>no<a href=b>x<a href=c>y";
+    let expected = [
+        pair("a", "One two threeé"),
+        pair("p", "One two threeé"),
+        pair("i", "An & image"),
+        pair("b", "x"),
+        pair("c", "y"),
+    ];
+    assert_eq!(texts(text, Markup::Html), expected);
+    let text = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='a'>O<i>n</i>e &amp; <![CDATA[<two>]]></a>no<a href='b'/>no</html>";
+    assert_eq!(texts(text, Markup::Xml), [pair("a", "One & <two>"), pair("b", "")]);
+    let text = "<html xmlns='http://www.w3.org/1999/xhtml' xmlns:z='z'><a href='a'>One <br/><z:a/>two <z:a>three</z:a> \
+                <img alt='An &amp; image' src='i'/>four</a>no<a href='b'>x<a href='c'>y</a></a></html>";
+    let expected = [pair("a", "One two three four"), pair("i", "An & image"), pair("b", "x"), pair("c", "y")];
+    assert_eq!(texts(text, Markup::Xml), expected);
+    let long = format!("<a href=a>{}<a href=b>{}", "é ".repeat(1_000), "<img src=c>".repeat(3_000));
+    let found = texts(&long, Markup::Html);
+    assert_eq!((found.len(), found[0].1.len() <= 1 << 10, found[1].1.len()), (3_002, true, 0));
+    assert!(found[0].1.starts_with("é é") && found[0].1.len() > 1_000);
+}
