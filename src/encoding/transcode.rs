@@ -165,6 +165,7 @@ impl Charset {
 
 #[cfg(test)]
 mod tests {
+    use encoding_rs::Encoding;
     use proptest::prelude::*;
 
     use super::*;
@@ -213,6 +214,8 @@ mod tests {
         ) {
             let charset = Charset::named(&label).unwrap();
             let decoded = charset.transcode_document(&bytes);
+            let (text, is_malformed) = Encoding::for_label(label.as_bytes()).unwrap().decode_without_bom_handling(&bytes);
+            prop_assert_eq!((&*decoded.text, decoded.malformed_count > 0), (&*text, is_malformed));
             prop_assert_eq!(charset.count_malformed(&bytes), Transcoded { text: String::new(), ..decoded.clone() });
             let places: Vec<usize> = decoded.text.char_indices().map(|(at, _)| at).collect();
             let mut cursor = charset.document_cursor(&bytes);

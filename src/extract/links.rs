@@ -92,6 +92,8 @@ pub(super) enum LinkGoal<'a> {
 pub(super) struct LinkSink<'a> {
     text: &'a DocumentText<'a>,
     places: DocumentPlaces<'a>,
+    /// Places of the bases that elements of XML declare: they are read before the other attributes of their tags.
+    base_places: DocumentPlaces<'a>,
     /// The first one is that of the context.
     pub(super) bases: Vec<Vec<u8>>,
     /// Length of `bases` together, in bytes.
@@ -112,6 +114,7 @@ impl<'a> LinkSink<'a> {
         let mut sink = LinkSink {
             text,
             places: text.places(),
+            base_places: text.places(),
             bases: vec![base.to_vec()],
             bases_len: base.len(),
             html_base: None,
@@ -264,9 +267,13 @@ impl<'a> LinkSink<'a> {
         }
     }
 
-    /// Resolves the base that an element sets against the base `outer` of the element around it. Returns its index, or
-    /// [`LONG_BASE`].
-    pub(super) fn push_base(&mut self, outer: usize, reference: &[u8]) -> usize {
+    /// Resolves the base that an element sets at `span` of the text against the base `outer` of the element around it. Returns
+    /// its index, or [`LONG_BASE`]. If there are bytes in it that are not text, the element has the base `outer`.
+    pub(super) fn push_base(&mut self, outer: usize, reference: &[u8], span: Range<usize>) -> usize {
+        if self.base_places.find_malformed(span.start, span.end).is_some() {
+            return outer;
+        }
+        let reference = &to_nfc(self.text, reference)[..];
         let is_absolute = find_scheme(reference).is_some();
         let outer_base = match self.bases.get(outer) {
             Some(base) if !is_absolute => &base[..],

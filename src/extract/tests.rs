@@ -103,7 +103,13 @@ fn offsets_count_bytes_of_the_document() {
     assert_eq!(places(&read(&sixteen, Markup::Html)), [in_units("é'"), in_units("x>")]);
 }
 
-const TAGS: &str = "[ -~é\u{0}\u{FFFD}я<>='\"&;/#!?\\n-]{0,60}|(<(a|base|meta|\\?xml|!DOCTYPE|script|/a) (href|src|srcset|charset|encoding|xml:base|http-equiv)=['\"]?[a-z&#;x0-9 ,é]{0,9}['\"]?/?>){0,6}";
+/// Characters of markup; tags of elements that matter; links with bases.
+const TAGS: &str = concat!(
+    "[ -~é\u{0}\u{FFFD}я<>='\"&;/#!?\\n-]{0,60}",
+    "|(<(a|base|meta|\\?xml|!DOCTYPE|script|/a) (href|src|srcset|charset|encoding|xml:base|http-equiv)=",
+    "['\"]?[a-z&#;x0-9 ,é]{0,9}['\"]?/?>){0,6}",
+    "|(é?<(a|base) (href|xml:base)='[a-z/.& é]{0,9}'/?>){1,6}",
+);
 
 proptest! {
     #[test]
@@ -117,10 +123,23 @@ proptest! {
         for bytes in [bytes.as_slice(), text.as_bytes()] {
             let markup = if is_xml { Markup::Xml } else { Markup::Html };
             let charset = label.as_deref().and_then(Charset::named);
-            let document = extract(bytes, &DocumentContext { markup: Some(markup), charset, ..DocumentContext::default() });
+            let base = Some(b"http://d/x/y".to_vec());
+            let document = extract(bytes, &DocumentContext { markup: Some(markup), charset, base, ..DocumentContext::default() });
+            // Every base but the first is the target of a link that declares a base.
+            let targets: Vec<_> = document.links.iter().filter(|link| link.element == "base" || link.attribute == "xml:base").map(|link| {
+                let base = crate::iri::Base::new(&document.bases[link.base]);
+                base.and_then(|base| base.target(&link.url)).unwrap_or_else(|_| link.url.clone())
+            }).collect();
+            prop_assert!(document.bases[1..].iter().all(|base| targets.contains(base)), "{:?} {:?}", document.bases, targets);
             for link in &document.links {
                 prop_assert!(link.offset <= bytes.len() as u64 && link.base < document.bases.len());
                 prop_assert!(link.defect.is_none_or(|(_, at)| at <= bytes.len() as u64 && link.url.is_empty()));
+                // The URL is in the document at its offset, if it has no character references and line ends.
+                let rest = document.charset.transcode_document(&bytes[link.offset as usize..]).text;
+                let begin: Vec<u8> = rest.trim_ascii_start().bytes().take(link.url.len()).collect();
+                let is_literal = link.url.is_ascii() && begin.iter().all(|byte| *byte >= b' ' && *byte != b'&');
+                let is_one = matches!(link.attribute, "href" | "src" | "xml:base");
+                prop_assert!(!is_literal || !is_one || begin == link.url, "{:?} {:?}", link, rest);
             }
             prop_assert!(document.links.is_sorted_by_key(|link| link.offset));
             prop_assert!(document.defects.iter().all(|defect| defect.at <= bytes.len() as u64 && defect.count > 0));

@@ -253,9 +253,9 @@ impl XmlCollector<'_, '_, '_> {
         for attribute in
             tag.attributes().with_checks(false).flatten().filter(|attribute| attribute.key.as_ref() == "xml:base")
         {
-            let (value, _, bad_reference) = value(self.text, &attribute);
+            let (value, span, bad_reference) = value(self.text, &attribute);
             if bad_reference.is_none() {
-                inner = self.sink.push_base(outer, value.trim_ascii());
+                inner = self.sink.push_base(outer, value.trim_ascii(), span);
             }
         }
         for attribute in tag.attributes().with_checks(false).flatten() {
@@ -311,4 +311,26 @@ fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, Range<usize>, Option
 fn position_of(text: &str, part: &str) -> usize {
     let distance = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
     distance.filter(|at| at + part.len() <= text.len()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::encoding::Charset;
+    use crate::extract::{DocumentContext, Markup, extract};
+
+    #[test]
+    fn bases_are_decoded_like_references() {
+        let base_in = |label: &str, declared: &[u8]| {
+            let text = [b"<r xml:base='", declared, b"'><a href='x'/></r>"].concat();
+            let (markup, charset, base) = (Some(Markup::Xml), Charset::named(label), Some(b"http://d/".to_vec()));
+            let document = extract(&text, &DocumentContext { markup, charset, base, ..DocumentContext::default() });
+            String::from_utf8(document.bases[document.links[1].base].clone()).unwrap()
+        };
+        // Bytes that are not text.
+        assert_eq!(base_in("shift_jis", b"http://h/\xFF/"), "http://d/");
+        assert_eq!(base_in("utf-8", b"http://h/\xE9/"), "http://d/");
+        assert_eq!(base_in("utf-8", "http://h/\u{FFFD}/".as_bytes()), "http://h/\u{FFFD}/");
+        // RFC 3987 section 3.1, step 1b.
+        assert_eq!(base_in("windows-1258", b"http://h/Vi\xEA\xF2t/"), "http://h/Vi\u{1EC7}t/");
+    }
 }

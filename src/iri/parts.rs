@@ -189,22 +189,7 @@ impl Authority {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    /// The components with their delimiters.
-    fn join(parts: Parts, text: &[u8]) -> Vec<u8> {
-        let with = |before: &[u8], part: Option<&[u8]>, after: &[u8]| {
-            part.map_or(Vec::new(), |part| [before, part, after].concat())
-        };
-        let userinfo = with(b"//", parts.userinfo(text), b"@");
-        let slashes: &[u8] = if parts.authority.is_some() && userinfo.is_empty() { b"//" } else { b"" };
-        let host = with(slashes, parts.host(text), b"");
-        let authority = [userinfo, host, with(b":", parts.port(text), b"")].concat();
-        let tail = [with(b"?", parts.query(text), b""), with(b"#", parts.fragment(text), b"")].concat();
-        [&with(b"", parts.scheme(text), b":"), &authority[..], parts.path(text), &tail].concat()
-    }
 
     #[test]
     fn invalid_schemes_are_not_split_off() {
@@ -229,13 +214,6 @@ mod tests {
             let (parts, text) = (Parts::split(text.as_bytes()), text.as_bytes());
             let found = (parts.userinfo(text), parts.host(text), parts.port(text));
             assert_eq!(found, (userinfo.map(str::as_bytes), Some(host.as_bytes()), port.map(str::as_bytes)));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn joining_the_components_gives_the_reference(text in "((http|a)?:)?(//)?[a:@\\[\\]0-9?#/é\\\\ ]{0,20}") {
-            prop_assert_eq!(join(Parts::split(text.as_bytes()), text.as_bytes()), text.as_bytes());
         }
     }
 }

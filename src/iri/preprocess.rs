@@ -380,7 +380,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn split_references_are_not_empty_and_contain_no_space(field in "(&|#|x|[0-9]|[a-z]|;| |\\\\|\\PC){0,40}", html in any::<bool>()) {
+        fn splitting_and_then_repairing_equals_repairing_and_then_splitting(
+            field in "(&|&#32;?|&#9;|&#0;|&copy;?|#|x|[0-9]|[a-z]|;|=| |\t|\\?|\\\\|\\PC){0,20}",
+            html in any::<bool>(),
+        ) {
             let references = if html { CharacterReferences::Html } else { CharacterReferences::Xml };
             let choices = PreprocessOptions {
                 character_references: references,
@@ -388,9 +391,15 @@ mod tests {
                 spaces: Spaces::Split,
                 backslashes: Backslashes::Slash,
             };
-            if let Ok(found) = preprocess(&field, &choices) {
-                prop_assert!(found.iter().all(|reference| !reference.is_empty() && !reference.contains(' ')));
-            }
+            let expected = replaced(&field, references).map(|text| {
+                let trimmed = text.split(' ').map(|reference| reference.trim_matches(['\t', '\r', '\n']));
+                let with_slashes = |reference: &str| {
+                    let hierarchy_end = reference.find(['?', '#']).unwrap_or(reference.len());
+                    reference[..hierarchy_end].replace('\\', "/") + &reference[hierarchy_end..]
+                };
+                trimmed.filter(|reference| !reference.is_empty()).map(with_slashes).collect::<Vec<_>>()
+            });
+            prop_assert_eq!(preprocess(&field, &choices).map_err(|fault| fault.at), expected);
         }
     }
 }

@@ -87,9 +87,9 @@ pub(crate) trait SimdTask {
 #[inline]
 pub(crate) fn run_with_simd(task: impl SimdTask) {
     #[cfg(target_arch = "x86_64")]
-    if has_haswell() {
-        // SAFETY: `has_haswell` tested for every instruction set that `run_haswell` is compiled for.
-        return unsafe { run_haswell(task) };
+    if has_avx2_and_bmi() {
+        // SAFETY: `has_avx2_and_bmi` tested for every instruction set that `run_with_avx2_and_bmi` is compiled for.
+        return unsafe { run_with_avx2_and_bmi(task) };
     }
     task.run();
 }
@@ -97,14 +97,14 @@ pub(crate) fn run_with_simd(task: impl SimdTask) {
 /// Returns whether the processor has AVX2 and the bit manipulation instructions. Nearly all processors with AVX2 do.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn has_haswell() -> bool {
+fn has_avx2_and_bmi() -> bool {
     use std::arch::is_x86_feature_detected as has;
     has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn run_haswell(task: impl SimdTask) {
+fn run_with_avx2_and_bmi(task: impl SimdTask) {
     task.run();
 }
 

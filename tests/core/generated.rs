@@ -5,14 +5,15 @@
 
 use std::cell::Cell;
 
+use irikey::iri::Parts;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
 use crate::engine::{Oracle, engines};
 use crate::generators;
-use crate::oracle::components;
+use crate::oracle::components::{self, Components};
 use crate::properties::{
-    a_target_is_an_iri, agree, agree_on_targets, dots_equal_a_stack, equal_below_is_equal_above,
+    Verdict, a_target_is_an_iri, agree, agree_on_targets, dots_equal_a_stack, equal_below_is_equal_above,
     fused_rows_equal_the_ladder, of_one_reference, spellings_are_equal,
 };
 
@@ -26,7 +27,20 @@ proptest! {
             agree(&Oracle, engine, &input)?;
         }
         fused_rows_equal_the_ladder(&input)?;
+        components_equal_those_of_the_oracle(&input)?;
     }
+}
+
+fn components_equal_those_of_the_oracle(input: &[u8]) -> Verdict {
+    // Maps every byte to one character: only the delimiters matter here, and they are US-ASCII.
+    let text = |bytes: &[u8]| -> String { bytes.iter().copied().map(char::from).collect() };
+    let Components { scheme, authority, path, query, fragment } = components::split_with_valid_scheme(&text(input));
+    let authority = authority.map(|authority| components::split_authority(&authority));
+    let host = authority.as_ref().map(|authority| authority.host.clone());
+    let components::Authority { userinfo, port, .. } = authority.unwrap_or_default();
+    let found = Parts::split(input).components(input).map(|(_, component)| component.map(text));
+    prop_assert_eq!(found, [scheme, userinfo, host, port, Some(path), query, fragment], "{:?}", text(input));
+    Ok(())
 }
 
 /// Runs `property` on generated values. Fails if it returns `true` for less than `min_percent` of the values.

@@ -111,7 +111,7 @@ proptest! {
 
     #[test]
     fn any_bytes_in_any_charset_become_one_row(
-        record in proptest::collection::vec(any::<u8>(), 0..40),
+        record in proptest::collection::vec(prop_oneof![5 => b' '..0x7f, 1 => any::<u8>()], 0..40),
         label in proptest::sample::select(vec!["utf-8", "latin1", "shift_jis", "iso-2022-jp", "gb18030", "big5"]),
         query in proptest::sample::select(vec!["utf-8", "koi8-r", "shift_jis", "iso-2022-jp"]),
         preprocess in preprocess_options(),
@@ -120,8 +120,14 @@ proptest! {
         let policy = Policy { charset: Charset::named(label), query_charset: Charset::named(query), preprocess, ..Policy::default() };
         let rows = fused_rows(&record, 3, &policy);
         prop_assert!(rows.tally.is_balanced() && rows.len() == 1 && rows.uri.get(0).is_ascii());
-        let is_text = policy.charset.is_some_and(|charset| charset.decode(&record).is_ok());
-        prop_assert!(is_text || !rows.faults.is_empty());
+        let text = policy.charset.and_then(|charset| charset.decode(&record).ok());
+        let uri = text.and_then(|text| canonicalize_by_steps(text.as_bytes(), &policy));
+        let has_uri = rows.faults.is_empty();
+        if query == "utf-8" {
+            prop_assert_eq!(has_uri.then(|| escaped(rows.uri.get(0))), uri.as_deref().map(escaped));
+        } else {
+            prop_assert_eq!(has_uri, uri.is_some());
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! RFC 3986 appendix B (the regular expression), section 3.2 (authority) and section 5.3 (recomposition). Splitting never
 //! fails: every string has components.
 
+use super::grammar;
+
 /// The five components; `None` is "undefined" in the RFC's words, `Some("")` is "empty".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Components {
@@ -50,6 +52,17 @@ pub fn split(reference: &str) -> Components {
     }
     // (#(.*))?
     components.fragment = rest.strip_prefix('#').map(str::to_string);
+    components
+}
+
+/// [`split`] for a reference whose scheme may be none of the grammar (section 3.1): then the scheme is a part of the path.
+pub fn split_with_valid_scheme(reference: &str) -> Components {
+    let components = split(reference);
+    if components.scheme.as_deref().is_none_or(grammar::is_scheme) {
+        return components;
+    }
+    let mut components = split(&format!("/{reference}"));
+    components.path.remove(0);
     components
 }
 

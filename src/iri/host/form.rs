@@ -212,6 +212,7 @@ fn push_label(label: &[char], order: &mut Vec<u32>, text: &mut Vec<u8>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
     use proptest::prelude::*;
     use unicode_bidi::{BidiClass, bidi_class};
     use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
@@ -259,7 +260,8 @@ mod tests {
         let raw = prop::collection::vec(piece(), 0..4).prop_map(|pieces| pieces.concat());
         let encoded = prop::collection::vec(piece(), 1..4)
             .prop_map(|pieces| format!("xn--{}", idna::punycode::encode_str(&pieces.concat()).unwrap_or_default()));
-        prop_oneof![3 => raw, 2 => encoded, 1 => "xn--[a-z0-9-]{0,8}"]
+        let plain = "[a-zA-Z0-9-]{1,4}|[aß-ÿа-џ一-龥]{1,4}|(xn--|XN--)mller-kva";
+        prop_oneof![3 => raw, 4 => plain, 2 => encoded, 1 => "xn--[a-z0-9-]{0,8}"]
     }
 
     proptest! {
@@ -267,6 +269,14 @@ mod tests {
         fn the_fast_path_equals_uts_46(labels in prop::collection::vec(label(), 1..4)) {
             let host = labels.join(".");
             if let Some(form) = plain_form(host.as_bytes()) {
+                let ascii = Uts46::new().to_ascii(host.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore);
+                let mut changes = if host.is_ascii() { Changes::NONE } else { Changes::PCT_ENCODED | Changes::IDNA };
+                if host.contains(|c: char| c.is_ascii_uppercase()) {
+                    changes |= Changes::CASE;
+                }
+                let text = ascii.expect("a valid name").into_owned().into_bytes();
+                let expected = HostForm { text: text.into(), flags: Flags::NONE, changes };
+                prop_assert_eq!(&form, &expected, "{}", host);
                 prop_assert_eq!(form, HostForm::by_steps(host.as_bytes(), true), "{}", host);
             }
         }

@@ -111,19 +111,6 @@ impl Draft {
         }
     }
 
-    /// Splits a URL by the generic syntax of RFC 3986, which applies to every input.
-    pub(super) fn read_generic(&mut self, url: &[u8]) {
-        let parts = Parts::split(url);
-        self.clear();
-        self.scheme.extend_from_slice(parts.scheme(url).unwrap_or_default());
-        self.userinfo.set(parts.userinfo(url));
-        self.host.set(parts.host(url));
-        self.port.set(parts.port(url));
-        self.path.extend_from_slice(parts.path(url));
-        self.query.set(parts.query(url));
-        self.fragment.set(parts.fragment(url));
-    }
-
     /// Splits `path?query#fragment` and appends the path to the one that exists.
     pub(super) fn read_tail(&mut self, tail: &[u8]) {
         let fragment_at = memchr::memchr(b'#', tail);
@@ -193,9 +180,16 @@ impl Draft {
     }
 }
 
-/// [`Draft::read_generic`] as the reader of a recipe.
+/// Splits a URL by the generic syntax of RFC 3986, which applies to every input.
 pub(super) fn read_url(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
-    draft.read_generic(url);
+    let parts = Parts::split(url);
+    draft.scheme.extend_from_slice(parts.scheme(url).unwrap_or_default());
+    draft.userinfo.set(parts.userinfo(url));
+    draft.host.set(parts.host(url));
+    draft.port.set(parts.port(url));
+    draft.path.extend_from_slice(parts.path(url));
+    draft.query.set(parts.query(url));
+    draft.fragment.set(parts.fragment(url));
     Ok(())
 }
 
