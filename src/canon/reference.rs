@@ -109,7 +109,10 @@ impl ReferenceWriter {
             self.set_target(&record.text, &mut prepared);
         }
         if let Some(charset) = charsets.query {
-            self.encode_query(line, charset, &mut prepared)?;
+            let encoded = self.encode_query(line, charset, &mut prepared);
+            // The target is unchanged after a fault.
+            let text = if prepared.in_target { &self.target[..] } else { line };
+            encoded.map_err(|fault| in_record(fault, text, &record.text))?;
         }
         Ok(prepared)
     }
@@ -127,7 +130,7 @@ impl ReferenceWriter {
         let text = if is_assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*record.text) };
         let query = charset.map(|charset| QueryCharset { charset, unmappable: self.policy.profile.unmappable });
         let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
-        let href = whatwg_href(&text, base, query)?;
+        let href = whatwg_href(&text, base, query).map_err(|fault| in_record(fault, &text, &record.text))?;
         self.simple.clear();
         self.simple.extend_from_slice(if has_base { href.as_bytes() } else { &text });
         let mut changes = record.changes;
@@ -166,7 +169,7 @@ impl ReferenceWriter {
         }
         if self.policy.intake == ParseMode::Strict {
             let text = if prepared.in_target { &self.target } else { line };
-            self.policy.profile.check_strict(text)?;
+            self.policy.profile.check_strict(text).map_err(|fault| in_record(fault, text, line))?;
         }
         Ok(prepared)
     }
@@ -243,11 +246,15 @@ impl ReferenceWriter {
         };
         self.target.clear();
         [scheme.as_bytes(), b":", slashes, line].iter().for_each(|part| self.target.extend_from_slice(part));
-        // Offsets of faults refer to the record, not to the text with a scheme.
-        let shift = (self.target.len() - line.len()) as u32;
-        check_authority(&self.target).map_err(|fault| Fault { at: fault.at.saturating_sub(shift), ..fault })?;
+        check_authority(&self.target).map_err(|fault| in_record(fault, &self.target, line))?;
         Ok(true)
     }
+}
+
+/// A fault in `text` at its position in `record`. `text` is the record, or ends like it: after an assumed scheme, or with its
+/// query after resolution. A fault before that has position 0.
+fn in_record(fault: Fault, text: &[u8], record: &[u8]) -> Fault {
+    Fault { at: (fault.at + record.len() as u32).saturating_sub(text.len() as u32), ..fault }
 }
 
 /// Returns a base as the policy reads it.

@@ -154,6 +154,32 @@ proptest! {
     }
 }
 
+#[test]
+fn faults_of_records_with_an_assumed_scheme_have_their_position_in_the_record() {
+    let policy = Policy { assume_scheme: Some("https".into()), intake: ParseMode::Strict, ..Policy::default() };
+    let with_base = Policy {
+        base: Some("http://example.org/a/".into()),
+        query_charset: Charset::named("koi8-r"),
+        ..policy.clone()
+    };
+    let with_charset = Policy { query_charset: Charset::named("koi8-r"), ..policy.clone() };
+    for (record, policy, at) in [
+        ("http://example.org/a b", &policy, 20),
+        ("example.org/a b", &policy, 13),
+        ("//example.org/a b", &policy, 15),
+        ("example.org:80/%zz", &policy, 15),
+        ("localhost:80/#a#", &policy, 15),
+        (" example.org/", &policy, 0),
+        ("//example.org:x/", &policy, 14),
+        ("http://example.org/?é", &with_charset, 20),
+        ("example.org/?é", &with_charset, 13),
+        ("/x?é", &with_base, 3),
+    ] {
+        let rows = fused_rows(record.as_bytes(), 0, policy);
+        assert_eq!(rows.faults.first().map(|(_, fault)| fault.at), Some(at), "{record}");
+    }
+}
+
 fn escaped(text: &[u8]) -> String {
     text.escape_ascii().to_string()
 }
