@@ -24,6 +24,12 @@ pub enum ListError {
     /// The directory has no file to read.
     #[error("{}: no files in this directory (names that begin with . or _ are skipped); name the files themselves", path_name(.0))]
     EmptyDirectory(PathBuf),
+    /// The directory has a part of an output: another job writes it, or was interrupted.
+    #[error(
+        "{}: this output of irikey is not complete; run the job that writes it again, or name the files that are to be read",
+        path_name(.0)
+    )]
+    IncompleteDirectory(PathBuf),
     /// The list of paths is empty.
     #[error("@{}: no paths in this list; write one path per line", path_name(.0))]
     EmptyList(PathBuf),

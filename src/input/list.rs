@@ -15,7 +15,7 @@ use super::error::ListError;
 use super::source::{Origin, Source, os_string};
 use super::table::TableFile;
 use super::whole_file::{read_file, shown_path};
-use crate::process::part_names::{MANIFEST, is_hidden_name, remove_about_others};
+use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
 use crate::process::{HandleName, check_stdin, path_name};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
 use flate2::read::MultiGzDecoder;
@@ -243,6 +243,9 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
         let failed = |error| ListError::Open { path: path.clone(), error };
         if path.join(MANIFEST).exists() {
             outputs.push(path.join("").into_os_string().into_encoded_bytes());
+        }
+        if path.join(INCOMPLETE).exists() {
+            return Err(ListError::IncompleteDirectory(path));
         }
         for entry in fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;

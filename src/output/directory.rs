@@ -13,13 +13,10 @@ use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::sink::{check_name, open_error};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
-use crate::process::part_names::is_about_parts;
+use crate::process::part_names::{INCOMPLETE, is_about_parts};
 use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
 use crate::sort::Partition;
-
-/// The lock file of a directory that is being written.
-pub(crate) const INCOMPLETE: &str = "_incomplete";
 
 /// What the names of directories of partitions begin with, before `=`.
 const PARTITIONS: [&str; 2] = [Partition::HOST_DIRECTORY, Partition::SURT_DIRECTORY];

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// Lists the parts, and the policy under which they were made.
 pub(crate) const MANIFEST: &str = "_manifest.json";
 
+/// The lock file of a directory in which parts are written; it stays if the job is interrupted.
+pub(crate) const INCOMPLETE: &str = "_incomplete";
+
 /// The points at which sorted parts were split.
 pub(crate) const SPLITS: &str = "splits.txt";
 

@@ -102,6 +102,12 @@ impl PendingFile {
 
     /// [`PendingFile::commit`] without the last step: the caller makes several names durable together.
     pub(crate) fn rename(self, path: &Path, existing: Existing) -> Result<(), CommitError> {
+        if existing == Existing::Replace
+            && let Ok(replaced) = fs::metadata(path)
+        {
+            // Whoever could not read the old file cannot read the new one. Some file systems have no modes.
+            let _ = self.file.set_permissions(replaced.permissions());
+        }
         self.sync().map_err(failed(path, "write to disk", false))?;
         let PendingFile { temporary, file, _guard, .. } = self;
         let renamed = match existing {
@@ -250,6 +256,23 @@ mod tests {
         let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_mode_of_a_replaced_file_stays() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        let write = || PendingFile::create(directory.path()).unwrap().1.commit(&path, Existing::Replace).unwrap();
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        write();
+        let usual = mode();
+        for changed in [0o600, 0o444, usual] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(changed)).unwrap();
+            write();
+            assert_eq!(mode(), changed);
+        }
     }
 
     #[test]

@@ -48,6 +48,14 @@ fn arguments_name_files_directories_lists_and_standard_input() {
         assert!(matches!(list(&names), Err(ListError::StdinTwice)), "{names:?}");
     }
     assert!(matches!(list(&[path("e")]), Err(ListError::EmptyDirectory(_))));
+    std::fs::create_dir(root.path().join("d/out")).unwrap();
+    file(&root, "d/out/part-00000.csv", b"url\n");
+    file(&root, "d/out/_incomplete", b"");
+    for directory in ["d", "d/out"] {
+        let error = list(&[path(directory)]).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: this output of irikey is not complete", path("d/out"))), "{error}");
+    }
+    assert!(list(&[path("d/out/part-00000.csv")]).is_ok());
     let error = list(&[path("missing")]).unwrap_err().to_string();
     assert_eq!(error, format!("{}: cannot open: no such file or directory; check the path", path("missing")));
     let missing: Vec<_> = (0..23).map(|i| path(&format!("missing{i}"))).collect();
