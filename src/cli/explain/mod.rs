@@ -73,6 +73,7 @@ struct Explanation {
     rungs: Vec<(Rung, Vec<u8>, KeyBytes)>,
     /// Name, text and key of recipes; `None` if the recipe gives no key.
     recipes: Vec<(&'static str, Option<KeyedText>)>,
+    /// The fault of the row, with its place in the text that is shown.
     fault: Option<Fault>,
     /// The key of a row with a fault.
     fault_key: Option<KeyBytes>,
@@ -188,13 +189,19 @@ impl Explanation {
         self.iri = Some(to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode));
     }
 
-    /// Adds the steps that made the text to whose bytes the fault refers, if it is not the input. A reference is checked before
-    /// it is resolved.
+    /// Adds the steps that made the text that is shown with the fault, if it is not the input, and moves the fault to its place
+    /// there: in a row, it has its place before the scheme was assumed. A reference is checked before it is resolved.
     fn add_text_of_fault(&mut self, policy: &Policy) {
         let mut canonicalizer = Canonicalizer::new(&Policy { intake: ParseMode::Lenient, ..policy.clone() });
+        let repaired = canonicalizer.repaired_text(&self.input);
         let simple = canonicalizer.simple_text(&self.input).ok();
         let assumed = simple.filter(|(_, flags, _)| flags.intersects(Flags::ASSUMED_SCHEME));
-        if let Some((text, flags, changes)) = assumed.or_else(|| canonicalizer.repaired_text(&self.input)) {
+        if let (Some(_), Some(scheme), Some(fault)) = (&assumed, &policy.assume_scheme, &mut self.fault) {
+            let text = repaired.as_ref().map_or(&self.input, |(text, ..)| text);
+            let prefix_len = scheme.len() + if text.starts_with(b"//") { ":".len() } else { "://".len() };
+            fault.at += prefix_len as u32;
+        }
+        if let Some((text, flags, changes)) = assumed.or(repaired) {
             self.add_preparation(&text, flags, changes);
         }
     }
