@@ -19,6 +19,13 @@ use std::sync::Arc;
 /// are percent-encoded.
 const MAX_GROWTH: usize = 9;
 
+/// Minimum number of bytes for which a record counts. The memory that workers need was measured on lines of this length.
+pub(super) const MIN_RECORD_LEN: usize = 16;
+
+/// Records of tables and archives can share a base. Their row groups count at least this part of the bases, so that
+/// resolved references do not exceed the texts of a row group.
+const BASE_SHARE: usize = 12;
+
 /// How sources are read and cut.
 pub(super) struct CutOptions<'a> {
     pub(super) run: &'a RunOptions,
@@ -33,6 +40,8 @@ pub(super) struct CutOptions<'a> {
     pub(super) slice_len: usize,
     /// Short lines are only looked for in samples.
     pub(super) samples_lines: bool,
+    /// Row groups count at least one part in this many of the bases of tables and archives.
+    pub(super) base_share: usize,
     /// Bytes to read after a target, which usually contain the end of a record.
     slack: usize,
 }
@@ -41,13 +50,17 @@ impl<'a> CutOptions<'a> {
     /// The options of a request; `run` are its options within their limits.
     pub(super) fn new(run: &'a RunOptions, request: &RunRequest<'_>) -> CutOptions<'a> {
         let policy = request.policy;
-        let row_group_len = row_group_len(run.row_group_len, policy.base.as_ref().map_or(0, Vec::len));
+        let base_len = policy.base.as_ref().map_or(0, Vec::len);
+        let (row_group_len, base_share) = match row_group_len(run.row_group_len, base_len) {
+            len if request.counts_bases => (len.min(len_without_bases(run.row_group_len, base_len)), 1),
+            len => (len, BASE_SHARE),
+        };
         let slice_len = if request.has_slices { row_group_len.min(SLICE_LEN) } else { row_group_len };
         let samples_lines = slice_len < row_group_len || request.has_free_groups;
         let slack = (slice_len / 32).clamp(4 << 10, 128 << 10);
         let pool = BlockPool::new(run.threads * 3, slice_len * 2 + slack);
         let (charset, carry) = (policy.charset, policy.carry);
-        CutOptions { run, charset, carry, pool, row_group_len, slice_len, samples_lines, slack }
+        CutOptions { run, charset, carry, pool, row_group_len, slice_len, samples_lines, base_share, slack }
     }
 
     /// Maximum number of slices of a row group.
@@ -63,6 +76,12 @@ fn row_group_len(chosen: usize, base_len: usize) -> usize {
     let uri_len = base_len + MAX_GROWTH;
     let is_short = base_len == 0 || chosen.saturating_mul(uri_len) <= MAX_TEXT_LEN;
     if is_short { chosen } else { (MAX_TEXT_LEN / 8 / uri_len).max(1) }
+}
+
+/// The bytes of the shortest records, without their base of this many bytes, that have `chosen` bytes with it.
+fn len_without_bases(chosen: usize, base_len: usize) -> usize {
+    let shortest = MIN_RECORD_LEN as u128;
+    ((chosen as u128 * shortest / (shortest + base_len as u128)) as usize).max(1)
 }
 
 /// A source from the first record that was not cut yet.
@@ -303,5 +322,7 @@ mod tests {
             let len = row_group_len(8 << 20, base_len);
             assert!(len >= 1 && (len == 1 || len * (base_len + 9) <= MAX_TEXT_LEN / 8), "{base_len}");
         }
+        let lens = [0, 16, 240, 16 << 20].map(|base_len| len_without_bases(8 << 20, base_len));
+        assert_eq!(lens, [8 << 20, 4 << 20, 512 << 10, 7]);
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! A source ends at its first [`Defect`]. All whole records before it are in row groups.
 
-use super::body::{CutOptions, SourceBody};
+use super::body::{CutOptions, MIN_RECORD_LEN, SourceBody};
 use super::error::ReadError;
 use super::open_source::{OpenError, OpenSource, SourceFile};
 use super::options::RunOptions;
@@ -19,13 +19,6 @@ use crate::input::{Block, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
 use std::ops::RangeInclusive;
-
-/// Records of tables and archives can share a base. Their row groups count at least this part of the bases, so that
-/// resolved references do not exceed the texts of a row group.
-const BASE_SHARE: usize = 12;
-
-/// Minimum number of bytes for which a record counts. The memory that workers need was measured on lines of this length.
-const MIN_RECORD_LEN: usize = 16;
 
 /// Length of a sample. If workers take slices, which are short, or row groups may end anywhere, samples show whether a text
 /// may have more lines than its bytes count for: one at its end, and one at the beginning of each step. Counting all lines
@@ -215,7 +208,7 @@ impl<'a> Cutter<'a> {
                 let max_record_len = self.options.run.max_record_len;
                 let limits = BatchLimits { target_len: target, max_record_len };
                 let RowsRead { rows, len, counts, end } = reader.read_rows(self.options.carry, limits);
-                self.at += counted_len(len.max(rows.base_len() / BASE_SHARE), rows.len());
+                self.at += counted_len(len.max(rows.base_len() / self.options.base_share), rows.len());
                 self.counts += counts;
                 ((!rows.is_empty()).then(|| PieceRecords::Rows(Box::new(rows))), end)
             }

@@ -38,6 +38,8 @@ pub struct RunRequest<'a> {
     pub(super) has_slices: bool,
     /// Where row groups end makes no difference to the result.
     pub(super) has_free_groups: bool,
+    /// Bases count for the length of row groups.
+    pub(super) counts_bases: bool,
     /// Row groups at the beginning that are not decoded.
     pub(super) skipped: SkippedGroups,
 }
@@ -66,6 +68,7 @@ impl<'a> RunRequest<'a> {
             stage_count: 0,
             has_slices: false,
             has_free_groups: false,
+            counts_bases: false,
             skipped: SkippedGroups::default(),
         }
     }
@@ -89,6 +92,11 @@ impl<'a> RunRequest<'a> {
     /// The same with row groups that may end anywhere. Their lines are not counted, which would cost a pass over the text.
     pub(super) fn with_free_groups(self) -> RunRequest<'a> {
         RunRequest { has_free_groups: true, ..self }
+    }
+
+    /// The same with shorter row groups if records have a base, so that the memory of their rows does not depend on bases.
+    pub(super) fn counting_bases(self) -> RunRequest<'a> {
+        RunRequest { counts_bases: true, ..self }
     }
 }
 

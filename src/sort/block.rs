@@ -130,15 +130,16 @@ impl SortSchema {
     /// Cuts sorted rows into blocks and encodes these.
     pub(super) fn encode(&self, sorted: &RecordBatch) -> Result<Vec<EncodedBlock>, ArrowError> {
         let (row_lens, mut blocks, mut from, mut len) = (row_lens(sorted.columns()), Vec::new(), 0, 0);
+        let mut buffer = Vec::new();
         for (row, row_len) in row_lens.iter().map(|len| *len as usize).enumerate() {
             if row > from && (row - from == MAX_BLOCK_ROWS || len + row_len > MAX_BLOCK_LEN) {
-                blocks.push(encode_block(&sorted.slice(from, row - from), len)?);
+                blocks.push(encode_block(&sorted.slice(from, row - from), len, &mut buffer)?);
                 (from, len) = (row, 0);
             }
             len += row_len;
         }
         if from < sorted.num_rows() {
-            blocks.push(encode_block(&sorted.slice(from, sorted.num_rows() - from), len)?);
+            blocks.push(encode_block(&sorted.slice(from, sorted.num_rows() - from), len, &mut buffer)?);
         }
         Ok(blocks)
     }
@@ -272,9 +273,12 @@ fn add_lens<T: OffsetSizeTrait>(lens: &mut [u32], offsets: &OffsetBuffer<T>) {
     lens.iter_mut().zip(offsets.windows(2)).for_each(|(sum, pair)| *sum = sum.saturating_add(len(pair)));
 }
 
-fn encode_block(block: &RecordBatch, len: usize) -> Result<EncodedBlock, ArrowError> {
-    let mut bytes = Vec::with_capacity(len / 2);
-    encode_batch(block, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
+/// Encodes a block of rows of `len` bytes. Blocks wait in memory, so they get no more of it than they need, however well they
+/// are compressed; `buffer` has the memory for the next block.
+fn encode_block(block: &RecordBatch, len: usize, buffer: &mut Vec<u8>) -> Result<EncodedBlock, ArrowError> {
+    buffer.clear();
+    encode_batch(block, Some(CompressionType::LZ4_FRAME), buffer)?;
+    let bytes = buffer.as_slice().to_vec();
     // The rows, and the bytes by which they compare.
     let memory_len = len * 2 + block.num_rows() * 64;
     Ok(EncodedBlock { bytes, rows: block.num_rows(), memory_len })

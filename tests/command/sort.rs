@@ -300,6 +300,31 @@ fn a_sort_stays_within_the_memory_limit() {
     }
 }
 
+/// References may be resolved against a base that is much longer than they are. Blocks of such rows are compressed to a small
+/// part of their length.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sort_of_resolved_references_stays_within_the_memory_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let (input, out, report) = (name("in.txt"), name("out.csv"), name("report.json"));
+    for (base_len, lines, columns) in [(240, 40_000, "url_surtkey"), (4000, 10_000, "uri")] {
+        let base = format!("http://example.org/{}", "x/".repeat(base_len / 2));
+        std::fs::write(&input, (0..lines).map(|i| format!("{:015}\n", i * 7919 % 10_007)).collect::<String>()).unwrap();
+        let mut whole = None;
+        for (memory, threads) in [(34, "1"), (48, "2")] {
+            let allowed = format!("{memory}M");
+            let flags = ["--sort", columns, "--memory", &allowed, "--row-group-size", "1M", "--threads", threads];
+            succeed(&[&["canon", "-q", &input, "-o", &out, "--base", &base, "--report", &report][..], &flags].concat());
+            let peak = read_json(&report)["peak_anonymous_bytes"].as_u64().unwrap();
+            assert!(peak <= memory << 20, "base of {base_len} bytes, {threads} threads: {peak}");
+            let rows = std::fs::read(&out).unwrap();
+            assert!(*whole.get_or_insert_with(|| rows.clone()) == rows, "base of {base_len} bytes");
+            std::fs::remove_file(&out).unwrap();
+        }
+    }
+}
+
 /// Writes six files of lines and returns their paths.
 fn write_inputs(directory: &Path, lines: usize) -> Vec<String> {
     (0..6)
