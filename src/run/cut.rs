@@ -17,12 +17,8 @@ use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
 use super::summary::Progress;
 use crate::input::{Block, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
-use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
+use crate::record::{BASE_SHARE, FormatAdvice, RecordBuffer, TextFormat};
 use std::ops::RangeInclusive;
-
-/// Records of tables and archives can share a base. Their row groups count at least this part of the bases, so that
-/// resolved references do not exceed the texts of a row group.
-const BASE_SHARE: usize = 12;
 
 /// Minimum number of bytes for which a record counts. The memory that workers need was measured on lines of this length.
 const MIN_RECORD_LEN: usize = 16;
