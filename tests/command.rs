@@ -794,6 +794,36 @@ fn threads_do_not_multiply_the_memory_of_long_records() {
     assert!(peak <= 320 << 20, "{peak}");
 }
 
+/// References to a base that many rows of a table share become as long as the base.
+#[test]
+#[cfg(target_os = "linux")]
+fn references_to_a_shared_base_stay_within_the_memory_limit() {
+    use arrow::array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let base = StringArray::from_iter_values([format!("http://h/{}/", "x".repeat(240 << 10))]);
+    let bases = DictionaryArray::new(Int32Array::from(vec![0; 1000]), std::sync::Arc::new(base));
+    let references = StringArray::from_iter_values((0..1000).map(|i| format!("r{i}")));
+    let columns: [(&str, ArrayRef); 2] =
+        [("url", std::sync::Arc::new(references)), ("base", std::sync::Arc::new(bases))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let create = |name: &str| File::create(path(name)).unwrap();
+    let mut parquet = parquet::arrow::ArrowWriter::try_new(create("t.parquet"), batch.schema(), None).unwrap();
+    parquet.write(&batch).unwrap();
+    parquet.close().unwrap();
+    let mut arrow = arrow::ipc::writer::FileWriter::try_new(create("t.arrow"), &batch.schema()).unwrap();
+    arrow.write(&batch).unwrap();
+    arrow.finish().unwrap();
+    for name in ["t.parquet", "t.arrow"] {
+        let flags = ["--base-column", "base", "--memory", "64M", "--threads", "2", "--report", &path("report.json")];
+        printed(&[&["count", "-q", &path(name)][..], &flags].concat(), b"");
+        let report = read_json(path("report.json"));
+        assert_eq!((&report["records"], &report["faulty"]), (&1000.into(), &0.into()));
+        let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
+        assert!(peak <= 64 << 20, "{name}: {peak}");
+    }
+}
+
 /// How far a source is read after the last record depends on the length of row groups.
 #[test]
 fn errors_after_the_last_record_of_a_limit_are_not_reported() {

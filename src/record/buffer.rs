@@ -11,6 +11,11 @@ use crate::encoding::Charset;
 use crate::iri::{CLASSIFIER, Fault, FaultKind, Flags};
 use crate::kernel::{Bitmaps, Span, append_line};
 
+/// Records of tables and archives can share a base. Their buffers and row groups count at least this part of the bases, so
+/// that resolved references do not exceed the texts of a row group.
+#[cfg(feature = "pipeline")]
+pub(crate) const BASE_SHARE: usize = 12;
+
 /// Columns of records; spans point into the text that [`RecordColumns::records`] is given.
 ///
 /// A record is built by `begin`, then `refuse`, `flag` and `push_base` as needed, and ends with `push`.

@@ -43,7 +43,7 @@ mod unsupported;
 pub(crate) use advice::FormatAdvice;
 pub use buffer::RecordBuffer;
 #[cfg(feature = "pipeline")]
-pub(crate) use buffer::UrlLimits;
+pub(crate) use buffer::{BASE_SHARE, UrlLimits};
 pub(crate) use decoder::MAX_SOURCE_HEAD_LEN;
 pub use decoder::{FormatOptions, SourceHead, TextDecoder};
 pub(crate) use format::{AUTO, Decoder, SourceFormat};

@@ -11,7 +11,7 @@ use crate::record::archive::ArchiveParser;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
 use crate::record::fields::FieldSet;
 use crate::record::json_document::JsonDocumentParser;
-use crate::record::{MAX_SOURCE_HEAD_LEN, SourceHead};
+use crate::record::{BASE_SHARE, MAX_SOURCE_HEAD_LEN, SourceHead};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,10 +21,6 @@ const MAX_GROWTH: usize = 9;
 
 /// Minimum number of bytes for which a record counts. The memory that workers need was measured on lines of this length.
 pub(super) const MIN_RECORD_LEN: usize = 16;
-
-/// Records of tables and archives can share a base. Their row groups count at least this part of the bases, so that
-/// resolved references do not exceed the texts of a row group.
-const BASE_SHARE: usize = 12;
 
 /// How sources are read and cut.
 pub(super) struct CutOptions<'a> {

@@ -16,10 +16,14 @@ use crate::record::fields::{
     CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, PageField, SegmentField,
     StatusField, TimeField, UriField, carried_fields,
 };
-use crate::record::{RecordBuffer, time_from_digits};
+use crate::record::{BASE_SHARE, RecordBuffer, time_from_digits};
 
 /// Bytes of text per [`RecordBuffer`], at which no more rows are added.
 pub(super) const TEXT_LEN: usize = 256 << 10;
+
+/// Bytes of bases per [`RecordBuffer`], at which no more rows are added. Rows share a base, but each reference becomes about
+/// as long as its base.
+const BASES_LEN: usize = BASE_SHARE * TEXT_LEN;
 
 /// Rows of a table that are next to each other in its file, or a defect there.
 pub(super) struct PositionedRows {
@@ -67,7 +71,8 @@ impl BatchRows {
         number: &mut u64,
     ) -> Option<Result<RecordBuffer, Defect>> {
         let mut records = empty_records(projection, self.count - self.taken);
-        while self.taken < self.count && records.text_len() < TEXT_LEN {
+        let mut bases_len = 0;
+        while self.taken < self.count && records.text_len() < TEXT_LEN && bases_len < BASES_LEN {
             let url = self.url.get(self.taken);
             if url.map_or(0, <[u8]>::len) + self.more_len(self.taken) > projection.max_record_len {
                 if records.is_empty() {
@@ -81,7 +86,7 @@ impl BatchRows {
             }
             records.begin(*number);
             records.push_url(url.unwrap_or_default());
-            self.push_more(self.taken, &mut records);
+            bases_len += self.push_more(self.taken, &mut records);
             self.taken += 1;
             *number += 1;
         }
@@ -94,15 +99,17 @@ impl BatchRows {
         base_len + self.carried.as_ref().map_or(0, |carried| carried.len(row))
     }
 
-    /// Appends what a row has besides the URL.
-    fn push_more(&self, row: usize, records: &mut RecordBuffer) {
-        if let Some(base) = &self.base {
-            records.push_base(base.get(row).unwrap_or_default());
+    /// Appends what a row has besides the URL. Returns the length of the base.
+    fn push_more(&self, row: usize, records: &mut RecordBuffer) -> usize {
+        let base = self.base.as_ref().map(|base| base.get(row).unwrap_or_default());
+        if let Some(base) = base {
+            records.push_base(base);
         }
         if let Some(carried) = &self.carried {
             let values = carried.values(row, records);
             records.push_fields(values);
         }
+        base.map_or(0, <[u8]>::len)
     }
 }
 
@@ -336,5 +343,31 @@ mod tests {
         assert!((5..40).contains(&records.len()) && records.text_len() < 2 * TEXT_LEN, "{}", records.len());
         let expected = [None, Some(&b"http://b/"[..]), Some(long.as_bytes()), None];
         assert!((0..8).all(|row| rows.url.get(row) == expected[row % 4]));
+    }
+
+    /// The text of these rows has 120 KB at most, but their URIs have up to 650 MB.
+    #[test]
+    fn references_to_long_bases_are_in_several_buffers() {
+        const ROWS: usize = 10_000;
+        let bases = [1 << 10, 1 << 13, 1 << 16].map(|len| format!("http://a/{}", "x".repeat(len - 9)));
+        for base in &bases {
+            let urls: ArrayRef = Arc::new(StringArray::from_iter_values((0..ROWS).map(|row| row.to_string())));
+            let keys = Int16Array::from(vec![0; ROWS]);
+            let column: ArrayRef =
+                Arc::new(DictionaryArray::new(keys, Arc::new(StringArray::from(vec![base.as_str()]))));
+            let batch = RecordBatch::try_from_iter([("url", urls), ("base", column)]).unwrap();
+            let (url, base_column, max_record_len) = ("url".to_string(), Some("base".to_string()), 2 << 20);
+            let projection = TableProjection { url, base: base_column, carry: FieldSet::default(), max_record_len };
+            let (mut rows, mut number) = (BatchRows::new(&batch, &projection).unwrap(), 0);
+            let mut count = 0;
+            while let Some(records) = rows.take(&projection, &mut number) {
+                let records = records.unwrap();
+                assert!(records.base_len() < BASES_LEN + base.len(), "{}: {}", base.len(), records.base_len());
+                let is_full = records.base_len() >= BASES_LEN || records.text_len() >= TEXT_LEN;
+                count += records.len();
+                assert!(is_full || count == ROWS, "{}: {count}", base.len());
+            }
+            assert_eq!((count, number), (ROWS, ROWS as u64), "{}", base.len());
+        }
     }
 }
