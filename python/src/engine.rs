@@ -153,8 +153,14 @@ impl Engine {
     /// A URL is too long; a signal handler raised an exception.
     pub fn answer(&self, inputs: &Inputs, signals: Signals) -> PyResult<Vec<RecordBatch>> {
         let mut worker = self.worker();
-        let mut call =
-            Call { engine: self, inputs, worker: &mut worker, signals, last_signals: None, counted: Counted::default() };
+        let mut call = Call {
+            engine: self,
+            inputs,
+            worker: &mut worker,
+            signals,
+            last_signals: None,
+            counted: Counted::default(),
+        };
         let mut answers = Vec::new();
         let (mut from, count) = (0, inputs.url.len());
         while from < count || answers.is_empty() {
