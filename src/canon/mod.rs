@@ -25,6 +25,8 @@ mod url_canonicalizer;
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
 pub use policy::{MaxUrlLen, Policy, RecipeColumn, Rung};
+#[cfg(feature = "cli")]
+pub(crate) use reference::assumed_delimiter;
 pub use rows::Rows;
 pub(crate) use rows::{MAX_FAULT_EXAMPLES, MAX_TEXT_LEN};
 pub(crate) use tally::RecipeTally;

@@ -239,16 +239,19 @@ impl ReferenceWriter {
         let Some(scheme) = &self.policy.assume_scheme else { return Ok(false) };
         let host_end = memchr::memchr3(b'/', b'?', b'#', line).unwrap_or(line.len());
         let has_host = memchr::memchr(b'.', &line[..host_end]).is_some_and(|at| at > 0);
-        let slashes: &[u8] = match line {
-            [b'/', b'/', ..] => b"",
-            _ if has_host || self.is_host_and_port(line) => b"//",
-            _ => return Ok(false),
-        };
+        if !line.starts_with(b"//") && !has_host && !self.is_host_and_port(line) {
+            return Ok(false);
+        }
         self.target.clear();
-        [scheme.as_bytes(), b":", slashes, line].iter().for_each(|part| self.target.extend_from_slice(part));
+        [scheme.as_bytes(), assumed_delimiter(line), line].iter().for_each(|part| self.target.extend_from_slice(part));
         check_authority(&self.target).map_err(|fault| in_record(fault, &self.target, line))?;
         Ok(true)
     }
+}
+
+/// Returns what is written between an assumed scheme and `text`.
+pub(crate) fn assumed_delimiter(text: &[u8]) -> &'static [u8] {
+    if text.starts_with(b"//") { b":" } else { b"://" }
 }
 
 /// A fault in `text` at its position in `record`. `text` is the record, or ends like it: after an assumed scheme, or with its

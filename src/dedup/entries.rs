@@ -453,4 +453,33 @@ mod tests {
             assert_eq!(read, [(expected, EntryTexts { canonical, uri: b"" }), Default::default()]);
         }
     }
+
+    /// The blocks in memory stay within the limit, all but the last are full, and a sorted partition has the length that was
+    /// announced.
+    #[test]
+    fn memory_is_what_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = EntryLayout { has_ordinal: true, has_uri: true, ..EntryLayout::default() };
+        let limit = 300 << 10;
+        let spill = EntrySpill::new(layout, limit * PARTITIONS, directory.path());
+        let uri = vec![b'a'; 10_000];
+        let mut written_count = 0;
+        for i in 0..200_u64 {
+            let texts = EntryTexts { uri: &uri[..i as usize * 37 % 10_000], ..EntryTexts::default() };
+            let entry = PendingEntry { key: u128::from(i % 50) << 64, ordinal: i, ..PendingEntry::default() };
+            spill.add(3, std::iter::once((entry, texts))).unwrap();
+            let partition = spill.partitions[3].lock();
+            assert_eq!(partition.held, partition.blocks.iter().map(Vec::capacity).sum::<usize>());
+            assert!(partition.held <= limit);
+            let full = partition.blocks.split_last().map_or(&[][..], |(_, full)| full);
+            assert!(full.iter().all(|block| block.len() + layout.entry_len() + 10_000 > block.capacity()));
+            written_count = partition.written.len();
+        }
+        assert!(written_count >= 3 && spill.written_len() > 0);
+        assert_eq!((spill.count(3), spill.count(4)), (200, 0));
+        let announced = spill.sorted_len(3);
+        let sorted = spill.sorted(3).unwrap();
+        assert_eq!(announced, sorted.bytes.len() + sorted.index.len() * SortedEntries::INDEX_LEN);
+        assert_eq!((sorted.index.len(), spill.count(3), spill.sorted_len(3)), (200, 0, 0));
+    }
 }

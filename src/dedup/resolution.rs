@@ -468,6 +468,23 @@ mod tests {
         Decisions::new(70, false).keep(66, 0b1111);
     }
 
+    /// The examples are those with the lowest keys.
+    #[test]
+    fn examples_of_collisions_do_not_depend_on_the_order_of_partitions() {
+        let of = |keys: std::ops::Range<u128>| {
+            let mut collisions = Collisions::default();
+            keys.for_each(|key| collisions.add(key, [b"a", b"b"], [0, 1]));
+            collisions
+        };
+        let partitions = [of(7..16), of(1..3), of(3..4)];
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+            let mut all = Collisions::default();
+            order.into_iter().for_each(|partition: usize| all.merge(partitions[partition].clone()));
+            assert_eq!(all.count, 12);
+            assert!(all.examples.iter().map(|example| example.key).eq([1, 2, 3, 7, 8, 9, 10, 11]), "{order:?}");
+        }
+    }
+
     /// Different texts with one key are found and each keeps a row, with any memory limit.
     #[test]
     fn collisions_are_found_and_lose_no_row() {

@@ -279,7 +279,10 @@ impl OwnedComponents {
 
 #[cfg(test)]
 mod tests {
+    use super::super::CLASSIFIER;
+    use super::super::normalize::{MarkedReference, Normalizer};
     use super::*;
+    use crate::kernel::Bitmaps;
 
     #[test]
     fn the_example_of_rfc_3986_is_normalized() {
@@ -287,5 +290,74 @@ mod tests {
         let (uri, flags) = normalize_to_rung(text, Rung::Syntax, ParseMode::Strict).unwrap();
         assert_eq!(uri, b"example://a/b/c/%7Bfoo%7D/ros%C3%A9");
         assert!(flags.is_empty());
+    }
+
+    /// The steps that change the components of `text`, and the guard of its path if there is one at the end.
+    fn steps_that_change(text: &[u8]) -> Option<Changes> {
+        let mut components = OwnedComponents::new(text, ParseMode::Lenient).ok()?;
+        let mut changes = Changes::NONE;
+        for (change, step) in OwnedComponents::SYNTAX_STEPS.into_iter().chain(OwnedComponents::SCHEME_STEPS) {
+            let before = components.clone();
+            step(&mut components);
+            components.flags = before.flags;
+            if components != before {
+                changes |= change;
+            }
+        }
+        if !path_guard(components.host.is_some(), &components.path).is_empty() {
+            changes |= Changes::PATH_GUARD;
+        }
+        Some(changes)
+    }
+
+    /// The report counts the changes of the single pass.
+    #[test]
+    fn the_single_pass_reports_the_steps_that_change_the_text() {
+        const PIECES: [&str; 24] = [
+            "",
+            "%7e",
+            "%2f",
+            "%2E",
+            "%c3%a9",
+            "%",
+            "/../",
+            "/.//",
+            "//",
+            "?",
+            "#",
+            "#a#",
+            ":80",
+            ":",
+            ":080",
+            "@",
+            "A",
+            "é",
+            "\u{E000}",
+            " ",
+            "|",
+            "xn--bcher-kva",
+            "[1:0:3:0:5:6:7:8]",
+            "%E6%97%A5%e6%9c%ac",
+        ];
+        let samples = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/urls.txt"));
+        let mut normalizer = Normalizer::default();
+        let (mut bitmaps, mut out, mut all) = (Bitmaps::default(), Vec::new(), Changes::NONE);
+        let others: [&[u8]; 4] = [b"file://localhost/a", b"urn:ISBN:1", b"a:/.//b", b"http://b\xC3\xBCcher"];
+        for sample in samples.split(|byte| *byte == b'\n').chain(others) {
+            for (number, piece) in PIECES.iter().enumerate() {
+                let (start, end) = sample.split_at(sample.len() * (number % 4) / 3);
+                let text = [start, piece.as_bytes(), end].concat();
+                let Some(expected) = steps_that_change(&text) else { continue };
+                bitmaps.classify(&text, &CLASSIFIER);
+                out.clear();
+                let reference = MarkedReference::whole(&text, &bitmaps);
+                let (_, changes) = normalizer.normalize(reference, Rung::Scheme, false, &mut out).unwrap();
+                assert_eq!(changes, expected, "{}", String::from_utf8_lossy(&text));
+                all |= changes;
+            }
+        }
+        let steps = OwnedComponents::SYNTAX_STEPS.into_iter().chain(OwnedComponents::SCHEME_STEPS);
+        let reportable = steps.fold(Changes::PATH_GUARD, |all, (change, _)| all | change);
+        assert_eq!(all, reportable);
     }
 }

@@ -10,7 +10,7 @@ use super::error::CommandError;
 use super::single_iri::{LITERAL_BASE_HELP, rows_of};
 use super::terminal::{print_json, print_lines};
 use crate::batch::ColumnId;
-use crate::canon::{Canonicalizer, Policy, Rows};
+use crate::canon::{Canonicalizer, Policy, Rows, assumed_delimiter};
 use crate::iri::{
     Base, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung, SpoofingFlags, SpoofingReport,
     find_spoofing, spoofing_flags, to_iri, whatwg_href,
@@ -198,8 +198,7 @@ impl Explanation {
         let assumed = simple.filter(|(_, flags, _)| flags.intersects(Flags::ASSUMED_SCHEME));
         if let (Some(_), Some(scheme), Some(fault)) = (&assumed, &policy.assume_scheme, &mut self.fault) {
             let text = repaired.as_ref().map_or(&self.input, |(text, ..)| text);
-            let prefix_len = scheme.len() + if text.starts_with(b"//") { ":".len() } else { "://".len() };
-            fault.at += prefix_len as u32;
+            fault.at += (scheme.len() + assumed_delimiter(text).len()) as u32;
         }
         if let Some((text, flags, changes)) = assumed.or(repaired) {
             self.add_preparation(&text, flags, changes);

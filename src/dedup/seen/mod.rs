@@ -419,6 +419,44 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_that_is_not_a_store_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(matches!(SeenStore::open_to_merge(directory.path()), Err(SeenError::Missing(_))));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    /// A killed job may leave a run that the manifest does not name.
+    #[test]
+    fn runs_that_are_not_listed_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        add(&mut store, (0..10).map(key));
+        drop(store);
+        let stray = directory.path().join("run-000007");
+        for open in [SeenStore::open_to_merge, |path: &Path| SeenStore::open_to_add(path, &policy("scheme"))] {
+            fs::write(&stray, "").unwrap();
+            open(directory.path()).unwrap();
+            assert!(!stray.exists());
+        }
+    }
+
+    /// A job that is run again has one entry, the last.
+    #[test]
+    fn jobs_are_recorded_by_identity() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        for (number, id) in ["a", "b", "a"].into_iter().enumerate() {
+            store.record(FinishedJob { id: id.into(), times: String::new(), output_len: number as u64 });
+            add(&mut store, [key(number as u64)].into_iter());
+        }
+        drop(store);
+        let store = SeenStore::open(directory.path()).unwrap();
+        let output_len = |id| store.finished_job(id).map(|job| job.output_len);
+        assert_eq!((output_len("a"), output_len("b"), output_len("c")), (Some(2), Some(1), None));
+        assert_eq!(store.jobs.len(), 2);
+    }
+
+    #[test]
     fn a_missing_file_is_damage() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();

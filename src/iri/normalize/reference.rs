@@ -259,6 +259,8 @@ mod tests {
                 let longer = format!("{line}{}%20", "b".repeat(70));
                 assert_eq!(is_canonical(&longer, "\n", true), is_kept, "{longer}");
             }
+            // The second `#` is not in the same 64 bytes.
+            assert!(!is_canonical(&format!("{start}#{}#", "b".repeat(70)), "\n", true));
             // An escape that would continue in the next reference.
             assert!(!is_canonical(&format!("{start}%"), "2F", true) && !is_canonical(&format!("{start}%2"), "F", true));
             assert!(
