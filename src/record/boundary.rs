@@ -230,7 +230,6 @@ impl Boundary {
                     return Err(TooLong { at: self.last_end });
                 }
                 self.last_end = end;
-                self.seen = end;
                 Ok(Some(end))
             }
             None => {
@@ -348,14 +347,27 @@ mod tests {
             (bytes(MAX_QUOTED_LEN + 1), None),
             (bytes(MAX_QUOTED_LEN + 2), Some(4)),
         ] {
-            let data = text.as_bytes();
-            let found = Boundary::new(Some(CSV), usize::MAX).find_broken(data);
-            assert_eq!(found, first_line.map(|end| 0..end));
-            let end = first_line.unwrap_or(data.len() - 2);
-            for cut in [data.len() - 2, data.len()] {
-                let mut boundary = Boundary::new(Some(CSV), usize::MAX);
-                assert_eq!(boundary.find(&data[..cut], 1), Ok(Some(end)));
+            let end = first_line.unwrap_or(text.len() - 2);
+            // The limits are those of a record, wherever it begins.
+            for before in ["", "p\n"] {
+                let (text, at) = (format!("{before}{text}"), before.len());
+                let data = text.as_bytes();
+                let found = Boundary::new(Some(CSV), usize::MAX).find_broken(data);
+                assert_eq!(found, first_line.map(|end| at..at + end));
+                for cut in [data.len() - 2, data.len()] {
+                    let mut boundary = Boundary::new(Some(CSV), usize::MAX);
+                    assert_eq!(boundary.find(&data[..cut], at + 1), Ok(Some(at + end)));
+                }
             }
+        }
+    }
+
+    /// A record of several lines that is not closed is broken at the limit, unless it is too long there.
+    #[test]
+    fn a_broken_record_is_not_too_long() {
+        let text = format!("a,\"\n{}", "x".repeat(MAX_QUOTED_LEN));
+        for (longest, found) in [(MAX_QUOTED_LEN, Err(TooLong { at: 0 })), (MAX_QUOTED_LEN + 1, Ok(Some(4)))] {
+            assert_eq!(Boundary::new(Some(CSV), longest).find(text.as_bytes(), 1), found);
         }
     }
 

@@ -221,7 +221,6 @@ impl RecordAssembler {
         self.current.fault = Some(FaultKind::TooLong);
         self.kind = if self.max_document_len.is_some() { RecordKind::Document } else { RecordKind::Other };
         (self.document_kind, self.is_too_long, self.is_skipped) = (DocumentKind::Resource, true, false);
-        (self.payload_part, self.ids) = Default::default();
     }
 
     /// The part of the current record's content whose digest is computed.
@@ -392,9 +391,7 @@ impl RecordAssembler {
             if !self.current.charset.is_empty() {
                 response.charset.clone_from(&self.current.charset);
             }
-            if !self.current.languages.is_empty() {
-                response.languages.clone_from(&self.current.languages);
-            }
+            response.languages.clone_from(&self.current.languages);
         }
     }
 

@@ -103,7 +103,6 @@ impl ArchiveParser {
         self.cut_content(window, head_at);
         self.members.seek(head_at);
         let has_links = self.end_record(window, batch);
-        self.records.end_held(head_at, false);
         (self.at, self.follows_line_end) = (head_at, true);
         self.state = if has_links { ParserState::Links } else { ParserState::Head { line_at: head_at } };
         true

@@ -31,3 +31,26 @@ impl fmt::Display for ArchiveDamage {
         write!(f, ", first at byte {} (after decompression)", at.unwrap_or(0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_described_in_singular_and_plural() {
+        for (stray_len, stray_count, short_count, text) in [
+            (1, 1, 0, "1 byte in 1 place belong to no record and were skipped, first at byte 7 (after decompression)"),
+            (0, 0, 1, "1 record is shorter than stated in the head, first at byte 7 (after decompression)"),
+            (
+                9,
+                2,
+                3,
+                "9 bytes in 2 places belong to no record and were skipped, and 3 records are shorter than stated in the head, \
+                 first at byte 7 (after decompression)",
+            ),
+        ] {
+            let damage = ArchiveDamage { stray_len, stray_count, short_count, at: Some(7) };
+            assert_eq!(damage.to_string(), text);
+        }
+    }
+}

@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn heads_of_responses_are_parsed() {
         let content = b"HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=KOI8-R\r\nLink: <a>\r\nLINK: <b>\r\n\
-                        Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\nRefresh: 0;url=x\r\n\r\nbody";
+                        Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\nRefresh: 0;url=x\r\nRefresh: 9;url=y\r\n\r\nbody";
         let head = HttpDocument::parse(content).unwrap();
         assert_eq!((head.status, &content[head.body_at..]), (Some(200), &b"body"[..]));
         assert_eq!(

@@ -286,7 +286,9 @@ mod tests {
         let head = |line: &str| ArcHead::parse(line.as_bytes()).map(|head| (head.url.to_vec(), head.content_len));
         assert_eq!(head("http://a/ 192.0.2.1 20140216050221 a/b 7"), Some((b"http://a/".to_vec(), Some(7))));
         assert_eq!(head("http://a/ 192.0.2.1 201402160502 a/b -1\r\n"), Some((b"http://a/".to_vec(), None)));
-        for line in ["20140216050221 a/b 7", "1 20140216050221 a/b 7", "a/b 7", "7", ""] {
+        for line in
+            ["20140216050221 a/b 7", "1 20140216050221 a/b 7", "a/b 7", "7", "", ":a 192.0.2.1 20140216050221 a/b 7"]
+        {
             assert_eq!(head(line), None, "{line}");
         }
     }
@@ -309,6 +311,9 @@ mod tests {
             assert_eq!(head(text).redirect, b"", "{text}");
         }
         assert_eq!(head("HTTP/1.1 200\nContent-Type: ;=;charset\n").charset, b"");
+        // Fields of other names have no media type, and the first field is used.
+        let text = "HTTP/1.1 200\nServer: x/y; charset=z\nContent-Type: a/b; charset=c\nContent-Type: d/e; charset=f\n";
+        assert_eq!((&head(text).mime[..], &head(text).charset[..]), (&b"a/b"[..], &b"c"[..]));
     }
 
     #[test]

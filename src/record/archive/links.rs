@@ -348,8 +348,25 @@ mod tests {
         let base = "http://a.org/x/";
         assert_eq!(links(html), [pair("l.css", base), pair("s.js", base), pair("a b", base), pair("#f ", base)]);
         assert_eq!(links(r#"{"Links":[{"url":"y"}]}"#), [pair("y", "http://a.org/b/c")]);
-        assert_eq!(links(r#"{"Head":{"Base":"https://z/"},"Links":[{"url":"y"}]}"#), [pair("y", "https://z/")]);
+        assert_eq!(links(r#"{"Head":{"Base":"https://z/\n"},"Links":[{"url":"y"}]}"#), [pair("y", "https://z/ ")]);
         assert_eq!(links("{}"), []);
+        // The page has no scheme, and its base has one.
+        let json = envelope(r#"{"HTML-Metadata":{"Head":{"Base":"https://z/"},"Links":[{"url":"y"}]}}"#);
+        let mut reader = LinkReader::default();
+        assert_eq!(reader.begin(json.as_bytes(), b"a.org"), Ok(true));
+        assert_eq!(reader.next(json.as_bytes()).unwrap().base, b"https://z/");
+    }
+
+    /// The links of a page are not those of the page before it.
+    #[test]
+    fn pages_are_read_one_after_the_other() {
+        let mut reader = LinkReader::default();
+        for url in ["a", "b"] {
+            let json = envelope(&format!(r#"{{"Headers":{{"Link":"<{url}>"}}}}"#));
+            assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/"), Ok(true));
+            assert_eq!(reader.next(json.as_bytes()).map(|link| text(link.url)), Some(url.to_string()));
+            assert!(reader.next(json.as_bytes()).is_none());
+        }
     }
 
     #[test]
@@ -366,6 +383,8 @@ mod tests {
         }
         let long_page = [&b"http://"[..], &[b'a'; MAX_BASE_LEN]].concat();
         assert_eq!(reader.begin(json(9).as_bytes(), &long_page), Ok(true));
+        let links = envelope(r#"{"Headers":{"Link":"<y>"}}"#);
+        assert_eq!(reader.begin(links.as_bytes(), &long_page[..MAX_BASE_LEN]), Ok(true));
         // The base of header fields is the page.
         for (headers, page) in [(r#"{"Link":"<y>"}"#, Err(FaultKind::TooLong)), (r#"{"Server":"x"}"#, Ok(true))] {
             let html = r#"{"Head":{"Base":"http://b/"},"Links":[{"url":"z"}]}"#;
@@ -408,9 +427,19 @@ mod tests {
     }
 
     #[test]
+    fn the_first_of_several_members_with_one_name_is_used() {
+        let response = r#"{"HTML-Metadata":{"Links":[{"path":"A@/href","path":"no","url":"a","url":"no","rel":"r","rel":"no",
+            "alt":"no","text":"T","text":"no","alt":"no"}],
+            "Head":{"Metas":[{"property":"og:url","name":"twitter:url","content":"b","content":"no"}]}}}"#;
+        // Of the names of a `meta` element, the last is used.
+        let expected = ["A@/href|r|T|a|http://a.org/b/c", "META@/content|twitter:url||b|http://a.org/b/c"];
+        assert_eq!(all(response), expected);
+    }
+
+    #[test]
     fn header_fields_are_links_of_the_page() {
         let response = r#"{"Response-Message":{"Status":"301","Version":"HTTP/1.1"},
-            "Headers":{"location":"/new","Link":["<\/a>; rel=\"preload\"","<b>;title=B, <c>"],"LINK":"<d>;rev=x","Refresh":"0; url=e"},
+            "Headers":{"Expires":"Thu, 01 Jan 1970","Vary":"<no>","location":["/new","/no"],"Link":["<\/a>; rel=\"preload\"","<b>;title=B, <c>"],"LINK":"<d>;rev=x","Refresh":"0; url=e"},
             "HTML-Metadata":{"Head":{"Base":"/x/"},"Links":[{"url":"z"}]}}"#;
         let expected = [
             "HTTP@/location|redirect||/new|http://a.org/b/c",
@@ -426,9 +455,16 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_at_a_character() {
-        let response =
-            format!(r#"{{"HTML-Metadata":{{"Links":[{{"url":"u","text":"x{}"}}]}}}}"#, "\u{20ac}".repeat(1_000));
-        let link = &all(&response)[0];
-        assert_eq!(link.split('|').nth(2).unwrap(), format!("x{}", "\u{20ac}".repeat(341)));
+        let read_text = |text: &str| {
+            let response = format!(r#"{{"HTML-Metadata":{{"Links":[{{"url":"u","text":"{text}"}}]}}}}"#);
+            all(&response)[0].split('|').nth(2).unwrap().to_string()
+        };
+        // Characters of four bytes: the length after the cut is 1024, 1021, 1022, 1023.
+        for (prefix, count) in [("", 256), ("x", 255), ("xx", 255), ("xxx", 255)] {
+            let characters = |count| prefix.to_string() + &"\u{1F600}".repeat(count);
+            assert_eq!(read_text(&characters(1000)), characters(count));
+        }
+        let longest = "x".repeat(MAX_LABEL_LEN);
+        assert_eq!((read_text(&longest), read_text(&format!("{longest}y"))), (longest.clone(), longest));
     }
 }

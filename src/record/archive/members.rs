@@ -95,9 +95,9 @@ impl Members {
         self.has_single_records && self.record_count == 1
     }
 
-    /// Whether the records up to here began and ended with members.
+    /// Whether the records up to here, after the end of a member, began and ended with members.
     pub(super) fn are_records(&self) -> bool {
-        self.passed > 0 && !self.is_in_blocks
+        !self.is_in_blocks
     }
 
     /// Where the last member that was passed ends in the file.

@@ -264,8 +264,8 @@ impl ArchiveParser {
                 if self.is_ending && !is_sound && self.end_early(window, end, batch) || self.end_record(window, batch) {
                     return ArchiveEnd::NotYet;
                 }
-                self.records.end_held(self.at, false);
                 self.truncate_head(head);
+                self.records.end_held(self.at, false);
             }
             ParserState::Between | ParserState::Line => {
                 if self.end_record(window, batch) {
@@ -294,12 +294,8 @@ impl ArchiveParser {
     /// Ends the current record at the end of the archive, within its content.
     fn truncate_content(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) {
         self.records.flag(Flags::CUT);
+        // The first part of a head is not read: it may have another meaning than the whole head.
         self.read_content_part(window, window.end());
-        if self.content.read_to.is_none() {
-            // The first part of a head may have another meaning than the whole head.
-            self.records.forget_content();
-        }
-        self.payload.abandon();
         self.records.end(None, batch);
         self.lost_len = Some(0);
     }
@@ -355,7 +351,6 @@ impl ArchiveParser {
 
     /// Ends a stretch of stray bytes; returns the flags of the record that follows.
     fn end_stray(&mut self, is_end_of_archive: bool) -> Flags {
-        self.is_open_ended = false;
         let len = std::mem::take(&mut self.stray_len);
         if len > MAX_LEN_ERROR || (len > 0 && is_end_of_archive) {
             self.damage.stray_len += len;
@@ -400,7 +395,9 @@ impl ArchiveParser {
                 return false;
             }
         }
-        self.records.end_held(self.at, false);
+        if is_head {
+            self.records.end_held(self.at, false);
+        }
         if is_version(line) {
             return true;
         }
@@ -421,13 +418,12 @@ impl ArchiveParser {
         if self.is_ending && (!is_warc && self.end_early(window, end, batch) || self.end_record(window, batch)) {
             return;
         }
-        self.records.end_held(self.at, false);
         if is_warc {
+            self.records.end_held(self.at, false);
             let (flags, member_at) = (self.end_stray(false), self.members.begin_record(self.at));
             self.records.begin_too_long(self.at, member_at, flags);
             self.begin_content(end, None, ArchiveKind::Warc);
             self.end_record(window, batch);
-            self.at = end;
         }
         self.state = ParserState::Line;
     }

@@ -192,6 +192,9 @@ mod tests {
         assert_eq!((query_of("text/plain", br#"{"q":"s"}"#), query_of("text/plain", b"5")), ("q=s".into(), "".into()));
         assert_eq!(query_of("image/png", b"\x89PNG\r\n"), "__wb_post_data=iVBORw0K");
         assert_eq!((query_of("", b"x"), query_of("", b"")), ("__wb_post_data=eA==".into(), "".into()));
+        // Another media type is not JSON, whatever the body is, and calls of Flash have no query.
+        assert_eq!(query_of("text/html", br#"{"q":"s"}"#), "__wb_post_data=eyJxIjoicyJ9");
+        assert_eq!(query_of("application/x-amf", b"x"), "");
     }
 
     #[test]
@@ -234,6 +237,10 @@ mod tests {
         let body = b"------X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n------X--\r\n";
         assert_eq!(query_of("multipart/form-data; charset=x; boundary=\"----X\"", body), "a=");
         assert_eq!(query_of("multipart/form-data", b"--XX\r\n"), "__wb_post_data=LS1YWA0K");
+        // A parameter in quotes may contain semicolons; the form ends with its last delimiter.
+        let body = b"--XX\r\nContent-Disposition: form-data; x=\"; name=no\"; name=\"a\"\r\n\r\n1\r\n--XX--\r\n\
+            Content-Disposition: form-data; name=\"b\"\r\n\r\n2\r\n--XX--\r\n";
+        assert_eq!(query_of("multipart/form-data; boundary=XX", body), "a=1");
     }
 
     #[test]

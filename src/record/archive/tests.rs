@@ -5,6 +5,7 @@ mod index;
 mod limits;
 mod members;
 
+use super::documents::{ArchivedDocument, ContentState, DocumentKind};
 use super::*;
 use crate::iri::FaultKind;
 use crate::kernel::Span;
@@ -152,6 +153,15 @@ fn parse_for_index(text: &[u8], step: usize) -> (Vec<[String; 3]>, ArchiveParser
     ((0..records.urls.len()).map(row).collect(), parser)
 }
 
+/// Position and length of each record in the file of the archive.
+fn positions(batches: &[RecordBuffer]) -> Vec<(Option<i64>, Option<i64>)> {
+    let of = |batch: &RecordBuffer| {
+        let fields = batch.records().fields;
+        fields.capture_offsets.iter().copied().zip(fields.capture_lengths.iter().copied()).collect::<Vec<_>>()
+    };
+    batches.iter().flat_map(of).collect()
+}
+
 #[test]
 fn records_of_every_type_in_pieces_of_any_length() {
     let text = sample();
@@ -245,13 +255,123 @@ fn types_are_selected_by_what_they_hold() {
     assert_eq!(of(RecordTypes::of_list(&[" Request".into()])), ["request", "none"]);
 }
 
+#[test]
+fn fields_of_heads_are_those_of_rows() {
+    let fields = "WARC-Type: resource\r\nWARC-Target-URI: http://a.org/\r\nWARC-Truncated: length\r\nContent-Type: a/b;c=d\r\n\
+        WARC-Identified-Payload-Type: text/html; charset=x";
+    let mut batch = unlimited();
+    parse_whole(&mut ArchiveParser::default(), &record(fields, ""), &mut batch);
+    let rows = batch.into_rows();
+    let records = rows.records();
+    let fields = &records.fields;
+    let columns = [fields.truncated, fields.detected_mimes, fields.mimes];
+    assert_eq!(columns.map(|column| shown(&records, column[0])), ["length", "text/html", "a/b"]);
+}
+
+/// Offsets of rows count from the beginning of the source, of which the archive may be a part.
+#[test]
+fn an_archive_may_begin_at_any_byte() {
+    let mut parser = ArchiveParser::default();
+    parser.begin(100, true);
+    let text = record("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/", "1");
+    let (window, mut batch) = (ArchiveWindow { at: 100, bytes: text.as_bytes() }, unlimited());
+    parser.push(window, &mut batch);
+    assert_eq!(parser.finish(window, &mut batch), ArchiveEnd::Whole);
+    assert_eq!(rows(&batch.into_rows()), [row("http://a.org/", 100)]);
+}
+
+/// A part of an HTTP head is not read, because a field that is not whole has another value.
+#[test]
+fn the_head_of_a_response_is_read_if_it_is_whole() {
+    let http = "HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n";
+    let next = record("WARC-Type: resource\r\nWARC-Target-URI: http://b.org/", "1");
+    let of = |content: &str| {
+        let fields = "WARC-Type: response\r\nWARC-Target-URI: http://a.org/\r\nContent-Length: 900";
+        format!("WARC/1.0\r\n{fields}\r\n\r\n{content}")
+    };
+    let part = &http[..http.len() - 2];
+    for step in [0, 1, 64, 1000] {
+        // The archive ends, or another head follows.
+        for (rest, count) in [("", 1), (&next[..], 2)] {
+            for (content, status) in [(http, Some(302)), (&format!("{http}body\n"), Some(302)), (part, None)] {
+                let (rows, _) = read((of(content) + rest).as_bytes(), step);
+                assert_eq!((rows.len(), rows[0].2, rows[0].3), (count, Flags::CUT.0, status), "{step} {content}");
+                assert_eq!(rows[0].4, if status.is_some() { "/x" } else { "" }, "{step} {content}");
+            }
+        }
+    }
+}
+
+/// Documents have what the head of their own record states.
+#[test]
+fn documents_of_every_kind() {
+    const MAX_LEN: u64 = 5;
+    let longest = MAX_LEN + heads::MAX_HTTP_LEN;
+    let arc = |url: &str| format!("{url} 192.0.2.1 20140216050221 a/b 3\nabc\n");
+    let warc = |kind: &str, url: &str, content: &str| {
+        let fields = format!("WARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nContent-Type: text/html; charset=KOI8-R");
+        record(&fields, content)
+    };
+    let text = [
+        arc("http://1/"),
+        warc("resource", "http://2/", "def"),
+        arc("http://3/"),
+        warc("request", "http://4/", "GET / HTTP/1.1\r\n\r\n"),
+        warc("conversion", "http://5/", &"x".repeat(longest as usize)),
+        warc("revisit", "http://6/", &"x".repeat(longest as usize + 1)),
+    ]
+    .concat();
+    use {ContentState::*, DocumentKind::*};
+    let expected = [
+        ("http://1/", "a/b", "", Response, Whole, 3),
+        ("http://2/", "text/html", "KOI8-R", Resource, Whole, 3),
+        ("http://3/", "a/b", "", Response, Whole, 3),
+        ("http://5/", "text/html", "KOI8-R", Resource, Whole, longest as usize),
+        ("http://6/", "warc/revisit", "KOI8-R", Revisit, TooLong, 0),
+    ];
+    for is_mapped in [false, true] {
+        let (mut parser, mut batch) = (ArchiveParser::of_documents(MAX_LEN), unlimited());
+        parser.begin(0, is_mapped);
+        assert_eq!(parse_whole(&mut parser, &text, &mut batch), ArchiveEnd::Whole);
+        let documents = batch.take_documents();
+        let of = |document: &ArchivedDocument| {
+            let texts = [&document.url, &document.mime, &document.charset]
+                .map(|text| String::from_utf8_lossy(text).into_owned());
+            (texts, document.kind, document.state, document.content.len())
+        };
+        let expected = expected
+            .map(|(url, mime, charset, kind, state, len)| ([url, mime, charset].map(str::to_string), kind, state, len));
+        assert_eq!(documents.iter().map(of).collect::<Vec<_>>(), expected, "{is_mapped}");
+        assert_eq!((&documents[1].content[..], parser.skipped_count()), (&b"def"[..], 1));
+    }
+}
+
+/// Records that are no pages leave nothing behind for the page that follows.
+#[test]
+fn links_have_the_page_of_their_record() {
+    let other = |kind: &str| record(&format!("WARC-Type: {kind}\r\nWARC-Target-URI: http://{kind}/"), "{}");
+    let broken = record("WARC-Type: metadata\r\nWARC-Target-URI: <http://b.org/>", r#"{"Envelope":{"#);
+    let text = [broken, other("warcinfo"), other("response"), wat_record(r#"{"url":"/1"}"#)].concat();
+    for step in [0, 1, 64] {
+        let (batches, _) = parse_batches(&mut ArchiveParser::of_links(), text.as_bytes(), (step, usize::MAX));
+        let records = batches[0].records();
+        assert_eq!([0, 1].map(|i| shown(&records, records.fields.pages[i])), ["http://b.org/", "http://a.org/"]);
+        let found: Vec<_> = rows(&batches[0]).into_iter().map(|row| (row.0, row.1, row.2)).collect();
+        let broken = (String::new(), Some(FaultKind::NotOfFormat), Flags::BRACKETED.0);
+        assert_eq!(found, [broken, ("/1".to_string(), None, 0)], "{step}");
+    }
+}
+
 /// A metadata record states what was detected in the response before it, if both have the same URL.
 #[test]
 fn detected_languages_and_charsets_are_those_of_the_response_before() {
-    let response =
-        |url: &str| record(&format!("WARC-Type: response\r\nWARC-Target-URI: {url}"), "HTTP/1.1 200 OK\r\n\r\nbody");
-    let detected = "charset-detected: EUC-JP\r\nlanguages-cld2: {\"languages\":[{\"code-iso-639-3\":\"spa\"},{\"code-iso-639-3\":\"eng\"}]}\r\n";
-    let metadata = record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", detected);
+    let response = |url: &str| {
+        let content = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=UTF-8\r\n\r\nbody";
+        record(&format!("WARC-Type: response\r\nWARC-Target-URI: {url}"), content)
+    };
+    let languages_only = "languages-cld2: {\"languages\":[{\"code-iso-639-3\":\"spa\"},{\"code-iso-639-3\":\"eng\"}]}\r\nfetchTimeMs: 132\r\n";
+    let metadata = |text: &str| record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", text);
+    let detected = metadata(&format!("charset-detected: EUC-JP\r\n{languages_only}"));
     let languages = |text: &str| {
         let mut batch = unlimited();
         parse_whole(&mut ArchiveParser::default(), text, &mut batch);
@@ -261,10 +381,13 @@ fn detected_languages_and_charsets_are_those_of_the_response_before() {
         (column(records.fields.languages), column(records.fields.charsets))
     };
     let texts = |texts: [&str; 2]| texts.map(str::to_string).to_vec();
-    let same = languages(&[response("http://a.org/"), metadata.clone()].concat());
+    let same = languages(&[response("http://a.org/"), detected.clone()].concat());
     assert_eq!(same, (texts(["spa,eng"; 2]), texts(["EUC-JP"; 2])));
-    let other = languages(&[response("http://b.org/"), metadata].concat());
-    assert_eq!(other, (texts(["", "spa,eng"]), texts(["", "EUC-JP"])));
+    let other = languages(&[response("http://b.org/"), detected].concat());
+    assert_eq!(other, (texts(["", "spa,eng"]), texts(["UTF-8", "EUC-JP"])));
+    // Without a charset, that of the response stays.
+    let same = languages(&[response("http://a.org/"), metadata(languages_only)].concat());
+    assert_eq!(same, (texts(["spa,eng"; 2]), texts(["UTF-8", ""])));
 }
 
 proptest! {

@@ -13,6 +13,25 @@ fn arc_records_of_both_versions() {
     assert_eq!((got, ended), (want.to_vec(), ArchiveEnd::Whole));
 }
 
+/// What an HTTP head does not state is that of the columns. The first record of a file is one of the type `warcinfo`.
+#[test]
+fn columns_of_arc_heads() {
+    let text = "filedesc://x.arc 0.0.0.0 20140216050221 text/plain 10\n1 0 Some\nx\n\
+        http://a.org/ 192.0.2.1 20140216050222 text/html 302 - /b 77 x.arc 4\nbody\n\
+        http://b.org/ 192.0.2.1 20140216050222 - 5\n12345\n\
+        http://c.org/ 192.0.2.1 20140216050222 no-type 302 - /c 77 x.arc 18\nHTTP/1.1 301 OK\n\nx\n";
+    let mut parser = ArchiveParser::of_types(RecordTypes::of_list(&["response".into()]), FieldSet::ALL);
+    let mut batch = unlimited();
+    assert_eq!(parse_whole(&mut parser, text, &mut batch), ArchiveEnd::Whole);
+    let rows = batch.into_rows();
+    let records = rows.records();
+    let fields = &records.fields;
+    let row = |i: usize| (fields.statuses[i], shown(&records, fields.redirects[i]), shown(&records, fields.mimes[i]));
+    let want = [(Some(302), "/b", "text/html"), (None, "", ""), (Some(301), "/c", "")];
+    assert_eq!([0, 1, 2].map(row), want.map(|(status, url, mime)| (status, url.to_string(), mime.to_string())));
+    assert_eq!((records.urls.len(), parser.skipped_count()), (3, 1));
+}
+
 #[test]
 fn arc_heads_that_programs_wrote() {
     let text = "\nfiledesc://x.arc 0.0.0.0 201402160502 text/plain 5\n1 0 S\n\nhttp://a.org/ 192.0.2.1 201402160502 text/html -1\n\

@@ -8,6 +8,7 @@ fn digests_of_payloads_without_one() {
     let of = |kind: &str, url: &str, more: &str, content: &str| {
         record(&format!("WARC-Type: {kind}\r\nWARC-Target-URI: {url}{more}"), content)
     };
+    let no_length = |kind: &str| format!("WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://a.org/\r\n\r\n");
     let http = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     let records = [
         // The payload as it was transferred, without the head.
@@ -21,6 +22,11 @@ fn digests_of_payloads_without_one() {
         (of("response", "http://a.org/", "", "HTTP/1.1 200 OK\r\n\r\n"), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
         (of("response", "http://a.org/", "", "HTTP/1.1 200 OK"), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
         (of("resource", "http://a.org/", "", ""), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
+        (of("response", "http://a.org/", "", ""), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
+        // Where the payload begins or ends is not known.
+        (of("response", "http://a.org/", "", &format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\nx", "x".repeat(256 << 10))), ""),
+        (no_length("response"), ""),
+        (no_length("resource"), ""),
     ];
     let mut text: String = records.iter().map(|(text, _)| &text[..]).collect();
     let mut expected: Vec<&str> = records.iter().map(|(_, digest)| *digest).collect();
@@ -123,15 +129,18 @@ fn requests_belong_to_their_neighbors() {
         request(url("7").trim_end(), "g"),
         response(url("7").trim_end()),
         request(url("7").trim_end(), "h"),
+        // Before the response is a record of another type.
+        record(&format!("WARC-Type: conversion\r\n{}", url("8").trim_end()), ""),
+        response(url("8").trim_end()),
+        request(url("8").trim_end(), "i"),
     ]
     .concat();
-    let body = |text: &str| format!("__wb_post_data={text}");
-    let expected =
-        [body("YQ=="), body("Yg=="), body("Yw=="), String::new(), String::new(), String::new(), body("Zw==")];
+    let bodies = ["YQ==", "Yg==", "Yw==", "", "", "", "Zw==", "aQ=="];
+    let expected = bodies.map(|text| if text.is_empty() { String::new() } else { format!("__wb_post_data={text}") });
     for step in [0, 1, 7, 100, 10_000] {
         let fields = index_fields(text.as_bytes(), step);
         assert_eq!(fields.iter().map(|[.., body]| body.clone()).collect::<Vec<_>>(), expected, "{step}");
         let methods = fields.iter().filter(|[_, method, _]| method == "POST").count();
-        assert_eq!(methods, 4, "{step}");
+        assert_eq!(methods, 5, "{step}");
     }
 }

@@ -1,6 +1,7 @@
 //! Heads, records and links that are too long, and batches that are full.
 
 use super::*;
+use crate::record::archive::links::MAX_BASE_LEN;
 
 #[test]
 fn long_heads_are_a_fault_for_any_pieces() {
@@ -77,7 +78,7 @@ fn long_texts_of_links_fill_a_batch() {
 #[test]
 fn a_record_that_is_too_long_is_a_fault() {
     let text = sample();
-    let limits = BatchLimits { target_len: usize::MAX, max_record_len: 20 };
+    let limits = BatchLimits { target_len: usize::MAX, max_record_len: "http://a.org/".len() };
     let (mut parser, mut batch) = (ArchiveParser::default(), CaptureBatch::new(FieldSet::ALL, limits));
     parse_whole(&mut parser, &text, &mut batch);
     let rows = rows(&batch.into_rows());
@@ -90,7 +91,11 @@ fn a_record_that_is_too_long_is_a_fault() {
 #[test]
 fn a_link_that_is_too_long_is_a_fault() {
     let long = "x".repeat(200);
-    let links = format!(r#"{{"url":"/1"}},{{"url":"/{long}"}},{{"url":"/2","text":"{long}"}},{{"url":"/3"}}"#);
+    // With the page and the base, the longest link has 200 bytes.
+    let longest = format!("/{}", "y".repeat(200 - 2 * "http://a.org/".len() - 1));
+    let links = format!(
+        r#"{{"url":"/1"}},{{"url":"{longest}"}},{{"url":"{longest}y"}},{{"url":"/2","text":"{long}"}},{{"url":"/3"}}"#
+    );
     let text = wat_record(&links);
     let limits = BatchLimits { target_len: usize::MAX, max_record_len: 200 };
     let (mut parser, mut batch) = (ArchiveParser::of_links(), CaptureBatch::new(FieldSet::ALL, limits));
@@ -101,8 +106,83 @@ fn a_link_that_is_too_long_is_a_fault() {
     let batch = batch.into_rows();
     let records = batch.records();
     let pages = records.fields.pages.iter().map(|page| page.map(|page| page.of(records.text)));
-    assert!(pages.eq([Some(&b"http://a.org/"[..]); 4]));
+    assert!(pages.eq([Some(&b"http://a.org/"[..]); 5]));
     let found: Vec<_> = rows(&batch).into_iter().map(|row| (row.0, row.1)).collect();
     let too_long = || (String::new(), Some(FaultKind::TooLong));
-    assert_eq!(found, [("/1".to_string(), None), too_long(), too_long(), ("/3".to_string(), None)]);
+    let whole = |url: &str| (url.to_string(), None);
+    assert_eq!(found, [whole("/1"), whole(&longest), too_long(), too_long(), whole("/3")]);
+}
+
+/// Every row of a page has its URL, unless it is longer than a base may be.
+#[test]
+fn a_page_that_is_too_long_is_left_out_of_its_links() {
+    for (len, has_page) in [(MAX_BASE_LEN, true), (MAX_BASE_LEN + 1, false)] {
+        let page = format!("http://a.org/{}", "x".repeat(len - "http://a.org/".len()));
+        let json = envelope(r#"{"HTML-Metadata":{"Head":{"Base":"http://b/"},"Links":[{"url":"y"},{"url":"z"}]}}"#);
+        let text = record(&format!("WARC-Type: metadata\r\nWARC-Target-URI: {page}"), &json);
+        let mut batch = unlimited();
+        parse_whole(&mut ArchiveParser::of_links(), &text, &mut batch);
+        let rows = batch.into_rows();
+        let records = rows.records();
+        let pages: Vec<_> = records.fields.pages.iter().map(|span| span.map(|span| records.show(span))).collect();
+        assert_eq!(pages, vec![has_page.then_some(page); 2], "{len}");
+    }
+}
+
+/// The size of a batch is that of its texts and 64 bytes for each record.
+#[test]
+fn a_batch_is_full_when_it_reaches_its_size() {
+    let text = record("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/", "").repeat(2);
+    let row_len = 64 + "http://a.org/".len();
+    for (target_len, lens) in [(row_len, vec![1, 1]), (row_len + 1, vec![2])] {
+        let (batches, ..) = parse(ArchiveParser::default(), text.as_bytes(), (0, target_len));
+        assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), lens);
+    }
+    let mut batch = unlimited();
+    parse_whole(&mut ArchiveParser::default(), &text, &mut batch);
+    assert_eq!(batch.len(), 2 * row_len);
+}
+
+/// Requests are only read for an index; otherwise their bodies make no record too long.
+#[test]
+fn the_body_of_a_request_counts_if_it_is_read() {
+    let request = format!("POST / HTTP/1.1\r\n\r\n{}", "x".repeat(100));
+    let text = record("WARC-Type: request\r\nWARC-Target-URI: http://a.org/", &request)
+        + &record("WARC-Type: response\r\nWARC-Target-URI: http://a.org/", "HTTP/1.1 200 OK\r\n\r\n");
+    let limits = BatchLimits { target_len: usize::MAX, max_record_len: 100 };
+    for (carry, fault) in [(FieldSet::default(), None), (FieldSet::ALL, Some(FaultKind::TooLong))] {
+        let mut batch = CaptureBatch::new(carry, limits);
+        parse_whole(&mut ArchiveParser::of_types(RecordTypes::All, carry), &text, &mut batch);
+        let rows = batch.into_rows();
+        assert_eq!([0, 1].map(|row| rows.records().fault(row)), [None, fault]);
+    }
+}
+
+/// A head in the rest of a line that is too long is a part of that line, also if the bytes before it were read alone.
+#[test]
+fn a_head_does_not_begin_within_a_line() {
+    let text = "x".repeat(2 << 20) + &record("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/", "1");
+    for step in [0, 1 << 20] {
+        let (rows, end, damage) = parse(ArchiveParser::default(), text.as_bytes(), (step, usize::MAX));
+        assert_eq!((rows.concat(), end, damage.stray_count), (vec![], ArchiveEnd::Whole, 1), "{step}");
+    }
+}
+
+/// What follows a line that may be a head is kept up to a limit, which is the same for an archive in memory.
+#[test]
+fn a_record_ends_at_a_head_that_is_not_too_far_back() {
+    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Length: 99999999\r\n\r\n";
+    let inner = "WARC/1.0\r\nWARC-Target-URI: http://b/\r\n\r\n";
+    let max_len = HeadSearch::MAX_LEN as usize - inner.len();
+    for (len, urls, end) in [
+        (max_len, vec!["http://a/", "http://b/"], ArchiveEnd::Whole),
+        (max_len + 1, vec!["http://a/"], ArchiveEnd::Truncated(0)),
+    ] {
+        let text = [head, inner, &"x".repeat(len)].concat();
+        for step in [0, 16 << 20] {
+            let (rows, ended) = read(text.as_bytes(), step);
+            assert_eq!(rows.iter().map(|row| &row.0[..]).collect::<Vec<_>>(), urls, "{len} {step}");
+            assert_eq!((rows[0].2, ended), (Flags::CUT.0, end), "{len} {step}");
+        }
+    }
 }
