@@ -230,6 +230,7 @@ impl Boundary {
                     return Err(TooLong { at: self.last_end });
                 }
                 self.last_end = end;
+                self.seen = end;
                 Ok(Some(end))
             }
             None => {
