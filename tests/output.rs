@@ -14,8 +14,9 @@ use irikey::canon::{Policy, RecipeColumn, Rows, Rung, TextColumn};
 use irikey::iri::{Component, Fault, FaultKind, Flags, spoofing_flags};
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::output::{self, Compression, Destination, Output, OutputError, OutputFormat, OutputOptions};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Compression as Codec, Encoding};
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
+use parquet::basic::{Compression as Codec, Encoding, PageType};
+use parquet::file::metadata::{ColumnChunkMetaData, PageEncodingStats, PageIndexPolicy};
 
 /// The content of one row of the tests.
 struct Row {
@@ -287,6 +288,35 @@ fn parquet_uses_the_requested_compression() {
     }
 }
 
+/// Opens a file with the places of its pages, and with the encodings of all of them.
+fn with_pages(path: &Path) -> ParquetRecordBatchReaderBuilder<File> {
+    let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Required);
+    let options = options.with_encoding_stats_as_mask(false);
+    ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path).unwrap(), options).unwrap()
+}
+
+/// Returns the first row of each page of a column. The pages follow each other up to the end of the column.
+fn first_rows(reader: &ParquetRecordBatchReaderBuilder<File>, number: usize) -> Vec<i64> {
+    let column = reader.metadata().row_group(0).column(number);
+    let pages = reader.metadata().page_index_for_row_group(0);
+    let pages = pages.page_locations(number).unwrap();
+    let end = pages.iter().fold(column.data_page_offset(), |at, page| {
+        assert_eq!(page.offset, at);
+        at + i64::from(page.compressed_page_size)
+    });
+    let (start, len) = column.byte_range();
+    assert_eq!(end as u64, start + len);
+    assert_eq!(column.dictionary_page_offset().unwrap_or(column.data_page_offset()), start as i64);
+    pages.iter().map(|page| page.first_row_index).collect()
+}
+
+/// The encodings of a column, of levels included.
+fn encodings(column: &ColumnChunkMetaData) -> Vec<Encoding> {
+    let mut encodings: Vec<_> = column.encodings().collect();
+    encodings.sort_unstable();
+    encodings
+}
+
 /// Keys, keys with nulls, and counts, also extreme ones.
 #[test]
 fn parquet_keys_and_counts_span_pages() {
@@ -331,6 +361,23 @@ fn parquet_keys_and_counts_span_pages() {
         }
     }
     assert_eq!(next, count);
+
+    // Readers of some rows find them by the places of the pages.
+    let reader = with_pages(&path);
+    for (number, column) in reader.metadata().row_group(0).columns().iter().enumerate() {
+        assert_eq!(first_rows(&reader, number), [0, 65_536], "{number}");
+        assert_eq!(column.uncompressed_size(), column.compressed_size());
+        let encoding = if [0, 3].contains(&number) { Encoding::PLAIN } else { Encoding::DELTA_BINARY_PACKED };
+        let stats = PageEncodingStats { page_type: PageType::DATA_PAGE, encoding, count: 2 };
+        assert_eq!(column.page_encoding_stats(), Some(&vec![stats]));
+        let mut expected = [Encoding::RLE, encoding];
+        expected.sort_unstable();
+        assert_eq!(encodings(column), expected);
+    }
+    let chosen = RowSelection::from(vec![RowSelector::skip(70_000), RowSelector::select(3)]);
+    let batch = reader.with_row_selection(chosen).build().unwrap().next().unwrap().unwrap();
+    assert_eq!(batch.column(1).as_primitive::<UInt64Type>().values(), &[70_001, 70_002, 70_003]);
+    assert_eq!(batch.column(0).as_fixed_size_binary().value(2), &70_002_u128.to_be_bytes()[..]);
 }
 
 /// Texts of many lengths, in pages that are limited by bytes or by rows, with no, some or only nulls, are read back
@@ -372,7 +419,14 @@ fn parquet_texts_span_pages() {
             output.append(encoder.encode(&mut rows, &[run]).unwrap()).unwrap();
             output.finish().unwrap();
             let mut i = 0;
-            let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
+            let reader = with_pages(&path);
+            for number in 0..2 {
+                let first_rows = first_rows(&reader, number);
+                assert!(first_rows.is_sorted() && first_rows[0] == 0, "{first_rows:?}");
+                let column = reader.metadata().row_group(0).column(number);
+                let is_packed = column.uncompressed_size() != column.compressed_size();
+                assert_eq!(is_packed, compression != Compression::None);
+            }
             for batch in reader.with_batch_size(999).build().unwrap() {
                 let batch = batch.unwrap();
                 let (uris, inputs) = (batch.column(0).as_string::<i32>(), batch.column(1).as_binary::<i32>());
@@ -411,8 +465,22 @@ fn parquet_returns_any_number_of_sources() {
         output.append(encoder.encode(&mut rows, &runs).unwrap()).unwrap();
         output.finish().unwrap();
         let mut expected = runs.iter().flat_map(|run| (0..run.rows).map(|_| names[run.source as usize].as_str()));
-        for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap().build().unwrap() {
+        let reader = with_pages(&path);
+        if count <= 64 {
+            assert_eq!(first_rows(&reader, 1), [0]);
+            let column = reader.metadata().row_group(0).column(1);
+            assert_eq!(column.uncompressed_size(), column.compressed_size());
+            let mut expected = [Encoding::RLE, Encoding::RLE_DICTIONARY, Encoding::PLAIN];
+            expected.sort_unstable();
+            assert_eq!(encodings(column), expected);
+            let stats = |page_type, encoding| PageEncodingStats { page_type, encoding, count: 1 };
+            let dictionary = stats(PageType::DICTIONARY_PAGE, Encoding::PLAIN);
+            let stats = vec![dictionary, stats(PageType::DATA_PAGE, Encoding::RLE_DICTIONARY)];
+            assert_eq!(column.page_encoding_stats(), Some(&stats));
+        }
+        for batch in reader.build().unwrap() {
             let batch = batch.unwrap();
+            assert_eq!(batch.column(1).as_dictionary::<Int32Type>().values().len(), count.min(64) as usize);
             let sources = batch.column(1).as_dictionary::<Int32Type>().downcast_dict::<arrow::array::StringArray>();
             for source in sources.unwrap() {
                 assert_eq!(source, expected.next());

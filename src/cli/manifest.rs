@@ -420,3 +420,86 @@ pub(crate) fn finished_from_json(json: &Value, directory: &Path) -> FinishedOutp
     let path = json["path"].as_str().map(|path| directory.join(path));
     FinishedOutput { path, bytes: count("bytes"), rows: count("rows"), parts: count("groups") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn append(log: &mut ManifestLog, name: &str) {
+        log.append(name, &json!({"part": 0, "rows": 3})).unwrap();
+    }
+
+    fn names(log: &ManifestLog) -> Vec<String> {
+        log.read().unwrap().into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn a_log_is_read_up_to_its_first_damaged_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let policy = json!({"format": "csv"});
+        let mut log = ManifestLog::new(directory.path(), &policy);
+        assert_eq!(names(&log), [""; 0]);
+        ["a", "b\n", "c"].into_iter().for_each(|name| append(&mut log, name));
+        assert_eq!(names(&log), ["a", "b\n", "c"]);
+        assert_eq!(log.read().unwrap()["c"], json!({"part": 0, "rows": 3}));
+        let path = directory.path().join(LOG);
+        let whole = fs::read(&path).unwrap();
+        let line_len = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        // A torn line, and a changed one.
+        for len in [whole.len() - 1, whole.len() - 3, whole.len() - line_len + 1] {
+            fs::write(&path, &whole[..len]).unwrap();
+            assert_eq!(names(&log), ["a", "b\n"], "{len}");
+        }
+        let text = String::from_utf8(whole.clone()).unwrap();
+        fs::write(&path, text.replacen("\"rows\":3", "\"rows\":4", 1)).unwrap();
+        assert_eq!(names(&log), [""; 0]);
+        fs::write(&path, &whole).unwrap();
+        // Lines of another policy.
+        assert_eq!(names(&ManifestLog::new(directory.path(), &json!({"format": "tsv"}))), [""; 0]);
+        // A later job appends to the lines that are there; after its end, a new log begins.
+        let mut later = ManifestLog::new(directory.path(), &policy);
+        append(&mut later, "d");
+        assert_eq!(names(&later), ["a", "b\n", "c", "d"]);
+        later.remove().unwrap();
+        assert!(!path.exists() && names(&later).is_empty());
+        append(&mut later, "e");
+        assert_eq!(names(&later), ["e"]);
+    }
+
+    /// A job that is killed has not written its manifest again.
+    #[test]
+    fn finished_inputs_are_known_before_the_manifest_is_written_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        let (policy, mut pending) = (json!({"format": "csv"}), Vec::new());
+        for (number, name) in ["a.txt", "b.txt"].into_iter().enumerate() {
+            fs::write(place.join(name), "http://example.org/\n").unwrap();
+            let source = Source::path(place.join(name)).unwrap();
+            let (stamp, part) = (FileStamp::of(&source).unwrap(), place.join(format!("part-0000{number}.csv")));
+            fs::write(&part, "uri\n").unwrap();
+            pending.push(PendingInput { source, place: number, number: number as u64, part, stamp });
+        }
+        let mut manifest = Manifest::open(place, policy.clone()).unwrap();
+        manifest.write("no input was read").unwrap();
+        for input in &pending {
+            let finished = FinishedOutput { path: Some(input.part.clone()), bytes: 4, rows: 7, parts: 1 };
+            manifest.add(input, "hash", &finished, &Summary::default()).unwrap();
+        }
+        let mut found = Manifest::open(place, policy.clone()).unwrap();
+        assert_eq!(pending.iter().map(|input| found.rows_of(&input.source.name)).collect::<Vec<_>>(), [7, 7]);
+        assert!(found.inputs == manifest.inputs && found.rows() == 14);
+        // The manifest takes up the log.
+        found.write("no input was read").unwrap();
+        assert!(!place.join(LOG).exists());
+        assert!(Manifest::open(place, policy).unwrap().inputs == manifest.inputs);
+    }
+
+    /// What is finished binds the next job, also if its parts were moved away.
+    #[test]
+    fn a_manifest_is_unused_if_nothing_is_finished() {
+        let inputs = |entry: Value| Map::from_iter([("a".to_string(), entry), ("b".to_string(), json!({"part": 1}))]);
+        let (pending, finished) = (inputs(json!({"part": 0})), inputs(json!({"part": 0, "rows": 0})));
+        assert!(is_unused(&pending, &Value::Null) && is_unused(&Map::new(), &Value::Null));
+        assert!(!is_unused(&finished, &Value::Null) && !is_unused(&pending, &json!("merging")));
+    }
+}

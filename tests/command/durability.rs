@@ -281,6 +281,36 @@ fn an_input_that_changed_can_be_read_again() {
     assert!(fs::read_to_string(place.path("out/part-00003.csv")).unwrap().contains("http://changed/"));
 }
 
+/// A merge that ends before it is recorded, with some parts or with all, is made again from the runs.
+#[test]
+fn a_merge_that_was_not_recorded_is_made_again() {
+    let place = Place::new();
+    let flags = "--sort uri --part-rows 300 --output-format csv";
+    place.accepted(&format!("canon :a.txt :b.txt -o :whole {flags}"));
+    let word = |name: &str| place.path(name).display().to_string();
+    let job = format!("canon {} {} -o {} {flags} --resume", word("a.txt"), word("b.txt"), word("out"));
+    // The runs of an input fit into this limit; the first part does not.
+    let (status, message) = limited("ulimit -f 64", &job);
+    assert!(status == Some(5) && message.contains("file too large"), "{message}");
+    assert_eq!(super::read_json(place.path("out/_runs/_manifest.json"))["merge"], "merging");
+    assert_eq!(place.names("out/_runs"), ["_manifest.json", "part-00000.runs", "part-00001.runs"]);
+    let runs: Vec<_> = place.names("out/_runs").into_iter().map(|name| place.path("out/_runs").join(name)).collect();
+    let saved: Vec<_> = runs.iter().map(|path| (path, fs::read(path).unwrap())).collect();
+    let assert_whole = |message: &str| {
+        assert!(message.contains("2 inputs finished by an earlier run"), "{message}");
+        for name in ["part-00000.csv", "part-00001.csv"] {
+            assert!(
+                fs::read(place.path("out").join(name)).unwrap() == fs::read(place.path("whole").join(name)).unwrap()
+            );
+        }
+        assert_eq!(place.names("out/_runs"), ["_manifest.json"]);
+    };
+    assert_whole(&place.accepted(&job));
+    // The power failed after the last part had its name.
+    saved.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    assert_whole(&place.accepted(&job));
+}
+
 /// A finished directory is recognized after it was moved, and its name need not be UTF-8.
 #[cfg(target_os = "linux")]
 #[test]

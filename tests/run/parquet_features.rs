@@ -170,15 +170,22 @@ fn columns_of_other_types_are_named_with_their_type() {
         ("numbers", Arc::clone(&numbers)),
         ("fetch_status", Arc::new(lists) as ArrayRef),
     ];
-    write(&file, &RecordBatch::try_from_iter(columns).unwrap(), WriterProperties::builder());
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    write(&file, &batch, WriterProperties::builder());
+    let arrow = directory.path().join("t.arrow");
+    let mut writer = arrow::ipc::writer::FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
     let cases = [
         (Some("nested"), "column `nested` has the type Struct(\"href\": non-null Utf8); expected text or bytes"),
         (Some("numbers"), "column `numbers` has the type Int32; expected text or bytes"),
         (None, "column `fetch_status` has the type List(Int32); expected numbers"),
     ];
     for (url, expected) in cases {
-        let message = error(&file, url);
-        assert!(message.contains(expected) && !message.contains("damaged"), "{message}");
+        for file in [&file, &arrow] {
+            let message = error(file, url);
+            assert!(message.contains(expected) && !message.contains("damaged"), "{message}");
+        }
     }
     // Only columns that are read matter.
     assert_eq!(run(path(&file), &auto(None)).rows[1].uri, b"http://b/");

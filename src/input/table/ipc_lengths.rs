@@ -214,16 +214,25 @@ mod tests {
         let urls: arrow::array::ArrayRef =
             Arc::new(StringArray::from_iter_values((0..90).map(|i| format!("http://h/{i}"))));
         let batch = RecordBatch::try_from_iter([("url", urls)]).unwrap();
-        let mut writer = arrow::ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD)).unwrap();
+        let mut writer =
+            arrow::ipc::writer::StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
         writer.write(&batch).unwrap();
         let whole = writer.into_inner().unwrap();
         let check = |bytes: &[u8]| check_stream_lengths(&mut Cursor::new(bytes));
         assert_eq!(check(&whole), Ok(()));
         // The last 8 bytes mark the end.
-        let ends: Vec<usize> = (0..whole.len() - 8).filter(|len| check(&whole[..*len]).is_ok()).collect();
+        let (ends, cuts): (Vec<usize>, Vec<usize>) =
+            (0..whole.len() - 8).partition(|len| check(&whole[..*len]).is_ok());
         assert!(ends.len() == 2 && ends[0] == 0, "{ends:?}");
+        for len in cuts {
+            let expected =
+                format!("the message at byte {} reaches past the end of the file", ends[usize::from(len > ends[1])]);
+            assert_eq!(check(&whole[..len]), Err(expected), "{len}");
+        }
         let messages = messages(&whole, check);
-        for part in ["past the end of the file", "no message begins", "past the body", "is negative"] {
+        for part in ["past the end of the file", "no message begins", "past the body", "is negative", "content length"]
+        {
             assert!(messages.contains(part), "{part}");
         }
     }
@@ -231,6 +240,19 @@ mod tests {
     #[test]
     fn lengths_of_a_whole_file_are_accepted() {
         assert_eq!(check(&bytes_of_file()), Ok(()));
+    }
+
+    /// Until version 0.15 of the format, nothing preceded the length of a message. A batch may have no rows, and no bytes.
+    #[test]
+    fn files_of_old_versions_and_empty_batches_are_accepted() {
+        let numbers: arrow::array::ArrayRef = Arc::new(Int64Array::from_iter_values(0..500));
+        let batch = RecordBatch::try_from_iter([("number", numbers)]).unwrap();
+        let old = IpcWriteOptions::try_new(8, true, arrow::ipc::MetadataVersion::V4).unwrap();
+        for (options, rows) in [(old.clone(), 500), (old, 0), (IpcWriteOptions::default(), 0)] {
+            let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+            writer.write(&batch.slice(0, rows)).unwrap();
+            assert_eq!(check(&writer.into_inner().unwrap()), Ok(()), "{rows}");
+        }
     }
 
     /// Otherwise a file of a few megabytes could take hours: a reference has 24 bytes, and its message any length.

@@ -442,6 +442,19 @@ pub(super) mod tests {
             assert_eq!(message, format!("the content of a page of 5242880 bytes cannot have {content} bytes"));
         }
         assert!(check((1 << 30) + 1, 900 << 20, Compression::BROTLI(Default::default())).is_err());
+        let expansions = [
+            (Compression::SNAPPY, 32),
+            (Compression::LZ4, 256),
+            (Compression::LZ4_RAW, 256),
+            (Compression::GZIP(Default::default()), 1032),
+            (Compression::ZSTD(Default::default()), 32_768),
+            (Compression::BROTLI(Default::default()), 65_536),
+        ];
+        for (codec, factor) in expansions {
+            let compressed = (64 << 20) / factor;
+            assert_eq!(check(compressed * factor, compressed, codec), Ok(()), "{codec}");
+            assert!(check(compressed * factor + 1, compressed, codec).is_err(), "{codec}");
+        }
     }
 
     #[test]
@@ -454,7 +467,14 @@ pub(super) mod tests {
         bytes.extend(b"rest");
         assert_eq!(delta_values(&bytes), Some((100, &b"rest"[..])));
         assert_eq!(delta_values(&[128, 1, 4, 1, 7, b'x']), Some((1, &b"x"[..])));
-        for malformed in [&[][..], &[128, 1, 0, 1, 7], &[128, 1, 4, 9, 7], &[0xFF; 12]] {
+        // Widths of miniblocks without values have no meaning.
+        let mut bytes = Vec::new();
+        [128, 4, 33, 7, 2].into_iter().for_each(|number| push_varint(number, &mut bytes));
+        bytes.extend([3, 9, 9, 9]);
+        bytes.extend([&[0xFF; 32 * 3 / 8], &b"suffix lengths"[..]].concat());
+        assert_eq!(delta_values(&bytes), Some((33, &b"suffix lengths"[..])));
+        // The last two have miniblocks of no values.
+        for malformed in [&[][..], &[128, 1, 0, 1, 7], &[128, 1, 4, 9, 7], &[0xFF; 12], &[0, 4, 1, 7], &[3, 4, 1, 7]] {
             assert_eq!(delta_values(malformed), None, "{malformed:?}");
         }
     }

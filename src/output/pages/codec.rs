@@ -147,7 +147,9 @@ mod tests {
             (0..9000).map(|i| format!("http://host{}.example/{}/index.html", i % 70, i * 7919 % 65537)).collect();
         let noise: Vec<u8> = (0..300_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let dashed: Vec<u8> = noise.iter().enumerate().map(|(i, byte)| if i % 8 == 0 { b'-' } else { *byte }).collect();
-        let mut pages: Vec<&[u8]> = vec![b"", b"a", &noise, &dashed, urls.as_bytes()];
+        // Too long words for the search of `matches`.
+        let words: Vec<u8> = urls.bytes().filter(u8::is_ascii_alphanumeric).collect();
+        let mut pages: Vec<&[u8]> = vec![b"", b"a", &noise, &dashed, urls.as_bytes(), &words];
         pages.extend((0..20).map(|i| &urls.as_bytes()[i..4090 + 2 * i]));
         for compression in [Compression::Zstd(1), Compression::Zstd(3), Compression::Lz4] {
             let mut codec = PageCodec::new(compression).unwrap();
@@ -156,6 +158,9 @@ mod tests {
                 let body = codec.body(page).unwrap();
                 assert_eq!(body.uncompressed_len, page.len());
                 let compressed = body.parts.concat();
+                // The bytes of a page do not depend on the pages that a thread has compressed before.
+                let mut alone = PageCodec::new(compression).unwrap();
+                assert!(alone.body(page).unwrap().parts.concat() == compressed);
                 let unpacked = match compression {
                     Compression::Lz4 => lz4_flex::block::decompress(&compressed, page.len()).unwrap(),
                     _ => zstd::bulk::decompress(&compressed, page.len()).unwrap(),
@@ -163,6 +168,17 @@ mod tests {
                 assert!(unpacked == *page);
             }
         }
+    }
+
+    #[test]
+    fn higher_levels_make_shorter_pages() {
+        let page: String =
+            (0..9000).map(|i| format!("http://host{}.example/{}/index.html", i % 70, i * 7919 % 65537)).collect();
+        let lens = [1, 3, 9, 19].map(|level| {
+            let mut codec = PageCodec::new(Compression::Zstd(level)).unwrap();
+            codec.body(page.as_bytes()).unwrap().parts[0].len()
+        });
+        assert!(lens.is_sorted_by(|a, b| a > b), "{lens:?}");
     }
 
     /// From sequences, zstd cannot write a block of the greatest length that does not become shorter.

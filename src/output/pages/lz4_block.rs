@@ -133,6 +133,15 @@ mod tests {
         assert!(lz4_flex::block::decompress(&block, page.len()).expect("a block") == page);
     }
 
+    /// Other decoders refuse a block whose last match reaches its end.
+    #[test]
+    fn a_repetition_up_to_the_end_of_a_page_ends_with_literals() {
+        let urls: String = (0..400).map(|i| format!("http://host{}.example/{}/", i % 70, i * 7919 % 65537)).collect();
+        for len in 500..600 {
+            assert!(check(&[urls.as_bytes(), &urls.as_bytes()[..len]].concat()));
+        }
+    }
+
     #[test]
     fn matches_are_not_farther_away_than_a_block_can_say() {
         for distance in [MAX_DISTANCE - 1, MAX_DISTANCE, MAX_DISTANCE + 1] {

@@ -370,6 +370,10 @@ pub(super) mod tests {
         page
     }
 
+    fn fields(found: &Sequences) -> Vec<[u32; 3]> {
+        found.sequences.iter().map(|s| [s.litLength, s.matchLength, s.offset]).collect()
+    }
+
     /// Returns whether the search suits `page`, and how many bytes matches cover. The sequences describe the page, and are
     /// the same without vector instructions.
     fn check(page: &[u8]) -> Option<usize> {
@@ -378,9 +382,6 @@ pub(super) mod tests {
         assert!(rebuild(found) == page);
         Search { page, finder: &mut portable, is_suited: &mut is_suited }.run();
         let portable = &portable.found;
-        let fields = |found: &Sequences| {
-            found.sequences.iter().map(|s| [s.litLength, s.matchLength, s.offset]).collect::<Vec<_>>()
-        };
         assert!(is_suited && fields(portable) == fields(found) && portable.literals == found.literals);
         Some(page.len() - found.literals.len())
     }
@@ -410,6 +411,48 @@ pub(super) mod tests {
         for len in [0, 1, 31, MIN_LEN - 1, MAX_LEN + 1] {
             assert_eq!(check(&urls(len)), None);
         }
+    }
+
+    /// Otherwise the bytes of a page would depend on what the same thread has compressed before.
+    #[test]
+    fn matches_do_not_depend_on_earlier_pages() {
+        // A name that is a word of the earlier page where it is within a word of the later page.
+        let name = "collectedbyworker/index-of-captures";
+        let page = |first: &str, last: &str| [first.as_bytes(), &urls(MIN_LEN), last.as_bytes(), &[b'.'; 64]].concat();
+        let (earlier, later) = (page(&format!("/{name}/"), ""), page(&format!("x{name}/"), &format!("/{name}/")));
+        let (mut finder, mut other) = (MatchFinder::new(MAX_LEN), MatchFinder::new(MAX_LEN));
+        assert!(finder.find(&earlier).is_some());
+        let (found, alone) = (finder.find(&later).expect("suited"), other.find(&later).expect("suited"));
+        assert_eq!(fields(found), fields(alone));
+        assert!(found.literals == alone.literals && rebuild(found) == later);
+    }
+
+    /// zstd reads bytes after the literals. They are most of a page with no match, or with a short one.
+    #[test]
+    fn literals_are_followed_by_padding() {
+        let number = |i: u64| format!("{:09x}/", i.wrapping_mul(6364136223846793005) >> 28).into_bytes();
+        let unique: Vec<u8> = (1..).flat_map(number).take(2 * MIN_LEN).collect();
+        let mut repeated = unique.clone();
+        repeated.copy_within(10..20, 5000);
+        for (page, covered) in [(unique, 0), (repeated, 11)] {
+            assert_eq!(check(&page), Some(covered));
+            let mut finder = MatchFinder::new(MAX_LEN);
+            let found = finder.find(&page).expect("suited");
+            assert!(found.literals.capacity() >= found.literals.len() + PADDING);
+        }
+    }
+
+    #[test]
+    fn blocks_after_the_last_match_are_literals() {
+        // Bytes that differ, and of which no word consists.
+        let mut state = 1_u64;
+        let noise = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 58) as u8 | 0x80
+        });
+        let page = [urls(MAX_BLOCK_LEN), noise.take(2 * MAX_BLOCK_LEN).collect()].concat();
+        let covered = check(&page).expect("suited");
+        assert!((1..MAX_BLOCK_LEN).contains(&covered), "{covered}");
     }
 
     #[test]

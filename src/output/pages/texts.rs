@@ -160,6 +160,24 @@ mod tests {
     use parquet::schema::types::SchemaDescriptor;
     use std::sync::Arc;
 
+    /// Definition levels of two values: the length of the levels, the number of levels in the run, and their value.
+    #[test]
+    fn only_columns_that_may_have_nulls_have_levels() {
+        let array: ArrayRef = Arc::new(StringArray::from_iter_values(["a", "bc"]));
+        let chunk = |repetition: &str| {
+            let schema = parse_message_type(&format!("message m {{ {repetition} binary uri (UTF8); }}")).unwrap();
+            let column = SchemaDescriptor::new(Arc::new(schema)).column(0);
+            let (values, codecs) = (TextBuffers::of(&array).unwrap(), Codecs::new(Compression::None).unwrap());
+            texts(&column, &values, &codecs, &PageBuffers::default()).unwrap().bytes
+        };
+        let mut body = Vec::new();
+        delta::pack(&[1, 2], i64::from, &mut body);
+        body.extend(b"abc");
+        let (required, optional) = (chunk("required"), chunk("optional"));
+        assert!(required.ends_with(&body) && optional.ends_with(&[&[2, 0, 0, 0, 4, 1], &body[..]].concat()));
+        assert_eq!(required.len() + 6, optional.len());
+    }
+
     #[test]
     fn pages_do_not_depend_on_the_number_of_threads() {
         let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..40_000).map(|i| {

@@ -128,3 +128,36 @@ fn bounds(names: &[&str]) -> Option<Statistics> {
         Statistics::byte_array(Some(ByteArray::from(*first)), Some(ByteArray::from(*last)), None, Some(0), false)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Int32Array, StringArray};
+    use std::sync::Arc;
+
+    fn slice(keys: Vec<Option<i32>>) -> DictionaryArray<Int32Type> {
+        let names = StringArray::from_iter_values((0..100).map(|i| format!("source {i}")));
+        DictionaryArray::new(Int32Array::from(keys), Arc::new(names))
+    }
+
+    /// The bytes of a row group do not depend on where it was divided into slices.
+    #[test]
+    fn runs_of_sources_continue_in_the_next_slice() {
+        let slices = [vec![Some(0), Some(0), Some(7)], vec![Some(7)], vec![Some(7), Some(7), Some(0)]].map(slice);
+        let [first, second, third] = &slices;
+        assert_eq!(source_runs(&[first, second, third]), Some(vec![(0, 2), (7, 4), (0, 1)]));
+        let runs = |count: i32| slice((0..count).map(Some).collect());
+        assert_eq!(source_runs(&[&runs(MAX_RUNS as i32)]).map(|runs| runs.len()), Some(MAX_RUNS));
+        assert_eq!(source_runs(&[&runs(MAX_RUNS as i32 + 1)]), None);
+        assert_eq!(source_runs(&[first, &slice(vec![None])]), None);
+    }
+
+    #[test]
+    fn bounds_are_whole_names() {
+        let [longest, too_long] = [MAX_BOUND_LEN, MAX_BOUND_LEN + 1].map(|len| "x".repeat(len));
+        let found = bounds(&["b", &longest, "a"]).unwrap();
+        assert_eq!(found.min_bytes_opt(), Some(&b"a"[..]));
+        assert_eq!(found.max_bytes_opt(), Some(longest.as_bytes()));
+        assert_eq!(bounds(&["b", &too_long, "a"]), None);
+    }
+}

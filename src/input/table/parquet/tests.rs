@@ -98,6 +98,7 @@ fn urls_alone_give_the_buffers_of_the_decoder() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t.parquet");
     let properties = || WriterProperties::builder().set_dictionary_enabled(false);
+    let whole_dictionary = || WriterProperties::builder().set_dictionary_page_size_limit(4 << 20);
     let mut with_nulls = urls(9000);
     [5000, 5001, 8999].into_iter().for_each(|row| with_nulls[row] = None);
     let v2 = || properties().set_writer_version(WriterVersion::PARQUET_2_0).set_encoding(Encoding::PLAIN);
@@ -111,6 +112,8 @@ fn urls_alone_give_the_buffers_of_the_decoder() {
         (urls(9000), false, properties().set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY), Decoded::All),
         // Some pages of a column have a dictionary.
         (urls(9000), true, WriterProperties::builder().set_dictionary_page_size_limit(400_000), Decoded::Some),
+        // The dictionary is read again for each unit.
+        (urls(9000), true, whole_dictionary().set_compression(Compression::SNAPPY), Decoded::All),
     ];
     for (i, (urls, is_nullable, properties, expected)) in cases.into_iter().enumerate() {
         write(&path, &urls, is_nullable, properties);
@@ -181,6 +184,67 @@ fn row_groups_that_share_bytes_are_errors() {
     }
 }
 
+/// A file whose row groups state these numbers of rows.
+fn with_row_counts(path: &Path, counts: [i64; 2]) -> ParquetTable {
+    let table = open(path, 1, 1 << 20);
+    let groups = table.metadata.metadata().row_groups().iter().zip(counts);
+    let groups = groups.map(|(group, count)| group.clone().into_builder().set_num_rows(count).build().unwrap());
+    let metadata = table.metadata.metadata().as_ref().clone().into_builder().set_row_groups(groups.collect()).build();
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new()).unwrap();
+    ParquetTable { metadata, ..table }
+}
+
+#[test]
+fn a_negative_number_of_rows_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    write(&path, &urls(14_000), false, WriterProperties::builder().set_dictionary_enabled(false));
+    let mut found = buffers(with_row_counts(&path, [7000, -5]), UNIT_LEN);
+    let error = found.pop().unwrap().unwrap_err();
+    assert!(error.contains("row group 1 is damaged: ") && error.contains("it states -5 rows"), "{error}");
+    assert!(found.len() > 1 && found.iter().all(Result::is_ok));
+    let found = buffers(with_row_counts(&path, [-1, 7000]), UNIT_LEN);
+    assert!(found.len() == 1 && found[0].as_ref().is_err_and(|error| error.contains("it states -1 rows")), "{found:?}");
+}
+
+/// A page header of a few bytes must not make the process allocate gigabytes.
+#[test]
+fn the_length_of_a_content_is_checked_before_it_is_allocated() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let properties = WriterProperties::builder().set_dictionary_enabled(false).set_compression(Compression::SNAPPY);
+    let urls: Vec<_> = (0..5000).map(|_| Some(b"http://example.org/".repeat(20))).collect();
+    write(&path, &urls, false, properties.set_data_page_size_limit(8 << 20));
+    let mut bytes = fs::read(&path).unwrap();
+    // The type of the page, and the length of its content.
+    assert!(bytes[4..7] == [0x15, 0, 0x15] && bytes[7..10].iter().all(|byte| *byte >= 0x80) && bytes[10] < 0x80);
+    bytes[7..11].copy_from_slice(&[0xFE, 0xFF, 0xFF, 0x7F]);
+    fs::write(&path, &bytes).unwrap();
+    let errors = read(&path, UNIT_LEN, 1 << 20);
+    let message = errors[0].as_ref().unwrap_err();
+    assert!(message.contains("bytes cannot have 134217727 bytes"), "{message}");
+}
+
+/// A page header contains two values of its page.
+#[test]
+fn page_headers_of_any_length_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    for len in [400, 1_000, 5_000, 100_000] {
+        let urls: Vec<_> = (0..20).map(|i| Some(format!("http://h/{i:02}/{}", "x".repeat(len)).into_bytes())).collect();
+        let properties = WriterProperties::builder().set_dictionary_enabled(false).set_statistics_truncate_length(None);
+        let properties = properties.set_write_page_header_statistics(true).set_data_page_row_count_limit(10);
+        write(&path, &urls, true, properties.set_write_batch_size(10));
+        let bytes = fs::read(&path).unwrap();
+        let header_len = memchr::memmem::find(&bytes, format!("http://h/01/{}", "x".repeat(len)).as_bytes()).unwrap();
+        assert!(header_len > 2 * len);
+        let found = read(&path, UNIT_LEN, 1 << 20);
+        assert!(found.iter().all(Result::is_ok), "{len}: {:?}", found.last());
+        let rows = buffers(open(&path, 1, 1 << 20), UNIT_LEN).into_iter().map(Result::unwrap).collect::<String>();
+        assert_eq!(rows.matches("http://h/").count(), 20);
+    }
+}
+
 /// A column that is also carried has further uses of its values, and a base is another column.
 #[test]
 fn only_a_column_that_nothing_else_needs_is_read_from_pages() {
@@ -193,17 +257,23 @@ fn only_a_column_that_nothing_else_needs_is_read_from_pages() {
         (0..3).for_each(|_| builder.append_value([Some("http://h/")]));
         Arc::new(builder.finish())
     };
-    let columns = [("url", texts()), ("fetch_redirect", texts()), ("number", numbers()), ("list", list())];
+    // The values of a page have no lengths.
+    let fixed = arrow::array::FixedSizeBinaryArray::try_from_iter(["http://h/"; 3].into_iter()).unwrap();
+    let fixed: ArrayRef = Arc::new(fixed);
+    let columns =
+        [("url", texts()), ("fetch_redirect", texts()), ("number", numbers()), ("list", list()), ("fixed", fixed)];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    let text_column = |url: &str, base: Option<&str>, carry| {
+    let open_column = |url: &str, base: Option<&str>, carry| {
         let column = |name: &str| crate::record::csv::CsvColumn::Name(name.to_string());
         let columns = TableColumns { url: Some(column(url)), base: base.map(column) };
         let options = TableOptions { columns, carry, threads: 1, max_record_len: 100, held_len: 0 };
-        ParquetTable::open(&TableFile::Path(path.clone()), &options).ok().and_then(|table| table.text_column)
+        ParquetTable::open(&TableFile::Path(path.clone()), &options).ok()
     };
+    let text_column =
+        |url: &str, base: Option<&str>, carry| open_column(url, base, carry).and_then(|table| table.text_column);
     let nothing = FieldSet::default();
     let redirect = || FieldSet { redirect: true, ..FieldSet::default() };
     let location = CarriedField::ALL.iter().find(|field| redirect().contains(**field)).unwrap().column();
@@ -211,6 +281,9 @@ fn only_a_column_that_nothing_else_needs_is_read_from_pages() {
     assert_eq!(text_column("url", Some("fetch_redirect"), nothing), None);
     assert_eq!(text_column("url", Some("url"), nothing), None);
     assert_eq!((text_column("number", None, nothing), text_column("list", None, nothing)), (None, None));
+    assert_eq!(text_column("fixed", None, nothing), None);
+    let fixed = buffers(open_column("fixed", None, nothing).unwrap(), UNIT_LEN).pop().unwrap().unwrap();
+    assert_eq!(fixed.matches("http://h/").count(), 3, "{fixed}");
     assert_eq!(location, "fetch_redirect");
     assert_eq!(text_column("fetch_redirect", None, redirect()), None);
     assert_eq!(text_column("url", None, redirect()), None, "two columns are read");

@@ -121,9 +121,31 @@ fn footers_that_the_parquet_crate_would_read_in_another_way_are_refused() {
         assert!(message.contains(reason), "{more:?}: {message}");
     }
     // The number of children as a text, and as a number of more than 32 bits.
-    for children in [&[0x58, 1, b'x', 0][..], &[0x56, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0]] {
-        assert!(load_metadata(&file(&[children.to_vec()], &[])).is_err(), "{children:?}");
+    let (text, large) = (&[0x58, 1, b'x', 0][..], &[0x56, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0][..]);
+    for (children, reason) in [(text, "another type"), (large, "too large or negative")] {
+        let message = refusal(&file(&[children.to_vec()], &[]));
+        assert!(message.contains(reason), "{children:?}: {message}");
     }
+    // The schema as a list of numbers.
+    let mut numbers = file(&nested(1), &[]).to_vec();
+    assert_eq!(numbers[6..8], [0x19, 0xFC]);
+    numbers[7] = 0xF5;
+    assert!(refusal(&numbers.into()).contains("near byte 9: a field has another type"));
+}
+
+#[test]
+fn the_place_of_a_defect_is_that_in_the_file() {
+    // The file begins with 4 bytes, and the field has three.
+    let (whole, damaged) = (file(&nested(1), &[]), file(&nested(1), &[0x05, 0x0B, 0]));
+    let end = whole.len() - 8 - 1;
+    assert!(refusal(&damaged).contains(&format!("near byte {}: ", end + 2)), "{end} {}", refusal(&damaged));
+}
+
+#[test]
+fn structs_may_be_nested_to_the_greatest_depth() {
+    let unknown = |depth: usize| [&[0xFC][..], &vec![0x1C; depth], &vec![0; depth + 1]].concat();
+    assert!(load_metadata(&file(&nested(1), &unknown(MAX_DEPTH))).is_ok());
+    assert!(refusal(&file(&nested(1), &unknown(MAX_DEPTH + 1))).contains("nested too deeply"));
 }
 
 #[test]
@@ -181,6 +203,10 @@ fn headers_end_where_their_struct_ends() {
     // Of this length, the crate would keep 1.
     let long = [&[0x15, 0, 0x15][..], &[0x82, 0x80, 0x80, 0x80, 0x20], &[0x15, 2, 0]].concat();
     assert_eq!(page_lengths(&long), Err(CompactError::NotOfFormat));
+    // A number has at most 10 bytes, so more bytes would not complete this one.
+    let endless = [&[0x15][..], &[0xFF; 10]].concat();
+    assert_eq!(page_lengths(&endless), Err(CompactError::NotOfFormat));
+    assert_eq!(page_lengths(&endless[..10]), Err(CompactError::TooShort));
     let two_billion_booleans = [0xF9, 0xF1, 0xFF, 0xFF, 0xFF, 0xFF, 0x07];
     let unknown_list = [&header[..header.len() - 1], &two_billion_booleans, &[0]].concat();
     assert_eq!(page_lengths(&unknown_list), Err(CompactError::NotOfFormat));
