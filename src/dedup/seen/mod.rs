@@ -336,6 +336,8 @@ mod tests {
             }
             keys
         };
+        let is_run = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("run-");
+        let count_runs = |directory: &Path| fs::read_dir(directory).unwrap().flatten().filter(is_run).count();
         let mut expected = BTreeSet::new();
         for round in 0..9u64 {
             let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
@@ -346,9 +348,8 @@ mod tests {
             store.verify().unwrap();
             assert!(all(&store).iter().eq(&expected));
             assert!(store.info().runs.len() <= 6);
+            assert_eq!(count_runs(directory.path()), store.info().runs.len(), "merged runs are removed");
         }
-        let is_run = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("run-");
-        let count_runs = |directory: &Path| fs::read_dir(directory).unwrap().flatten().filter(is_run).count();
         // A merge that is stopped or not used leaves no file.
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
         assert!(store.merge_from(0).unwrap().unwrap().run(&AtomicBool::new(true)).unwrap().is_none());
@@ -421,7 +422,9 @@ mod tests {
     #[test]
     fn a_directory_that_is_not_a_store_stays_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(matches!(SeenStore::open_to_merge(directory.path()), Err(SeenError::Missing(_))));
+        for path in [directory.path(), &directory.path().join("missing")] {
+            assert!(matches!(SeenStore::open_to_merge(path), Err(SeenError::Missing(_))), "{}", path.display());
+        }
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 

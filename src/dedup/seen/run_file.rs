@@ -333,6 +333,23 @@ impl SeenRun {
 mod tests {
     use super::*;
 
+    /// Stores of earlier builds stay readable.
+    #[test]
+    fn a_run_is_written_as_described() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = RunWriter::new(directory.path(), "{}").unwrap();
+        writer.extend([1, 2, 2]).unwrap();
+        writer.extend([2, 0x0300]).unwrap();
+        let run = writer.seal().unwrap().persist(directory.path(), "run-000001".to_string()).unwrap();
+        let header = b"IRIKEYS2\x02\0\0\0{}";
+        let keys = [1_u128, 2, 0x0300].map(u128::to_be_bytes).concat();
+        let end = [&1_u128.to_be_bytes()[..], &xxh3_64(&keys).to_be_bytes(), &3_u64.to_le_bytes()].concat();
+        let checksum = xxhash_rust::xxh3::xxh3_128(&[&header[..], &end].concat());
+        let expected = [&header[..], &keys, &end, &checksum.to_be_bytes()].concat();
+        assert_eq!(std::fs::read(directory.path().join("run-000001")).unwrap(), expected);
+        assert_eq!((run.count, run.checksum), (3, format!("{checksum:032x}")));
+    }
+
     #[test]
     fn keys_that_are_not_in_order_are_found() {
         for keys in [[1u128, 2], [2, 1], [1, 1]] {
