@@ -310,11 +310,13 @@ fn first_rows(reader: &ParquetRecordBatchReaderBuilder<File>, number: usize) -> 
     pages.iter().map(|page| page.first_row_index).collect()
 }
 
-/// The encodings of a column, of levels included.
-fn encodings(column: &ColumnChunkMetaData) -> Vec<Encoding> {
-    let mut encodings: Vec<_> = column.encodings().collect();
-    encodings.sort_unstable();
-    encodings
+/// Asserts that a column has these encodings, of levels included, in any order.
+fn assert_encodings(column: &ColumnChunkMetaData, expected: &[Encoding]) {
+    let [found, expected] = [column.encodings().collect(), expected.to_vec()].map(|mut encodings: Vec<_>| {
+        encodings.sort_unstable();
+        encodings
+    });
+    assert_eq!(found, expected);
 }
 
 /// Keys, keys with nulls, and counts, also extreme ones.
@@ -370,9 +372,7 @@ fn parquet_keys_and_counts_span_pages() {
         let encoding = if [0, 3].contains(&number) { Encoding::PLAIN } else { Encoding::DELTA_BINARY_PACKED };
         let stats = PageEncodingStats { page_type: PageType::DATA_PAGE, encoding, count: 2 };
         assert_eq!(column.page_encoding_stats(), Some(&vec![stats]));
-        let mut expected = [Encoding::RLE, encoding];
-        expected.sort_unstable();
-        assert_eq!(encodings(column), expected);
+        assert_encodings(column, &[Encoding::RLE, encoding]);
     }
     let chosen = RowSelection::from(vec![RowSelector::skip(70_000), RowSelector::select(3)]);
     let batch = reader.with_row_selection(chosen).build().unwrap().next().unwrap().unwrap();
@@ -470,9 +470,7 @@ fn parquet_returns_any_number_of_sources() {
             assert_eq!(first_rows(&reader, 1), [0]);
             let column = reader.metadata().row_group(0).column(1);
             assert_eq!(column.uncompressed_size(), column.compressed_size());
-            let mut expected = [Encoding::RLE, Encoding::RLE_DICTIONARY, Encoding::PLAIN];
-            expected.sort_unstable();
-            assert_eq!(encodings(column), expected);
+            assert_encodings(column, &[Encoding::RLE, Encoding::RLE_DICTIONARY, Encoding::PLAIN]);
             let stats = |page_type, encoding| PageEncodingStats { page_type, encoding, count: 1 };
             let dictionary = stats(PageType::DICTIONARY_PAGE, Encoding::PLAIN);
             let stats = vec![dictionary, stats(PageType::DATA_PAGE, Encoding::RLE_DICTIONARY)];

@@ -28,6 +28,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use faults::random;
 use server::{Fault, Server};
 
 /// Variables that would change the requests.
@@ -60,6 +61,20 @@ fn command_at(server: &Server, arguments: &[&str], variables: &[(&str, &str)]) -
 
 fn sample(name: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)).unwrap()
+}
+
+/// URLs of 4 KB that have nothing in common, as lines and as a table that is written with these flags.
+fn long_urls(count: u64, flags: &[&str]) -> (Vec<u8>, Vec<u8>) {
+    let line = |number: u64| {
+        format!("http://h/{}\n", (0..500).map(|at| format!("{:08x}", random(number * 1000, at))).collect::<String>())
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let [text, table] = ["x.txt", "x.parquet"].map(|name| directory.path().join(name));
+    fs::write(&text, (0..count).map(line).collect::<String>()).unwrap();
+    let quiet = Server::start([], |_, _| Fault::Answer);
+    let paths = [text.to_str().unwrap(), "-o", table.to_str().unwrap()];
+    assert_eq!(irikey_at(&quiet, &[&["canon", "-q"], &paths[..], flags].concat(), &[]).status.code(), Some(0));
+    (fs::read(text).unwrap(), fs::read(table).unwrap())
 }
 
 /// Samples of all formats.

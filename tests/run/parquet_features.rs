@@ -22,6 +22,7 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, Write
 use parquet::schema::types::ColumnPath;
 
 use crate::collect::{Row, options, path, run, run_groups};
+use crate::tables::write_arrow;
 
 const ROWS: usize = 150;
 
@@ -173,9 +174,7 @@ fn columns_of_other_types_are_named_with_their_type() {
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     write(&file, &batch, WriterProperties::builder());
     let arrow = directory.path().join("t.arrow");
-    let mut writer = arrow::ipc::writer::FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
-    writer.finish().unwrap();
+    write_arrow(&arrow, &batch);
     let cases = [
         (Some("nested"), "column `nested` has the type Struct(\"href\": non-null Utf8); expected text or bytes"),
         (Some("numbers"), "column `numbers` has the type Int32; expected text or bytes"),

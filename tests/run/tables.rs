@@ -56,9 +56,7 @@ fn files(directory: &Path) -> [std::path::PathBuf; 3] {
     let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch().schema(), Some(properties)).unwrap();
     writer.write(&batch()).unwrap();
     writer.close().unwrap();
-    let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch().schema()).unwrap();
-    writer.write(&batch()).unwrap();
-    writer.finish().unwrap();
+    write_arrow(&arrow, &batch());
     let mut writer = StreamWriter::try_new(File::create(&stream).unwrap(), &batch().schema()).unwrap();
     writer.write(&batch()).unwrap();
     writer.finish().unwrap();
@@ -89,10 +87,15 @@ fn parquet_and_arrow(directory: &Path, batch: &RecordBatch) -> [std::path::PathB
     let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch.schema(), None).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
-    let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch.schema()).unwrap();
+    write_arrow(&arrow, batch);
+    [parquet, arrow]
+}
+
+/// Writes a batch as an Arrow file.
+pub(crate) fn write_arrow(path: &Path, batch: &RecordBatch) {
+    let mut writer = FileWriter::try_new(File::create(path).unwrap(), &batch.schema()).unwrap();
     writer.write(batch).unwrap();
     writer.finish().unwrap();
-    [parquet, arrow]
 }
 
 /// Numbers and times may be texts of any type; what cannot be parsed is null.

@@ -147,7 +147,7 @@ mod tests {
             (0..9000).map(|i| format!("http://host{}.example/{}/index.html", i % 70, i * 7919 % 65537)).collect();
         let noise: Vec<u8> = (0..300_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let dashed: Vec<u8> = noise.iter().enumerate().map(|(i, byte)| if i % 8 == 0 { b'-' } else { *byte }).collect();
-        // Too long words for the search of `matches`.
+        // Words that are too long for the search of `matches`.
         let words: Vec<u8> = urls.bytes().filter(u8::is_ascii_alphanumeric).collect();
         let mut pages: Vec<&[u8]> = vec![b"", b"a", &noise, &dashed, urls.as_bytes(), &words];
         pages.extend((0..20).map(|i| &urls.as_bytes()[i..4090 + 2 * i]));

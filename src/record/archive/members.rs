@@ -95,7 +95,7 @@ impl Members {
         self.has_single_records && self.record_count == 1
     }
 
-    /// Whether the records up to here, after the end of a member, began and ended with members.
+    /// Whether the records so far began and ended with members. A member has ended before.
     pub(super) fn are_records(&self) -> bool {
         !self.is_in_blocks
     }

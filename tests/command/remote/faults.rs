@@ -1,12 +1,11 @@
 //! Requests that fail: the output is that of the local file, or the source is named with exit code 4.
 
-use std::fs;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::server::{Fault, Request, Server};
-use super::{FLAGS, command_at, irikey_at, local, sample, stderr};
+use super::{FLAGS, command_at, irikey_at, local, long_urls, sample, stderr};
 
 /// A number that depends on `seed` and `number` in no simple way.
 pub fn random(seed: u64, number: usize) -> u64 {
@@ -174,23 +173,14 @@ fn a_server_that_fails_for_long_ends_the_source() {
 /// A table whose bytes do not arrive is not called damaged.
 #[test]
 fn a_server_that_fails_within_a_table_is_named() {
-    let line = |number: u64| {
-        format!("http://h/{}\n", (0..500).map(|at| format!("{:08x}", random(number * 1000, at))).collect::<String>())
-    };
-    let directory = tempfile::tempdir().unwrap();
-    let (text, table) = (directory.path().join("x.txt"), directory.path().join("x.parquet"));
-    fs::write(&text, (0..400).map(line).collect::<String>()).unwrap();
-    let flags = ["canon", "-q", text.to_str().unwrap(), "-o", table.to_str().unwrap(), "--row-group-size", "300K"];
-    let quiet = Server::start([], |_, _| Fault::Answer);
-    assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
-    let bytes = fs::read(&table).unwrap();
+    let (text, bytes) = long_urls(400, &["--row-group-size", "300K"]);
     for threads in ["1", "2"] {
         let faults = |number, _: &Request| if number > 3 { Fault::Status(503, "") } else { Fault::Answer };
         let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], faults);
         let flags = ["canon", "-q", "-j", threads, "--store-option", "retry_timeout=0", "s3://b/x.parquet"];
         let ran = irikey_at(&server, &flags, &[]);
         let message = stderr(&ran);
-        assert!(ran.status.code() == Some(4) && fs::read(&text).unwrap().starts_with(&ran.stdout), "{message}");
+        assert!(ran.status.code() == Some(4) && text.starts_with(&ran.stdout), "{message}");
         assert!(message.contains("503") && !message.contains("damaged"), "{message}");
     }
 }

@@ -3,9 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use super::faults::random;
 use super::server::{Fault, Server};
-use super::{irikey_at, stderr};
+use super::{irikey_at, long_urls, stderr};
 
 /// Every answer comes so much later, milliseconds.
 fn slow(milliseconds: u64) -> impl Fn(usize, &super::server::Request) -> Fault + Send + Sync + 'static {
@@ -50,26 +49,17 @@ fn memory_limits_the_requests() {
 /// Of a table, its first bytes, its end, and each row group are requested once; row groups at the same time.
 #[test]
 fn row_groups_are_requested_once_and_ahead() {
-    let line = |number: u64| {
-        format!("http://h/{}\n", (0..500).map(|at| format!("{:08x}", random(number * 1000, at))).collect::<String>())
-    };
     let directory = tempfile::tempdir().unwrap();
-    let (text, table) = (directory.path().join("x.txt"), directory.path().join("x.parquet"));
     // Two units of 8 MiB in one row group, or many row groups.
     for (lines, row_group_size, groups) in [(3200, "64M", 1), (1200, "600K", 8)] {
-        fs::write(&text, (0..lines).map(line).collect::<String>()).unwrap();
-        let (text, table) = (text.to_str().unwrap(), table.to_str().unwrap());
-        let quiet = Server::start([], slow(10));
-        let flags = ["canon", "-q", text, "-o", table, "--row-group-size", row_group_size, "--columns", "uri"];
-        assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
-        let bytes = fs::read(table).unwrap();
+        let (text, bytes) = long_urls(lines, &["--row-group-size", row_group_size, "--columns", "uri"]);
         for threads in ["1", "2"] {
             let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], slow(100));
             let report = directory.path().join("report.json");
             let flags = ["canon", "-q", "-j", threads, "s3://b/x.parquet", "--report", report.to_str().unwrap()];
             let ran = irikey_at(&server, &flags, &[]);
             assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
-            assert!(ran.stdout == fs::read(text).unwrap());
+            assert!(ran.stdout == text);
             let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
             let received = report["transfer"]["received_bytes"].as_u64().unwrap();
             assert!(received < bytes.len() as u64 + (600 << 10), "{received} of {}", bytes.len());
@@ -82,24 +72,14 @@ fn row_groups_are_requested_once_and_ahead() {
 /// The pages of a column chunk that is requested in several parts reach over their borders.
 #[test]
 fn long_column_chunks_give_the_same_rows() {
-    let line = |number: u64| {
-        format!("http://h/{}\n", (0..500).map(|at| format!("{:08x}", random(number * 1000, at))).collect::<String>())
-    };
-    let directory = tempfile::tempdir().unwrap();
-    let (text, table) = (directory.path().join("x.txt"), directory.path().join("x.parquet"));
-    fs::write(&text, (0..4500).map(line).collect::<String>()).unwrap();
-    let (text, table) = (text.to_str().unwrap(), table.to_str().unwrap());
-    let quiet = Server::start([], |_, _| Fault::Answer);
-    let flags =
-        ["canon", "-q", text, "-o", table, "--row-group-size", "64M", "--columns", "uri", "--compression", "none"];
-    assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
-    let bytes = fs::read(table).unwrap();
+    let flags = ["--row-group-size", "64M", "--columns", "uri", "--compression", "none"];
+    let (text, bytes) = long_urls(4500, &flags);
     assert!(bytes.len() > 17 << 20);
     for threads in ["1", "2"] {
         let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], |_, _| Fault::Answer);
         let ran = irikey_at(&server, &["canon", "-q", "-j", threads, "s3://b/x.parquet"], &[]);
         assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
-        assert!(ran.stdout == fs::read(text).unwrap());
+        assert!(ran.stdout == text);
         // The beginning in blocks of 4 KiB, the end, and the three parts of the chunk.
         assert!(server.requests().len() <= 8, "{}", server.requests().len());
     }
