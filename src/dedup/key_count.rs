@@ -177,13 +177,16 @@ impl<K: KindBits> KeyCounter<K> {
         self.keys.set_progress(done, total);
     }
 
-    /// Inserts the keys of those partitions of which the buffer has many. Workers begin with different partitions, so that they
-    /// do not wait for each other.
+    /// Inserts the keys of those partitions of which the buffer has many. Workers begin with different partitions, and leave those
+    /// that another worker has locked for later, so that they rarely wait for each other.
     pub(crate) fn insert_full(&self, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
         let first = self.next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed);
-        for partition in (0..PARTITIONS).map(|i| first.wrapping_add(i) % PARTITIONS) {
-            if buffer.partitions[partition].keys.len() >= self.max_buffered {
-                self.insert(partition, buffer)?;
+        for is_last in [false, true] {
+            for partition in (0..PARTITIONS).map(|i| first.wrapping_add(i) % PARTITIONS) {
+                let is_full = buffer.partitions[partition].keys.len() >= self.max_buffered.max(1);
+                if is_full && (is_last || !self.keys.is_locked(partition)) {
+                    self.insert(partition, buffer)?;
+                }
             }
         }
         Ok(())
@@ -229,8 +232,11 @@ impl<K: KindBits> KeyCounter<K> {
     /// [`KeyCounter::insert_rest`] must have been called with `buffers`.
     pub(crate) fn finish(self, buffers: &[KeyBuffer<K>], threads: usize, limit: usize) -> Result<Vec<u64>, SpillError> {
         let KeyCounter { keys, spill, .. } = self;
-        // Frees memory for the spilled keys.
-        drop(keys);
+        // Frees memory for the spilled keys. Several threads free large tables faster.
+        for_each(threads, keys.into_tables(), |table| {
+            drop(table);
+            Ok(())
+        })?;
         let mut totals = vec![0; K::LEN * MAX_KINDS];
         buffers.iter().for_each(|buffer| buffer.counts.add_to(&mut totals));
         let totals = Mutex::new(totals);
@@ -278,6 +284,29 @@ mod tests {
             let distinct = (0..200_000u64).map(|i| i * i % 150_001).collect::<HashSet<_>>().len() as u64;
             assert_eq!(counter.finish(&buffers, 2, limit).unwrap(), [distinct, 0, 0, 0, 0, 0, 0, 0], "{limit}");
         }
+    }
+
+    /// Workers that meet in a partition neither lose keys nor count them twice.
+    #[test]
+    fn workers_count_every_key_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let hash = |i: u64| key_number(&crate::key::KeyAlgorithm::Xxh3.key(&i.to_le_bytes()));
+        // Partitions are full as soon as they have a key.
+        let counter = KeyCounter::<u8>::new(4 << 20, 1 << 20, directory.path());
+        let work = |worker: u64| {
+            let mut buffer = KeyBuffer::default();
+            for first in (0..20_000).step_by(100) {
+                (first..first + 100).for_each(|i| buffer.push(hash(i + worker * 1_000), 1 << (i % 2)));
+                counter.insert_full(&mut buffer).unwrap();
+            }
+            buffer
+        };
+        let mut buffers: Vec<_> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..4).map(|worker| scope.spawn(move || work(worker))).collect();
+            workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+        });
+        counter.insert_rest(&mut buffers, 4).unwrap();
+        assert_eq!(counter.finish(&buffers, 4, usize::MAX).unwrap()[..3], [11_500, 11_500, 0]);
     }
 
     /// Compares counts of four kinds, the first of which is bit number `first_kind`, with sets.

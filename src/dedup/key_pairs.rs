@@ -109,17 +109,17 @@ impl KeyPairs {
         }
     }
 
-    /// Inserts the pairs of one lock group, after those of all earlier row groups.
-    pub(crate) fn insert(&self, lock_group: usize, buffer: &mut PairBuffer) {
+    /// Inserts the pairs of one group of partitions, after those of all earlier row groups.
+    pub(crate) fn insert(&self, group: usize, buffer: &mut PairBuffer) {
         let PairBuffer { partitioned, new, unknown, .. } = buffer;
-        self.set.insert(lock_group, partitioned, |_, row, inserted| match inserted {
+        self.set.insert(group, partitioned, |_, row, inserted| match inserted {
             Inserted::New(()) => new.push(row),
             Inserted::Unknown => unknown.push(row),
             Inserted::Present(()) => (),
         });
     }
 
-    /// Stores the pairs of a row group that were not in the set before. All lock groups have been inserted.
+    /// Stores the pairs of a row group that were not in the set before. All groups of partitions have been inserted.
     pub(crate) fn store(&self, buffer: &mut PairBuffer, first_row: u64) -> Result<(), SpillError> {
         let PairBuffer { keys, partitioned, new, unknown } = buffer;
         let entry =
@@ -269,7 +269,7 @@ impl Grouping {
 
 #[cfg(test)]
 mod tests {
-    use super::super::key_set::{LOCK_GROUPS, key_number};
+    use super::super::key_set::{PARTITION_GROUPS, key_number};
     use super::*;
     use std::collections::BTreeSet;
 
@@ -323,7 +323,7 @@ mod tests {
             for first_row in (0..COUNT).step_by(1_000) {
                 let mut buffer = PairBuffer::default();
                 buffer.fill((first_row..first_row + 1_000).map(pair), 0..1_000);
-                (0..LOCK_GROUPS).for_each(|group| pairs.insert(group, &mut buffer));
+                (0..PARTITION_GROUPS).for_each(|group| pairs.insert(group, &mut buffer));
                 pairs.store(&mut buffer, first_row).unwrap();
                 assert!(buffer.first_rows().is_sorted());
             }

@@ -6,8 +6,8 @@
 //! after the input has been read.
 //!
 //! Keys are hashes, so their first bits distribute them evenly over partitions. The table of a partition is small enough
-//! to stay in the cache while the keys of one row group are inserted. Partitions are in [`LOCK_GROUPS`] groups, each with a
-//! lock, so that workers rarely wait for each other.
+//! to stay in the cache while the keys of one row group are inserted. Each partition has a lock, so that workers rarely wait
+//! for each other.
 
 use super::key_growth::KeyGrowth;
 use super::key_table::KeyTable;
@@ -20,9 +20,9 @@ pub(crate) const PARTITION_BITS: u32 = 6;
 /// Number of partitions.
 pub(crate) const PARTITIONS: usize = 1 << PARTITION_BITS;
 
-/// Number of groups of partitions; each group has a lock.
-pub(crate) const LOCK_GROUPS: usize = 8;
-const GROUP_PARTITIONS: usize = PARTITIONS / LOCK_GROUPS;
+/// Number of groups of partitions, into which row groups insert their keys one after the other.
+pub(crate) const PARTITION_GROUPS: usize = 8;
+const GROUP_PARTITIONS: usize = PARTITIONS / PARTITION_GROUPS;
 
 /// A table grows when it has space for fewer keys than this, so that keys are inserted in large batches.
 const MIN_BATCH: usize = 64;
@@ -94,7 +94,7 @@ pub(crate) enum Inserted<'a, V> {
 /// A set of keys with values, shared by workers.
 #[derive(Debug)]
 pub(crate) struct KeySet<V> {
-    groups: Vec<Mutex<Vec<KeyPartition<V>>>>,
+    partitions: Vec<Mutex<KeyPartition<V>>>,
     limit: usize,
     /// Bytes of all tables, and what tables that are growing take for a short time.
     used: AtomicUsize,
@@ -115,11 +115,9 @@ struct KeyPartition<V> {
 impl<V: Copy + Default> KeySet<V> {
     /// An empty set, which will take at most `limit` bytes of memory.
     pub(crate) fn new(limit: usize) -> KeySet<V> {
-        let partition = || KeyPartition { table: KeyTable::new(PARTITION_BITS), is_frozen: false };
-        let group = || Mutex::new((0..GROUP_PARTITIONS).map(|_| partition()).collect());
-        let groups = (0..LOCK_GROUPS).map(|_| group()).collect();
+        let partition = |_| Mutex::new(KeyPartition { table: KeyTable::new(PARTITION_BITS), is_frozen: false });
         KeySet {
-            groups,
+            partitions: (0..PARTITIONS).map(partition).collect(),
             limit,
             used: AtomicUsize::new(0),
             is_frozen: AtomicBool::new(false),
@@ -147,17 +145,15 @@ impl<V: Copy + Default> KeySet<V> {
         self.is_frozen.load(Ordering::Acquire)
     }
 
-    /// Inserts the keys of one lock group and calls `each` with every key, its row, and the result.
+    /// Inserts the keys of one group of partitions and calls `each` with every key, its row, and the result.
     pub(crate) fn insert(
         &self,
-        lock_group: usize,
+        group: usize,
         keys: &PartitionedKeys,
         mut each: impl FnMut(u128, u32, Inserted<'_, V>),
     ) {
-        let mut partitions = self.groups[lock_group].lock();
-        for (i, partition) in partitions.iter_mut().enumerate() {
-            let keys = keys.partition(lock_group * GROUP_PARTITIONS + i);
-            self.insert_into(partition, keys, &mut each);
+        for partition in group * GROUP_PARTITIONS..(group + 1) * GROUP_PARTITIONS {
+            self.insert_into(&mut self.partitions[partition].lock(), keys.partition(partition), &mut each);
         }
     }
 
@@ -168,8 +164,12 @@ impl<V: Copy + Default> KeySet<V> {
         keys: (&[u128], &[T]),
         mut each: impl FnMut(u128, T, Inserted<'_, V>),
     ) {
-        let partition = &mut self.groups[partition / GROUP_PARTITIONS].lock()[partition % GROUP_PARTITIONS];
-        self.insert_into(partition, keys, &mut each);
+        self.insert_into(&mut self.partitions[partition].lock(), keys, &mut each);
+    }
+
+    /// Another worker inserts keys into a partition.
+    pub(crate) fn is_locked(&self, partition: usize) -> bool {
+        self.partitions[partition].is_locked()
     }
 
     fn insert_into<T: Copy>(
@@ -222,9 +222,7 @@ impl<V: Copy + Default> KeySet<V> {
 
     /// The tables, in the order of their partitions.
     pub(crate) fn into_tables(self) -> impl Iterator<Item = KeyTable<V>> {
-        let groups = self.groups.into_iter();
-        let partitions = groups.flat_map(|group| group.into_inner());
-        partitions.map(|partition| partition.table)
+        self.partitions.into_iter().map(|partition| partition.into_inner().table)
     }
 }
 
@@ -256,7 +254,7 @@ mod tests {
             for first in (0..400_000).step_by(4_000) {
                 let mut partitioned = PartitionedKeys::default();
                 partitioned.fill((first..first + 4_000).map(key));
-                (0..LOCK_GROUPS).for_each(|group| set.insert(group, &partitioned, |_, _, _| ()));
+                (0..PARTITION_GROUPS).for_each(|group| set.insert(group, &partitioned, |_, _, _| ()));
                 set.set_progress(first + 4_000, has_total.then_some(400_000));
             }
             assert!(set.used.load(Ordering::Relaxed) <= limit);
@@ -280,7 +278,7 @@ mod tests {
             for chunk in keys.chunks(1000) {
                 let mut partitioned = PartitionedKeys::default();
                 partitioned.fill(chunk.iter().copied());
-                (0..LOCK_GROUPS).for_each(|group| {
+                (0..PARTITION_GROUPS).for_each(|group| {
                     set.insert(group, &partitioned, |_, row, inserted| match inserted {
                         Inserted::New(value) => {
                             *value = row;

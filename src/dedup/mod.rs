@@ -38,7 +38,7 @@ pub(crate) use entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 pub use keep::{Candidate, KeepPolicy};
 pub(crate) use key_count::{KeyBuffer, KeyCounter, KindBits, MAX_KINDS, OnlyKind};
 pub(crate) use key_pairs::{KeyPairs, MergedKeys, PairBuffer};
-pub(crate) use key_set::{Inserted, KeySet, LOCK_GROUPS, PARTITION_BITS, PARTITIONS, PartitionedKeys, key_number};
+pub(crate) use key_set::{Inserted, KeySet, PARTITION_BITS, PARTITION_GROUPS, PARTITIONS, PartitionedKeys, key_number};
 pub(crate) use key_table::KeyTable;
 pub(crate) use resolution::Collision;
 pub use resolution::Collisions;

@@ -52,7 +52,7 @@ impl<'a> CutOptions<'a> {
             len => (len, BASE_SHARE),
         };
         let slice_len = if request.has_slices { row_group_len.min(SLICE_LEN) } else { row_group_len };
-        let samples_lines = slice_len < row_group_len || request.has_free_groups;
+        let samples_lines = slice_len < row_group_len || request.appends_nothing;
         let slack = (slice_len / 32).clamp(4 << 10, 128 << 10);
         let pool = BlockPool::new(run.threads * 3, slice_len * 2 + slack);
         let (charset, carry) = (policy.charset, policy.carry);

@@ -71,12 +71,14 @@ where
 {
     let options = request.options.clamped();
     let cut = CutOptions::new(&options, &request);
-    let RunRequest { sources, policy, progress, stage_count, has_slices, skipped, .. } = request;
+    let RunRequest { sources, policy, progress, stage_count, has_slices, appends_nothing, skipped, .. } = request;
     progress.set_total(sources.total_len());
     let mut to_skip = skipped.count;
     let numbers = Mutex::new(RecordNumbers::after(skipped, sources.0.len()));
-    // Record numbers have the last stage. While a row group is written, workers take the slices of the next one.
-    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(cut.slices_per_group() - 1);
+    // While a row group is written, workers take the slices of the next one. Nothing waits to be appended if nothing is.
+    let more_units = if appends_nothing { usize::MAX } else { cut.slices_per_group() - 1 };
+    // Record numbers have the last stage.
+    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
     let mut cutter = Cutter::new(sources, cut, progress);
     let distinct = DistinctKeys::default();
     let remaining = options.record_limit.map(AtomicU64::new);

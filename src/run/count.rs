@@ -48,7 +48,7 @@ pub fn count(
 ) -> Result<DistinctCounts, RunError<DedupError>> {
     let RunRequest { sources, options, policy, progress, .. } = request;
     let options = &RunOptions { count_distinct: false, ..options.clone() };
-    let request = RunRequest::new(sources, options, policy, progress).with_free_groups();
+    let request = RunRequest::new(sources, options, policy, progress).appending_nothing();
     let (summary, mut distinct) = match method {
         CountMethod::Exact { memory, directory } => match keys.len() {
             1 => count_exactly::<OnlyKind>(request, keys, *memory, directory)?,

@@ -30,7 +30,7 @@ impl OrderedPool {
 
     /// The same with `count` more units in progress, which do not have to wait while earlier ones are appended.
     pub(super) fn with_more_units(self, count: usize) -> OrderedPool {
-        OrderedPool { window: self.window + count, ..self }
+        OrderedPool { window: self.window.saturating_add(count), ..self }
     }
 
     /// Calls `work` on all threads with the units that `next` returns, until that returns `None`, and `append` with the
@@ -123,6 +123,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn results_are_appended_in_order_until_an_error() {
@@ -139,6 +140,27 @@ mod tests {
             assert!(matches!(ran, Err(RunError::Panicked(text)) if text == "seven"));
             assert!(in_order(threads, 0, Ok::<_, &str>, |_| Ok(())).is_ok());
         }
+    }
+
+    /// Without a limit, a slow unit does not keep others waiting.
+    #[test]
+    fn units_are_taken_while_the_first_one_is_in_progress() {
+        const COUNT: usize = 1_000;
+        let (pool, done) = (OrderedPool::new::<&str>(2, 0).unwrap().with_more_units(usize::MAX), AtomicUsize::new(1));
+        let mut numbers = 0..COUNT;
+        let work = |(): &mut (), _: &StageTicket<'_>, number| {
+            let is_waiting = |_: &u32| number == 0 && done.load(Ordering::Relaxed) < COUNT;
+            (0..u32::MAX).take_while(is_waiting).for_each(|_| std::thread::yield_now());
+            done.fetch_add(1, Ordering::Relaxed);
+            Ok(Some(number))
+        };
+        let mut appended = Vec::new();
+        let append = |number| {
+            appended.push(number);
+            Ok::<_, &str>(())
+        };
+        pool.run(|| (), || Ok(numbers.next().map(|number| (1, number))), work, append).unwrap();
+        assert!(done.into_inner() == COUNT + 1 && appended.into_iter().eq(0..COUNT));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use super::dedup::DedupError;
 use super::{RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary, canon, memory};
 use crate::canon::{Policy, Rows};
-use crate::dedup::{KeyBuffer, KeyCounter, KeyPairs, LOCK_GROUPS, MergedKeys, PairBuffer, key_number};
+use crate::dedup::{KeyBuffer, KeyCounter, KeyPairs, MergedKeys, PARTITION_GROUPS, PairBuffer, key_number};
 use crate::key::{KeyAlgorithm, RULES};
 use crate::spill::{SpillError, TextBlock, TextSpool};
 use parking_lot::Mutex;
@@ -81,7 +81,7 @@ pub fn compare_keys(request: RunRequest<'_>, diff: &KeyDiffOptions) -> Result<Ke
     let mut texts = TextSpool::new(job.memory / 8, &diff.directory);
     let collect = |row_group: RowGroup<'_>| job.add_rows(row_group);
     let append = |block: Option<TextBlock>| Ok(block.map_or(Ok(()), |block| texts.append(block))?);
-    let request = RunRequest::new(sources, options, policy, progress).with_stages(LOCK_GROUPS);
+    let request = RunRequest::new(sources, options, policy, progress).with_stages(PARTITION_GROUPS);
     let summary = canon(request, collect, append)?;
     job.finish(summary, &texts, threads).map_err(RunError::output)
 }
@@ -169,7 +169,7 @@ impl<'a> KeyDiffJob<'a> {
         buffers.rules.resize_with(self.rules.len(), KeyBuffer::default);
         let RowGroupBuffers { pairs, paired, .. } = &mut buffers;
         self.fill(rows, paired, pairs);
-        for group in 0..LOCK_GROUPS {
+        for group in 0..PARTITION_GROUPS {
             if ticket.pass(group, || self.pairs.insert(group, pairs)).is_none() {
                 return Ok(None);
             }

@@ -36,8 +36,8 @@ pub struct RunRequest<'a> {
     pub(super) stage_count: usize,
     /// Workers take row groups in slices of about [`SLICE_LEN`] bytes.
     pub(super) has_slices: bool,
-    /// Where row groups end makes no difference to the result.
-    pub(super) has_free_groups: bool,
+    /// The run counts rows and appends nothing.
+    pub(super) appends_nothing: bool,
     /// Bases count for the length of row groups.
     pub(super) counts_bases: bool,
     /// Row groups at the beginning that are not decoded.
@@ -67,7 +67,7 @@ impl<'a> RunRequest<'a> {
             progress,
             stage_count: 0,
             has_slices: false,
-            has_free_groups: false,
+            appends_nothing: false,
             counts_bases: false,
             skipped: SkippedGroups::default(),
         }
@@ -89,9 +89,10 @@ impl<'a> RunRequest<'a> {
         RunRequest { skipped, ..self }
     }
 
-    /// The same with row groups that may end anywhere. Their lines are not counted, which would cost a pass over the text.
-    pub(super) fn with_free_groups(self) -> RunRequest<'a> {
-        RunRequest { has_free_groups: true, ..self }
+    /// The same for a run that counts rows and appends nothing. Row groups may end anywhere, so that their lines are not counted,
+    /// which would cost a pass over the text; and workers do not wait for a slow row group.
+    pub(super) fn appending_nothing(self) -> RunRequest<'a> {
+        RunRequest { appends_nothing: true, ..self }
     }
 
     /// The same with shorter row groups if records have a base, so that the memory of their rows does not depend on bases.

@@ -1,7 +1,7 @@
 //! Deduplication while records are read: [`DedupJob`] decides about the rows of a row group as far as possible.
 //!
-//! The keys of a row group are inserted into the key set in the order of row groups, one lock group after the other, while
-//! other row groups are decoded and encoded. Each such step is a stage that row groups pass in order.
+//! The keys of a row group are inserted into the key set in the order of row groups, one group of partitions after the other,
+//! while other row groups are decoded and encoded. Each such step is a stage that row groups pass in order.
 
 use super::super::{Budget, Progress, RowGroup, RunRequest, Ticket, memory};
 use super::candidate_keys::{CandidateKeys, EvidenceColumns};
@@ -14,7 +14,7 @@ use super::survey::RunSurvey;
 use crate::batch::SourceRun;
 use crate::canon::Rows;
 use crate::dedup::seen::{SeenError, SeenSet};
-use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, LOCK_GROUPS, PartitionedKeys};
+use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, PARTITION_GROUPS, PartitionedKeys};
 use crate::output::{Encoder, OutputError, Part};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
 use arrow::array::{BooleanArray, RecordBatch};
@@ -24,12 +24,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The stage that finds out whether rows have to wait. It follows the stages of the lock groups of the key set.
-const PENDING_STAGE: usize = LOCK_GROUPS;
+/// The stage that finds out whether rows have to wait. It follows the stages of the groups of partitions.
+const PENDING_STAGE: usize = PARTITION_GROUPS;
 /// The stage that combines rows into output row groups.
-const ROW_GROUP_STAGE: usize = LOCK_GROUPS + 1;
+const ROW_GROUP_STAGE: usize = PARTITION_GROUPS + 1;
 /// The number of stages of a dedup run.
-pub(super) const STAGE_COUNT: usize = LOCK_GROUPS + 2;
+pub(super) const STAGE_COUNT: usize = PARTITION_GROUPS + 2;
 
 /// What a row group becomes.
 pub(super) enum DedupStep {
@@ -311,7 +311,7 @@ impl<'a> DedupJob<'a> {
             self.candidates.partition(rows, (0..rows.len()).filter(competes), keys);
         }
         let Some(set) = &self.keys else { return Some(true) };
-        for group in 0..LOCK_GROUPS {
+        for group in 0..PARTITION_GROUPS {
             ticket.pass(group, || {
                 set.insert(group, keys, |_, row, inserted| {
                     states[row as usize] = match inserted {
