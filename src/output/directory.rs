@@ -6,13 +6,15 @@
 
 use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::cluster::ClusterIndex;
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
+use super::pages::PageBuffers;
 use super::sink::{check_name, open_error};
-use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
+use super::writer::{FinishedOutput, FinishedPart, Output, create_with_buffers};
 use crate::process::part_names::{INCOMPLETE, is_about_parts};
 use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
@@ -75,6 +77,8 @@ pub(crate) struct PartDirectory {
     layout: DirectoryLayout,
     options: OutputOptions,
     arrangement: Arrangement,
+    /// The encoder takes them, and all files return them.
+    buffers: Arc<PageBuffers>,
     current: Option<OpenPart>,
     finished: Vec<FinishedOutput>,
     /// Complete files that do not have their names yet, and their names.
@@ -124,13 +128,15 @@ impl PartDirectory {
         };
         // The encoder is the same for all files. The output that comes with it is dropped at once.
         let probe = Destination::File(root.join("part"));
-        let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
+        let buffers = Arc::default();
+        let (encoder, _) = create_with_buffers(&probe, options.clone(), &arrangement, Arc::clone(&buffers))?;
         Ok((
             encoder,
             PartDirectory {
                 layout,
                 options,
                 arrangement,
+                buffers,
                 current: None,
                 finished: Vec::new(),
                 pending: Vec::new(),
@@ -158,7 +164,8 @@ impl PartDirectory {
                 fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
             }
             let destination = Destination::File(path);
-            let (_, output) = create_arranged(&destination, self.options.clone(), &self.arrangement)?;
+            let (options, buffers) = (self.options.clone(), Arc::clone(&self.buffers));
+            let (_, output) = create_with_buffers(&destination, options, &self.arrangement, buffers)?;
             self.current = Some(OpenPart { partition, part: number, output });
         }
         match &mut self.current {
@@ -295,9 +302,11 @@ fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> Outp
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use arrow::array::{RecordBatch, StringArray};
+
     use super::*;
     use crate::canon::Rows;
-    use crate::output::OutputFormat;
+    use crate::output::{Compression, OutputFormat};
 
     /// Writes three empty files, two of them in one partition. `read_back` gets the number of files that it has read, and
     /// returns the number of rows.
@@ -341,6 +350,21 @@ mod tests {
         assert!(paths.eq(expected.map(|name| Path::new(name).with_extension("parquet"))));
         // 1 and 2 files of the first partition, 1 of the second.
         assert_eq!(MOST.load(Ordering::Relaxed), 4);
+    }
+
+    /// Memory does not grow with the number of row groups.
+    #[test]
+    fn row_groups_take_the_buffers_of_earlier_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = DirectoryLayout { directory: directory.path().join("out"), ..DirectoryLayout::default() };
+        let options = OutputOptions { compression: Compression::None, ..OutputOptions::of_uris(OutputFormat::Parquet) };
+        let (encoder, mut parts) = PartDirectory::create(layout, options, Arrangement::default(), None).unwrap();
+        let uris = StringArray::from_iter_values((0..2_000).map(|i| format!("http://example.org/{i:0>100}")));
+        let batch = RecordBatch::try_new(encoder.schema().clone(), vec![Arc::new(uris)]).unwrap();
+        for number in [0, 0, 0, 1, 1] {
+            parts.append(encoder.encode_batch(&batch).unwrap(), 0, number).unwrap();
+            assert_eq!(parts.buffers.count(), 1);
+        }
     }
 
     #[test]

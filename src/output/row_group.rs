@@ -33,6 +33,8 @@ pub(super) struct ParquetSettings<'a> {
     pub(super) compression: Compression,
     pub(super) arrangement: &'a Arrangement,
     pub(super) metadata: Vec<(String, String)>,
+    /// Buffers of pages; those that are written return there.
+    pub(super) buffers: Arc<PageBuffers>,
 }
 
 /// What workers need to encode row groups of one file.
@@ -80,8 +82,8 @@ pub(super) fn open(
     settings: ParquetSettings<'_>,
 ) -> Result<(SerializedFileWriter<PageSink>, RowGroups), ParquetError> {
     let ParquetSettings { compression, arrangement, .. } = settings;
+    let pool = Arc::clone(&settings.buffers);
     let options = ArrowWriterOptions::new().with_properties(properties(builder, settings));
-    let pool = Arc::default();
     let sink = PageSink::new(sink, Arc::clone(&pool));
     let writer = ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?;
     let (writer, factory) = writer.into_serialized_writer()?;
@@ -106,7 +108,7 @@ pub(super) fn file_properties(metadata: Vec<(String, String)>) -> WriterProperti
 }
 
 fn properties(builder: &BatchBuilder, settings: ParquetSettings<'_>) -> WriterProperties {
-    let ParquetSettings { compression, arrangement, metadata } = settings;
+    let ParquetSettings { compression, arrangement, metadata, .. } = settings;
     let properties = file_properties(metadata)
         .set_compression(compression.codec())
         .set_statistics_truncate_length(Some(STATISTICS_LEN))

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::file::writer::SerializedFileWriter;
@@ -13,7 +14,7 @@ use super::error::{OutputError, WriteError};
 use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack, ReadBackError};
 use super::packing::TextPacking;
-use super::pages::PageSink;
+use super::pages::{PageBuffers, PageSink};
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
@@ -100,13 +101,24 @@ pub fn create_arranged(
     options: OutputOptions,
     arrangement: &Arrangement,
 ) -> Result<(Encoder, Output), OutputError> {
+    create_with_buffers(destination, options, arrangement, Arc::default())
+}
+
+/// [`create_arranged`], with buffers of pages that several outputs share: an encoder takes buffers where the output that gets
+/// its parts returns them.
+pub(super) fn create_with_buffers(
+    destination: &Destination,
+    options: OutputOptions,
+    arrangement: &Arrangement,
+    buffers: Arc<PageBuffers>,
+) -> Result<(Encoder, Output), OutputError> {
     let (mut sink, target) = sink::create(destination)?;
     if let (OutputFormat::Zipnum, OutputTarget::Direct(path)) = (options.format, &target) {
         return Err(OutputError::NotRegular { path: path.clone(), format: options.format.name() });
     }
     let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
     let (format, compression) = (options.format, options.compression);
-    let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
+    let settings = ParquetSettings { compression, arrangement, metadata: options.metadata, buffers };
     let packing = TextPacking::of(destination.path(), format.is_packable());
     let header = write_header(format, packing, &builder, &mut sink);
     let opened = header.and_then(|()| open(format, settings, &builder, sink));

@@ -33,4 +33,10 @@ impl PageBuffers {
             self.0.lock().push(pages.into());
         }
     }
+
+    /// Number of buffers in the pool.
+    #[cfg(test)]
+    pub(in crate::output) fn count(&self) -> usize {
+        self.0.lock().len()
+    }
 }
