@@ -1,4 +1,4 @@
-"""Shared by bench-pipeline, bench-dedup and bench-scaling: the header of a results file, and where it is written."""
+"""Shared by bench-pipeline, bench-dedup, bench-scaling and bench-cores: the header of a results file, and where it is written."""
 import datetime
 import os
 import platform

@@ -105,7 +105,9 @@ impl CanonArgs {
             false if layout.is_sorted() => WorkerNeed::rows(row_group_len).with_waiting_rows(),
             false => WorkerNeed::rows(row_group_len),
         };
-        let memory = self.input.reserve_memory(&self.work, &mut options, need.with_columns(&columns))?;
+        let need = need.with_columns(&columns);
+        let memory = self.input.reserve_memory(&self.work, &mut options, need)?;
+        let max_runs = need.runs_within(memory);
         let sort = match layout.is_sorted() {
             true => Some(layout.sort_options(memory, self.work.directory()?)),
             false => None,
@@ -117,7 +119,7 @@ impl CanonArgs {
             _ => files.destination(&destination, output.format),
         };
         let files = self.columns.add_to(files);
-        Ok(Job { input, options, policy, destination, output, layout, sort, files, reporting })
+        Ok(Job { input, options, max_runs, policy, destination, output, layout, sort, files, reporting })
     }
 }
 

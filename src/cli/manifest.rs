@@ -53,7 +53,7 @@ pub(crate) struct PendingInput {
     /// Number of its part: one more than that of the last input before it.
     pub(crate) number: u64,
     pub(crate) part: PathBuf,
-    stamp: FileStamp,
+    pub(crate) stamp: FileStamp,
 }
 
 /// The inputs that were finished since the manifest was written.

@@ -10,6 +10,8 @@
 //! is finished and does the rest. The directory is then the same as after one run. A merge that was interrupted starts
 //! again; after it, the runs are removed. Other flags, and inputs that have changed, are refused.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -47,6 +49,27 @@ struct ResumableJob<'a> {
     manifest: Manifest,
     /// The parts, or files of runs, of finished inputs.
     finished: Vec<FinishedOutput>,
+    summaries: OrderedSummaries,
+}
+
+/// Adds up the summaries of inputs in the order of these, in whichever order they are finished.
+#[derive(Default)]
+struct OrderedSummaries {
+    total: Summary,
+    /// Number of inputs that were added.
+    added: usize,
+    /// Summaries by the index of the input, which wait for those of earlier inputs.
+    waiting: BTreeMap<usize, Summary>,
+}
+
+impl OrderedSummaries {
+    fn add(&mut self, index: usize, summary: Summary) {
+        self.waiting.insert(index, summary);
+        while let Some(next) = self.waiting.remove(&self.added) {
+            self.total.add(next);
+            self.added += 1;
+        }
+    }
 }
 
 /// Inputs that took less time are recorded together, because each record waits for the disk.
@@ -96,7 +119,8 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let InputStates { pending, finished, mut errors, faulty } = manifest.divide(sources, stamps, (&parts, suffix))?;
     let resumed = ResumedInputs { count: finished.len() as u64, faulty };
     let places: Vec<usize> = pending.iter().map(|input| input.place).collect();
-    let mut resumable = ResumableJob { job, directory, names: &names, manifest, finished };
+    let summaries = OrderedSummaries::default();
+    let mut resumable = ResumableJob { job, directory, names: &names, manifest, finished, summaries };
     let made = match is_sorted {
         true => resumable.sort(pending),
         false => resumable.write_parts(pending),
@@ -123,7 +147,8 @@ impl ResumableJob<'_> {
         let job = self.job;
         let summary = self.run_all(pending, |input, request| write_part(job, input, request))?;
         self.manifest.write(COMPLETE)?;
-        let files = std::mem::take(&mut self.finished);
+        let mut files = std::mem::take(&mut self.finished);
+        files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok((summary, WrittenFiles::in_directory(self.directory.to_path_buf(), files)))
     }
 
@@ -174,51 +199,52 @@ impl ResumableJob<'_> {
         }
     }
 
-    /// Does `work` on all pending inputs and records each in the manifest when it is finished. Several inputs are
-    /// processed side by side if there are enough of them; otherwise each gets all threads. The parts are the same.
+    /// Does `work` on all pending inputs, as many at once as there are threads and memory, and records each in the manifest when it
+    /// is finished. The parts do not depend on the threads of a run.
     fn run_all(
         &mut self,
         pending: Vec<PendingInput>,
         work: impl Fn(PendingInput, RunRequest<'_>) -> Result<FinishedInput, CommandError> + Sync,
     ) -> Result<Summary, CommandError> {
-        let Job { reporting, policy, options, .. } = self.job;
-        let (side_by_side, threads) =
-            if pending.len() >= options.threads { (options.threads, 1) } else { (1, options.threads) };
-        let options = RunOptions { threads, ..options.clone() };
-        let mut total = Summary::default();
-        let mut pending = pending.into_iter();
+        let Job { reporting, policy, options, max_runs, .. } = self.job;
+        let lens: Vec<u64> = pending.iter().map(|input| input.stamp.size).collect();
+        let run_count = lens.len().min(options.threads).min(*max_runs);
+        let threads = threads_of_runs(&lens, options.threads, run_count);
+        let runs = pending.into_iter().zip(threads).enumerate();
         let (mut batch, mut recorded) = (Vec::new(), Instant::now());
-        let append = |finished: FinishedInput| {
+        let take = |(index, finished): (usize, FinishedInput)| -> Result<(), CommandError> {
             let is_short = finished.elapsed < SHORT;
-            batch.push(finished);
+            batch.push((index, finished));
             if is_short && batch.len() < MAX_BATCH && recorded.elapsed() < SHORT {
                 return Ok(());
             }
-            self.record(std::mem::take(&mut batch), &mut total)?;
+            self.record(std::mem::take(&mut batch))?;
             recorded = Instant::now();
             Ok(())
         };
         let (result, _) = watch(reporting, None, |progress| {
-            let work = |input: PendingInput| {
+            let work = |(index, (input, threads)): (usize, (PendingInput, usize))| {
+                let options = RunOptions { threads, ..options.clone() };
                 let request = RunRequest::new(input.sources(), &options, policy, progress);
-                work(input, request)
+                Ok((index, work(input, request)?))
             };
-            run::produced_in_order(side_by_side, || Ok(pending.next()), work, append)
+            run::as_finished(run_count, runs, work, take)
         });
         // What was finished before an error is recorded.
-        self.record(batch, &mut total)?;
+        self.record(batch)?;
         result?;
-        Ok(total)
+        Ok(std::mem::take(&mut self.summaries.total))
     }
 
-    /// Gives parts their names and records their inputs.
-    fn record(&mut self, mut batch: Vec<FinishedInput>, total: &mut Summary) -> Result<(), CommandError> {
-        let file = |finished: &mut FinishedInput| Some((finished.file.take()?, finished.input.part.clone()));
+    /// Gives parts their names and records their inputs, which have an index among the pending ones.
+    fn record(&mut self, mut batch: Vec<(usize, FinishedInput)>) -> Result<(), CommandError> {
+        let file =
+            |(_, finished): &mut (usize, FinishedInput)| Some((finished.file.take()?, finished.input.part.clone()));
         commit_all(batch.iter_mut().filter_map(file).collect()).map_err(OutputError::from)?;
-        for FinishedInput { input, part, summary, hash, .. } in batch {
+        for (index, FinishedInput { input, part, summary, hash, .. }) in batch {
             self.manifest.add(&input, &hash, &part, &summary)?;
             self.finished.push(part);
-            total.add(summary);
+            self.summaries.add(index, summary);
         }
         Ok(())
     }
@@ -263,6 +289,22 @@ fn check_merged(path: &Path, finished: Option<u64>) -> Result<(), CommandError> 
     )))
 }
 
+/// The numbers of threads of runs over inputs of these lengths, of which `run_count` are made at once: `threads` in all. If all are
+/// made at once, longer inputs get more threads, so that all are finished at about the same time.
+fn threads_of_runs(lens: &[u64], threads: usize, run_count: usize) -> Vec<usize> {
+    if run_count < lens.len() {
+        return vec![(threads / run_count.max(1)).max(1); lens.len()];
+    }
+    let mut shares = vec![1; lens.len()];
+    for _ in lens.len()..threads {
+        // The length per thread, if it got one more.
+        let per_thread = |i: usize| u128::from(lens[i]) * u128::from(u32::MAX) / (shares[i] + 1) as u128;
+        let longest = (0..lens.len()).max_by_key(|&i| (per_thread(i), Reverse(shares[i])));
+        longest.into_iter().for_each(|i| shares[i] += 1);
+    }
+    shares
+}
+
 fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
     let output_options = job.output_options(std::slice::from_ref(&input.source.name));
@@ -288,4 +330,31 @@ fn write_runs(sorter: &Sorter, input: PendingInput, request: RunRequest<'_>) -> 
     let (bytes, file) = runs.finish().map_err(SortError::from)?;
     let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, parts: 1 };
     Ok(FinishedInput { input, part, file: Some(file), summary, hash, elapsed: started.elapsed() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_shared_by_the_length_of_inputs() {
+        assert_eq!(threads_of_runs(&[5, 5, 5], 8, 3), [2, 3, 3]);
+        assert_eq!(threads_of_runs(&[1000, 1, 0], 16, 3), [14, 1, 1]);
+        assert_eq!(threads_of_runs(&[0, 0], 4, 2), [2, 2]);
+        assert_eq!(threads_of_runs(&[u64::MAX, u64::MAX], 2, 2), [1, 1]);
+        // Too little memory for all at once, and more inputs than threads.
+        assert_eq!(threads_of_runs(&[9, 1, 1], 8, 2), [4, 4, 4]);
+        assert_eq!(threads_of_runs(&[7; 5], 4, 4), [1; 5]);
+        assert_eq!(threads_of_runs(&[], 4, 0), [0; 0]);
+    }
+
+    #[test]
+    fn summaries_are_added_in_the_order_of_the_inputs() {
+        let mut summaries = OrderedSummaries::default();
+        for (index, added) in [(2, 0), (1, 0), (0, 3), (3, 4)] {
+            summaries.add(index, Summary { rows: 1, source_records: vec![index as u64], ..Summary::default() });
+            assert_eq!(summaries.total.rows, added);
+        }
+        assert_eq!(summaries.total.source_records, [0, 1, 2, 3]);
+    }
 }

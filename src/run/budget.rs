@@ -112,6 +112,11 @@ impl WorkerNeed {
         WorkerNeed { fixed: self.fixed + count * TABLE, ..self }
     }
 
+    /// How many runs may be side by side whose workers are reserved once, if `remaining` bytes are left for further ones.
+    pub(crate) fn runs_within(&self, remaining: usize) -> usize {
+        remaining.checked_div(self.shared).map_or(usize::MAX, |more| 1 + more)
+    }
+
     /// Bytes of memory of the process and of everything but the rows of threads.
     fn base(&self) -> usize {
         BASE.saturating_add(self.shared).saturating_add(self.fixed)
@@ -265,6 +270,14 @@ mod tests {
         assert_eq!((workers(WorkerNeed::rows(row_group)), workers(WorkerNeed::slices(row_group))), (3, 11));
         // A row group that is shorter than a slice is a slice.
         assert_eq!(WorkerNeed::slices(1 << 10).bytes, 16 << 10);
+    }
+
+    /// Runs share the threads, but each has a row group of its own that its threads encode together.
+    #[test]
+    fn memory_limits_how_many_runs_are_side_by_side() {
+        let slices = WorkerNeed::slices(8 << 20);
+        assert_eq!([0, 39 << 20, 40 << 20, 100 << 20].map(|remaining| slices.runs_within(remaining)), [1, 1, 2, 3]);
+        assert_eq!(WorkerNeed::rows(8 << 20).runs_within(0), usize::MAX);
     }
 
     /// A job that is refused is accepted with the row groups that the message names.

@@ -100,7 +100,7 @@ pub(super) fn in_order<P: Send, E: Send>(
 ///
 /// # Errors
 /// The first error of any of them, or a panic. Nothing is appended after an error.
-pub(crate) fn produced_in_order<J, P: Send, E: Send>(
+pub(super) fn produced_in_order<J, P: Send, E: Send>(
     threads: usize,
     mut next: impl FnMut() -> Result<Option<J>, E> + Send,
     work: impl Fn(J) -> Result<P, E> + Sync,
@@ -112,7 +112,7 @@ pub(crate) fn produced_in_order<J, P: Send, E: Send>(
     Ok(())
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_string(),
         (_, Some(text)) => text.clone(),

@@ -59,12 +59,14 @@
 //! - Reading: `open_source` detects the format of a source. `body` holds its text; `row_reader` and `archive` read what
 //!   gives rows instead. `cut` makes row groups of both.
 //! - Making rows: `canonicalize` has the run that all jobs share. `worker` is one thread of it, `in_order` starts the threads
-//!   and appends their results in order, and `distinct` counts keys.
+//!   and appends their results in order, and `distinct` counts keys. `as_finished` works on several inputs at once.
 //! - Jobs over rows: `sort`, `dedup`, `count`, `key_diff` and `learn`. `row_key` is the choice among the keys of a row.
 //! - Files that are read for other reasons: `check_sorted`, `documents`, `equivalences`.
 //! - `options` and `summary` are what a run takes and returns; `budget` and `memory` are the memory of a job.
 
 mod archive;
+#[cfg(feature = "cli")]
+mod as_finished;
 mod body;
 mod budget;
 mod canonicalize;
@@ -90,6 +92,8 @@ mod sort;
 mod summary;
 mod worker;
 
+#[cfg(feature = "cli")]
+pub(crate) use as_finished::as_finished;
 pub(crate) use budget::{Budget, BudgetError, WorkerNeed};
 pub use canonicalize::{RowGroup, canon};
 pub(crate) use canonicalize::{Ticket, canon_encoded};
@@ -105,7 +109,6 @@ pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::read_evidence;
 pub use error::RunError;
-pub(crate) use in_order::produced_in_order;
 pub use key_diff::{KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, compare_keys};
 #[cfg(feature = "cli")]
 pub(crate) use learn::{
