@@ -175,6 +175,8 @@ impl CaptureBatch {
             return;
         }
         self.begin(page.offset, url.len() + base.len() + labels_len.saturating_sub(USUAL_LABELS_LEN));
+        // Other flags are about the URL of the page.
+        self.set_flags(Flags(page.flags.0 & (Flags::STRAY_BYTES.0 | Flags::CUT.0)));
         self.rows.push_url(url);
         self.rows.push_base(base);
         self.set_page(page_url);

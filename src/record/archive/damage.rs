@@ -21,7 +21,8 @@ impl fmt::Display for ArchiveDamage {
         let ArchiveDamage { stray_len, stray_count, short_count, at } = *self;
         if stray_count > 0 {
             let (bytes, places) = (plural(stray_len), plural(stray_count));
-            write!(f, "{stray_len} byte{bytes} in {stray_count} place{places} belong to no record and were skipped")?;
+            let [verb, was] = if stray_len == 1 { ["belongs", "was"] } else { ["belong", "were"] };
+            write!(f, "{stray_len} byte{bytes} in {stray_count} place{places} {verb} to no record and {was} skipped")?;
         }
         if short_count > 0 {
             let lead = if stray_count > 0 { ", and " } else { "" };
@@ -39,7 +40,7 @@ mod tests {
     #[test]
     fn damage_is_described_in_singular_and_plural() {
         for (stray_len, stray_count, short_count, text) in [
-            (1, 1, 0, "1 byte in 1 place belong to no record and were skipped, first at byte 7 (after decompression)"),
+            (1, 1, 0, "1 byte in 1 place belongs to no record and was skipped, first at byte 7 (after decompression)"),
             (0, 0, 1, "1 record is shorter than stated in the head, first at byte 7 (after decompression)"),
             (
                 9,

@@ -362,6 +362,21 @@ fn links_have_the_page_of_their_record() {
     }
 }
 
+/// Links have the flags that say what is wrong with their record, and not those of the URL of the page.
+#[test]
+fn links_have_the_flags_of_their_record() {
+    let json = envelope(r#"{"HTML-Metadata":{"Links":[{"url":"/1"},{"url":"/2"}]}}"#);
+    let bracketed = record("WARC-Type: metadata\r\nWARC-Target-URI: <http://b.org/>", &json);
+    let short = bracketed.replace(&format!("Length: {}", json.len()), &format!("Length: {}", json.len() + 100));
+    let text = ["garbage\r\n\r\n", &bracketed, &bracketed, &short, &bracketed].concat();
+    for step in [0, 1, 64] {
+        let (batches, _) = parse_batches(&mut ArchiveParser::of_links(), text.as_bytes(), (step, usize::MAX));
+        let found: Vec<_> = rows(&batches[0]).into_iter().map(|row| (row.1, Flags(row.2))).collect();
+        let flags = [Flags::STRAY_BYTES, Flags::NONE, Flags::CUT, Flags::NONE];
+        assert_eq!(found, flags.map(|flags| [(None, flags); 2]).concat(), "{step}");
+    }
+}
+
 /// A metadata record states what was detected in the response before it, if both have the same URL.
 #[test]
 fn detected_languages_and_charsets_are_those_of_the_response_before() {
