@@ -13,6 +13,7 @@ use super::zip::{MemberMethod, ZipMember};
 use super::zip_reader::{InflateReader, MemberChecksum, MemberFile, StoredReader};
 use super::zstd_frames::ZstdReader;
 use crate::encoding::Utf16Decoder;
+use crate::process::enlarge_pipe;
 use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -286,7 +287,11 @@ impl OpenedFile {
 /// [`Defect::Open`], or [`Defect::Read`] of the first read.
 pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
     let reader = match origin {
-        Origin::Stdin => PeekReader::new(Box::new(io::stdin())),
+        Origin::Stdin => {
+            let stdin = io::stdin();
+            enlarge_pipe(&stdin);
+            PeekReader::new(Box::new(stdin))
+        }
         Origin::Special => return Err(Defect::Special),
         Origin::Unreadable(defect) => return Err(defect),
         Origin::Member(member) => return Ok(Opened::Stream(open_member(&member, options)?)),
@@ -301,6 +306,7 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
                     return Ok(opened);
                 }
             }
+            enlarge_pipe(&file);
             let len = if metadata.is_file() { metadata.len() } else { 0 };
             PeekReader::new(Box::new(OpenedFile { file, len, at: 0 }))
         }

@@ -1,5 +1,5 @@
-//! The process and its files: exit codes, signals, limits and memory of the process, its standard handles and its terminal;
-//! temporary and pending files, locks of directories, reads and writes at positions, and syncs in the background.
+//! The process and its files: exit codes, signals, limits and memory of the process, its standard handles, its pipes and its
+//! terminal; temporary and pending files, locks of directories, reads and writes at positions, and syncs in the background.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal
@@ -17,6 +17,7 @@ pub(crate) mod exit;
 mod handle;
 pub(crate) mod part_names;
 mod pending_file;
+mod pipe;
 mod positioned;
 mod remedy;
 mod replaceable;
@@ -36,6 +37,7 @@ pub(crate) use handle::HandleName;
 pub(crate) use pending_file::{
     CommitError, Existing, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory,
 };
+pub(crate) use pipe::enlarge_pipe;
 pub(crate) use positioned::{read_at, read_exact_at, write_all_at};
 pub(crate) use remedy::{error_and_remedy, remedy};
 pub(crate) use replaceable::obstacle;
