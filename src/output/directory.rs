@@ -6,15 +6,13 @@
 
 use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::cluster::ClusterIndex;
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
-use super::pages::PageBuffers;
 use super::sink::{check_name, open_error};
-use super::writer::{FinishedOutput, FinishedPart, Output, create_with_buffers};
+use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
 use crate::process::part_names::{INCOMPLETE, is_about_parts};
 use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
@@ -77,8 +75,6 @@ pub(crate) struct PartDirectory {
     layout: DirectoryLayout,
     options: OutputOptions,
     arrangement: Arrangement,
-    /// The encoder takes them, and all files return them.
-    buffers: Arc<PageBuffers>,
     current: Option<OpenPart>,
     finished: Vec<FinishedOutput>,
     /// Complete files that do not have their names yet, and their names.
@@ -128,15 +124,13 @@ impl PartDirectory {
         };
         // The encoder is the same for all files. The output that comes with it is dropped at once.
         let probe = Destination::File(root.join("part"));
-        let buffers = Arc::default();
-        let (encoder, _) = create_with_buffers(&probe, options.clone(), &arrangement, Arc::clone(&buffers))?;
+        let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
         Ok((
             encoder,
             PartDirectory {
                 layout,
                 options,
                 arrangement,
-                buffers,
                 current: None,
                 finished: Vec::new(),
                 pending: Vec::new(),
@@ -164,8 +158,7 @@ impl PartDirectory {
                 fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
             }
             let destination = Destination::File(path);
-            let (options, buffers) = (self.options.clone(), Arc::clone(&self.buffers));
-            let (_, output) = create_with_buffers(&destination, options, &self.arrangement, buffers)?;
+            let (_, output) = create_arranged(&destination, self.options.clone(), &self.arrangement)?;
             self.current = Some(OpenPart { partition, part: number, output });
         }
         match &mut self.current {
@@ -300,6 +293,7 @@ fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> Outp
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use arrow::array::{RecordBatch, StringArray};
@@ -363,7 +357,7 @@ mod tests {
         let batch = RecordBatch::try_new(encoder.schema().clone(), vec![Arc::new(uris)]).unwrap();
         for number in [0, 0, 0, 1, 1] {
             parts.append(encoder.encode_batch(&batch).unwrap(), 0, number).unwrap();
-            assert_eq!(parts.buffers.count(), 1);
+            assert_eq!(encoder.pooled_buffer_count(), 1);
         }
     }
 

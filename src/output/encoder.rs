@@ -10,7 +10,7 @@ use super::error::{OutputError, WriteError};
 use super::index_lines::{self, GzipMember};
 use super::lines;
 use super::packing::TextPacking;
-use super::row_group::{ColumnChunk, RowGroupSlice, RowGroups};
+use super::row_group::{EncodedRowGroup, RowGroupSlice, RowGroups};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Rows;
 
@@ -63,7 +63,7 @@ pub(super) enum PartBody {
     Empty,
     /// A part of a row group, for [`Encoder::join`].
     Slice(RowGroupSlice),
-    RowGroup(Vec<ColumnChunk>),
+    RowGroup(EncodedRowGroup),
     Batch(RecordBatch),
     Bytes(Vec<u8>),
     Members(Vec<GzipMember>),
@@ -97,6 +97,12 @@ impl Encoder {
     /// The rows do not form a batch, or the format cannot encode them.
     pub fn encode(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<Part, OutputError> {
         self.join(self.slices(rows, runs, None)?)
+    }
+
+    /// Number of buffers in the pool of the encoder.
+    #[cfg(test)]
+    pub(super) fn pooled_buffer_count(&self) -> usize {
+        if let EncodingPlan::Parquet(groups) = &self.plan { groups.pool.count() } else { 0 }
     }
 
     /// Returns whether a part can be joined from slices, so that several threads encode it.

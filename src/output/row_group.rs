@@ -33,8 +33,6 @@ pub(super) struct ParquetSettings<'a> {
     pub(super) compression: Compression,
     pub(super) arrangement: &'a Arrangement,
     pub(super) metadata: Vec<(String, String)>,
-    /// Buffers of pages; those that are written return there.
-    pub(super) buffers: Arc<PageBuffers>,
 }
 
 /// What workers need to encode row groups of one file.
@@ -46,7 +44,7 @@ pub(super) struct RowGroups {
     general: Vec<bool>,
     /// Codecs of text pages; `None` if the general encoder encodes them.
     codecs: Option<Codecs>,
-    pool: Arc<PageBuffers>,
+    pub(super) pool: Arc<PageBuffers>,
 }
 
 /// Consecutive rows of a row group, encoded as far as that does not depend on its other rows: one entry per column.
@@ -58,8 +56,15 @@ enum ColumnSlice {
     Array(ArrayRef),
 }
 
+/// An encoded row group.
+pub(super) struct EncodedRowGroup {
+    chunks: Vec<ColumnChunk>,
+    /// The pool from which the buffers of its pages were taken.
+    pool: Arc<PageBuffers>,
+}
+
 /// An encoded column of one row group.
-pub(super) enum ColumnChunk {
+enum ColumnChunk {
     Pages(PageChunk),
     Other(ArrowColumnChunk),
 }
@@ -82,10 +87,8 @@ pub(super) fn open(
     settings: ParquetSettings<'_>,
 ) -> Result<(SerializedFileWriter<PageSink>, RowGroups), ParquetError> {
     let ParquetSettings { compression, arrangement, .. } = settings;
-    let pool = Arc::clone(&settings.buffers);
     let options = ArrowWriterOptions::new().with_properties(properties(builder, settings));
-    let sink = PageSink::new(sink, Arc::clone(&pool));
-    let writer = ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?;
+    let writer = ArrowWriter::try_new_with_options(PageSink::new(sink), builder.schema().clone(), options)?;
     let (writer, factory) = writer.into_serialized_writer()?;
     let columns = writer.schema_descr().columns().to_vec();
     let is_general = |column: &Column| {
@@ -96,7 +99,7 @@ pub(super) fn open(
     let general = builder.columns().iter().map(is_general).collect();
     let codecs = Codecs::new(compression);
     let schema = builder.schema().clone();
-    Ok((writer, RowGroups { factory, schema, columns, general, codecs, pool }))
+    Ok((writer, RowGroups { factory, schema, columns, general, codecs, pool: Arc::default() }))
 }
 
 /// The properties of all Parquet files: what wrote them, and `metadata`.
@@ -108,7 +111,7 @@ pub(super) fn file_properties(metadata: Vec<(String, String)>) -> WriterProperti
 }
 
 fn properties(builder: &BatchBuilder, settings: ParquetSettings<'_>) -> WriterProperties {
-    let ParquetSettings { compression, arrangement, metadata, .. } = settings;
+    let ParquetSettings { compression, arrangement, metadata } = settings;
     let properties = file_properties(metadata)
         .set_compression(compression.codec())
         .set_statistics_truncate_length(Some(STATISTICS_LEN))
@@ -215,8 +218,9 @@ impl RowGroups {
     }
 
     /// Joins the slices of a row group, of which there is at least one, in their order.
-    pub(super) fn join(&self, slices: Vec<RowGroupSlice>) -> Result<Vec<ColumnChunk>, OutputError> {
-        self.chunks(slices).map_err(|error| WriteError::from(error).into())
+    pub(super) fn join(&self, slices: Vec<RowGroupSlice>) -> Result<EncodedRowGroup, OutputError> {
+        let chunks = self.chunks(slices).map_err(WriteError::from)?;
+        Ok(EncodedRowGroup { chunks, pool: Arc::clone(&self.pool) })
     }
 
     fn chunks(&self, slices: Vec<RowGroupSlice>) -> Result<Vec<ColumnChunk>, ParquetError> {
@@ -265,16 +269,17 @@ impl RowGroups {
     }
 }
 
-/// Appends an encoded row group, whose pages are not copied in memory.
+/// Appends an encoded row group, whose pages are not copied in memory. Their buffers return to the pool, whichever output is
+/// written.
 pub(super) fn append(
     writer: &mut SerializedFileWriter<PageSink>,
-    mut chunks: Vec<ColumnChunk>,
+    EncodedRowGroup { mut chunks, pool }: EncodedRowGroup,
 ) -> Result<(), ParquetError> {
     let mut at = writer.bytes_written() as u64;
     let mut places = Vec::with_capacity(chunks.len());
     for chunk in &mut chunks {
         if let ColumnChunk::Pages(chunk) = chunk {
-            writer.inner_mut().splice(at, std::mem::take(&mut chunk.pages));
+            writer.inner_mut().splice(at, std::mem::take(&mut chunk.pages), &pool);
         }
         places.push((at, chunk.len()));
         at += chunk.len();

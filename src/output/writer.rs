@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::file::writer::SerializedFileWriter;
@@ -14,7 +13,7 @@ use super::error::{OutputError, WriteError};
 use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack, ReadBackError};
 use super::packing::TextPacking;
-use super::pages::{PageBuffers, PageSink};
+use super::pages::PageSink;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
@@ -101,24 +100,13 @@ pub fn create_arranged(
     options: OutputOptions,
     arrangement: &Arrangement,
 ) -> Result<(Encoder, Output), OutputError> {
-    create_with_buffers(destination, options, arrangement, Arc::default())
-}
-
-/// [`create_arranged`], with buffers of pages that several outputs share: an encoder takes buffers where the output that gets
-/// its parts returns them.
-pub(super) fn create_with_buffers(
-    destination: &Destination,
-    options: OutputOptions,
-    arrangement: &Arrangement,
-    buffers: Arc<PageBuffers>,
-) -> Result<(Encoder, Output), OutputError> {
     let (mut sink, target) = sink::create(destination)?;
     if let (OutputFormat::Zipnum, OutputTarget::Direct(path)) = (options.format, &target) {
         return Err(OutputError::NotRegular { path: path.clone(), format: options.format.name() });
     }
     let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
     let (format, compression) = (options.format, options.compression);
-    let settings = ParquetSettings { compression, arrangement, metadata: options.metadata, buffers };
+    let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
     let packing = TextPacking::of(destination.path(), format.is_packable());
     let header = write_header(format, packing, &builder, &mut sink);
     let opened = header.and_then(|()| open(format, settings, &builder, sink));
@@ -177,8 +165,8 @@ impl Output {
         let rows = part.rows();
         let written: Result<(), WriteError> = match (&mut self.writer, part.body) {
             (_, PartBody::Empty) => return Ok(()),
-            (Writer::Parquet(writer), PartBody::RowGroup(chunks)) => {
-                row_group::append(writer, chunks).map_err(WriteError::from)
+            (Writer::Parquet(writer), PartBody::RowGroup(group)) => {
+                row_group::append(writer, group).map_err(WriteError::from)
             }
             (Writer::Arrow(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
             (Writer::ArrowStream(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),

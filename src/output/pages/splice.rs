@@ -27,25 +27,25 @@ pub(in crate::output) struct PageSink {
     splices: VecDeque<Splice>,
     /// Placeholders that are still to be dropped.
     placeholder_len: u64,
-    pool: Arc<PageBuffers>,
 }
 
-/// Pages that begin at byte `at` of the file.
+/// Pages that begin at byte `at` of the file. Their buffers return to `pool`.
 #[derive(Debug)]
 struct Splice {
     at: u64,
     pages: Vec<Bytes>,
+    pool: Arc<PageBuffers>,
 }
 
 impl PageSink {
-    /// Returns a sink that returns the buffers of pages to `pool`.
-    pub(in crate::output) fn new(sink: Sink, pool: Arc<PageBuffers>) -> PageSink {
-        PageSink { sink, splices: VecDeque::new(), placeholder_len: 0, pool }
+    pub(in crate::output) fn new(sink: Sink) -> PageSink {
+        PageSink { sink, splices: VecDeque::new(), placeholder_len: 0 }
     }
 
-    /// Replaces the placeholders that begin at byte `at` by `pages`, which have the same length. Offsets must ascend.
-    pub(in crate::output) fn splice(&mut self, at: u64, pages: Vec<Bytes>) {
-        self.splices.push_back(Splice { at, pages });
+    /// Replaces the placeholders that begin at byte `at` by `pages`, which have the same length. Offsets must ascend. When the
+    /// pages are written, their buffers return to `pool`.
+    pub(in crate::output) fn splice(&mut self, at: u64, pages: Vec<Bytes>, pool: &Arc<PageBuffers>) {
+        self.splices.push_back(Splice { at, pages, pool: Arc::clone(pool) });
     }
 
     /// Returns the sink after the end of the file.
@@ -54,12 +54,12 @@ impl PageSink {
     }
 
     /// Writes pages and returns their length.
-    fn write_pages(&mut self, pages: Vec<Bytes>) -> io::Result<u64> {
+    fn write_pages(&mut self, Splice { pages, pool, .. }: Splice) -> io::Result<u64> {
         let mut len = 0;
         for bytes in pages {
             self.sink.write_all(&bytes)?;
             len += bytes.len() as u64;
-            self.pool.put(bytes);
+            pool.put(bytes);
         }
         Ok(len)
     }
@@ -71,7 +71,7 @@ impl Write for PageSink {
         while self.placeholder_len == 0
             && let Some(splice) = self.splices.pop_front_if(|splice| splice.at == self.sink.written())
         {
-            self.placeholder_len = self.write_pages(splice.pages)?;
+            self.placeholder_len = self.write_pages(splice)?;
         }
         let len = bytes.len() as u64;
         if self.placeholder_len > 0 {
@@ -128,13 +128,13 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("pages");
             let (sink, target) = sink::create(&Destination::File(path.clone())).unwrap();
-            let mut sink = PageSink::new(sink, Arc::default());
+            let (mut sink, pool) = (PageSink::new(sink), Arc::default());
             let (mut stream, mut expected) = (Vec::new(), Vec::new());
             for (number, (is_page, len)) in parts.into_iter().enumerate() {
                 let bytes = vec![number as u8 + 1; len];
                 if is_page {
                     let (first, second) = bytes.split_at(len / 3);
-                    sink.splice(expected.len() as u64, vec![first.to_vec().into(), second.to_vec().into()]);
+                    sink.splice(expected.len() as u64, vec![first.to_vec().into(), second.to_vec().into()], &pool);
                     Placeholders(len as u64).get_read(0).unwrap().read_to_end(&mut stream).unwrap();
                 } else {
                     stream.extend_from_slice(&bytes);
