@@ -36,7 +36,7 @@ pub(crate) fn as_finished<J: Send, P: Send, E: Send>(
         }
     };
     thread::scope(|scope| {
-        let (mut failed, mut has_taken_all) = (None, true);
+        let (mut failed, mut can_take) = (None, true);
         for number in 0..threads {
             let (sender, builder) = (sender.clone(), thread::Builder::new().name(format!("irikey-input-{number}")));
             if let Err(error) = builder.spawn_scoped(scope, || produce(sender)) {
@@ -47,13 +47,10 @@ pub(crate) fn as_finished<J: Send, P: Send, E: Send>(
         }
         drop(sender);
         for result in results {
-            let taken = match result {
-                Ok(result) if has_taken_all => {
-                    take(result).map_err(RunError::Output).inspect_err(|_| has_taken_all = false)
-                }
-                Ok(_) => Ok(()),
-                Err(error) => Err(error),
-            };
+            let taken = result.and_then(|result| match can_take {
+                true => take(result).map_err(RunError::Output).inspect_err(|_| can_take = false),
+                false => Ok(()),
+            });
             if let Err(error) = taken {
                 is_stopped.store(true, Ordering::Relaxed);
                 failed.get_or_insert(error);
@@ -74,9 +71,8 @@ mod tests {
         const COUNT: usize = 100;
         let taken_count = AtomicUsize::new(0);
         let work = |unit: usize| {
-            while unit == 0 && taken_count.load(Ordering::Relaxed) + 1 < COUNT {
-                thread::yield_now();
-            }
+            let is_waiting = |_: &u32| unit == 0 && taken_count.load(Ordering::Relaxed) + 1 < COUNT;
+            (0..10_000_000).take_while(is_waiting).for_each(|_| thread::yield_now());
             Ok::<_, &str>(unit)
         };
         let mut taken = Vec::new();
