@@ -16,7 +16,7 @@ pub(crate) struct Job<'a> {
     pub(crate) input: &'a InputArgs,
     /// How they are read.
     pub(crate) options: RunOptions,
-    /// As many runs as the memory is enough for, if each source gets a run of its own.
+    /// For how many runs at once the memory is enough, if each source has a run of its own.
     pub(crate) max_runs: usize,
     /// What rows depend on.
     pub(crate) policy: Policy,

@@ -56,8 +56,6 @@ struct ResumableJob<'a> {
 #[derive(Default)]
 struct OrderedSummaries {
     total: Summary,
-    /// Number of inputs that were added.
-    added: usize,
     /// Summaries by the index of the input, which wait for those of earlier inputs.
     waiting: BTreeMap<usize, Summary>,
 }
@@ -65,9 +63,9 @@ struct OrderedSummaries {
 impl OrderedSummaries {
     fn add(&mut self, index: usize, summary: Summary) {
         self.waiting.insert(index, summary);
-        while let Some(next) = self.waiting.remove(&self.added) {
+        // The summary of an input has one source.
+        while let Some(next) = self.waiting.remove(&self.total.source_records.len()) {
             self.total.add(next);
-            self.added += 1;
         }
     }
 }
@@ -289,16 +287,16 @@ fn check_merged(path: &Path, finished: Option<u64>) -> Result<(), CommandError> 
     )))
 }
 
-/// The numbers of threads of runs over inputs of these lengths, of which `run_count` are made at once: `threads` in all. If all are
-/// made at once, longer inputs get more threads, so that all are finished at about the same time.
+/// The numbers of threads of runs over inputs of these lengths, `run_count` at once, which have `threads` threads together. If all
+/// runs are made at once, longer inputs get more threads, so that all are finished at about the same time.
 fn threads_of_runs(lens: &[u64], threads: usize, run_count: usize) -> Vec<usize> {
     if run_count < lens.len() {
-        return vec![(threads / run_count.max(1)).max(1); lens.len()];
+        return vec![threads / run_count; lens.len()];
     }
     let mut shares = vec![1; lens.len()];
     for _ in lens.len()..threads {
-        // The length per thread, if it got one more.
-        let per_thread = |i: usize| u128::from(lens[i]) * u128::from(u32::MAX) / (shares[i] + 1) as u128;
+        // The length per thread, if the input got one more.
+        let per_thread = |i: usize| lens[i] / (shares[i] as u64 + 1);
         let longest = (0..lens.len()).max_by_key(|&i| (per_thread(i), Reverse(shares[i])));
         longest.into_iter().for_each(|i| shares[i] += 1);
     }

@@ -160,8 +160,7 @@ impl DedupArgs {
         }
         let (input, reporting, sort) = (&self.input, &self.reporting, None);
         let files = self.files().destination(&destination, output.format);
-        let max_runs = 1;
-        Ok((Job { input, options, max_runs, policy, destination, output, layout, sort, files, reporting }, dedup))
+        Ok((Job { max_runs: 1, input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
     }
 
     /// The files of the job, without the destination of the rows.
