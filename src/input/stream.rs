@@ -306,8 +306,12 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
                     return Ok(opened);
                 }
             }
-            enlarge_pipe(&file);
-            let len = if metadata.is_file() { metadata.len() } else { 0 };
+            let len = if metadata.is_file() {
+                metadata.len()
+            } else {
+                enlarge_pipe(&file);
+                0
+            };
             PeekReader::new(Box::new(OpenedFile { file, len, at: 0 }))
         }
     };

@@ -19,7 +19,7 @@ pub(crate) fn enlarge_pipe(handle: &impl std::os::fd::AsFd) {
     }
 }
 
-/// Other systems enlarge pipes by themselves.
+/// Other systems have no call for this.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn enlarge_pipe<H>(_handle: &H) {}
 
