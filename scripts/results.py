@@ -15,8 +15,9 @@ def count_lines(path):
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def head(name, path, lines, how="", of=""):
+def head(name, paths, lines, how="", of=""):
     """Returns the header of a results file: input, machine and `how` it was used, commit and what was made `of` it."""
+    more = f" and {len(paths) - 1} more files" if len(paths) > 1 else ""
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
     words = [os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:]]
     command = shlex.join([f"scripts/{os.path.basename(sys.argv[0])}", *words])
@@ -25,7 +26,7 @@ def head(name, path, lines, how="", of=""):
         f"# {name}, {today()}",
         "",
         f"- command: `{command}`",
-        f"- input: `{os.path.basename(path)}`, {lines} lines, {os.path.getsize(path)} bytes, in the page cache",
+        f"- input: `{os.path.basename(paths[0])}`{more}, {lines} lines, {sum(map(os.path.getsize, paths))} bytes, in the page cache",
         f"- CPU: {cpu or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} at the end{how}",
         f"- commit: {commit.stdout.strip()}{of}",
     ]
