@@ -41,8 +41,14 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Returns a message if the time that `work` takes per byte grows with the length of the text that `shape` returns.
+/// Returns a message if the time that `work` takes per byte grows with the length of the text that `shape` returns. It must grow
+/// again from the longer length on: a cache or the allocator may slow down the longer text once.
 fn check(name: &str, len: usize, shape: impl Fn(usize) -> Vec<u8>, mut work: impl FnMut(&[u8])) -> Option<String> {
+    growth(name, len, &shape, &mut work).and_then(|_| growth(name, len * FACTOR, &shape, &mut work))
+}
+
+/// Returns a message if the time per byte grows from texts of about `len` bytes to texts [`FACTOR`] times as long.
+fn growth(name: &str, len: usize, shape: &dyn Fn(usize) -> Vec<u8>, work: &mut dyn FnMut(&[u8])) -> Option<String> {
     let texts = [shape(len), shape(len * FACTOR)];
     let _alone = COMPARISON.lock().unwrap_or_else(PoisonError::into_inner);
     let mut best = [Duration::MAX; 2];
