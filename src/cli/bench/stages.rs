@@ -1,7 +1,8 @@
 //! Measures the stages of `canon` over a text.
 //!
-//! Each round processes the text once with a clock between the modules. Stages that are fused there (bitmaps, UTF-8
-//! validation, hash) are measured once more by themselves, and their times are subtracted from those of the modules.
+//! Each round processes the text once with a clock between the modules: slice by slice like a worker of `canon`, which keeps its
+//! memory. Stages that are fused there (bitmaps, UTF-8 validation, hash) are measured once more by themselves, and their times are
+//! subtracted from those of the modules.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -13,12 +14,13 @@ use crate::canon::{Canonicalizer, Policy, Rows};
 use crate::encoding::is_utf8;
 use crate::iri::CLASSIFIER;
 use crate::kernel::Bitmaps;
-use crate::key::KeyAlgorithm;
+use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::output::{self, Compression, Destination, Encoder, Output, OutputFormat, OutputOptions};
 use crate::record::{TextDecoder, lines::Lines};
 
 const CHUNK_LEN: usize = 256 << 10;
-const ROW_GROUP_LEN: usize = 8 << 20;
+const CHUNKS_PER_SLICE: usize = 4;
+const CHUNKS_PER_ROW_GROUP: usize = 32;
 
 /// One time that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +78,15 @@ pub(super) fn measure(text: &[u8], rounds: u16, compression: Compression) -> Res
     let mut file = tempfile::tempfile_in(directory.path())?;
     file.write_all(text)?;
     let lines = memchr::memchr_iter(b'\n', text).count() + usize::from(!text.ends_with(b"\n"));
-    let mut bench = Bench { chunks: chunks(text), file, scratch: Vec::with_capacity(text.len()) };
+    let (canonicalizer, rows) = (Canonicalizer::new(&Policy::default()), Rows::default());
+    let mut bench = Bench {
+        chunks: chunks(text),
+        file,
+        canonicalizer,
+        rows,
+        scratch: Vec::with_capacity(text.len()),
+        keys: Vec::new(),
+    };
     let mut times = Times { lines, bytes: text.len(), rounds: Vec::new() };
     for round in 0..=rounds {
         let target = directory.path().join("rows.parquet");
@@ -92,7 +102,10 @@ pub(super) fn measure(text: &[u8], rounds: u16, compression: Compression) -> Res
 struct Bench<'a> {
     chunks: Vec<&'a [u8]>,
     file: File,
+    canonicalizer: Canonicalizer,
+    rows: Rows,
     scratch: Vec<u8>,
+    keys: Vec<KeyBytes>,
 }
 
 impl Bench<'_> {
@@ -118,31 +131,38 @@ impl Bench<'_> {
 
     /// Does the work of a worker, with a clock between the modules.
     fn measure_pipeline(
-        &self,
+        &mut self,
         encoder: &Encoder,
         mut output: Output,
         clocks: &mut [u64; CLOCKS],
     ) -> Result<(), Box<dyn std::error::Error>> {
         let (mut lines, mut bitmaps) = (Lines::default(), Bitmaps::default());
-        let (mut canonicalizer, mut rows) = (Canonicalizer::new(&Policy::default()), Rows::default());
-        for (i, group) in self.chunks.chunks(ROW_GROUP_LEN / CHUNK_LEN).enumerate() {
-            for chunk in group {
+        let Bench { chunks, canonicalizer, rows, keys, .. } = self;
+        let mut next_record = 1;
+        let slice_len = if encoder.joins_slices() { CHUNKS_PER_SLICE } else { CHUNKS_PER_ROW_GROUP };
+        for row_group in chunks.chunks(CHUNKS_PER_ROW_GROUP) {
+            let mut slices = Vec::new();
+            for slice in row_group.chunks(slice_len) {
+                for chunk in slice {
+                    let began = Instant::now();
+                    let records = lines.decode(chunk, 0, &mut bitmaps);
+                    clocks[Clock::Decode as usize] += nanoseconds(began);
+                    let began = Instant::now();
+                    canonicalizer.append(&records, &bitmaps, rows);
+                    clocks[Clock::Rows as usize] += nanoseconds(began);
+                }
+                keys.clear();
                 let began = Instant::now();
-                let records = lines.decode(chunk, 0, &mut bitmaps);
-                clocks[Clock::Decode as usize] += nanoseconds(began);
+                KeyAlgorithm::Xxh3.push_keys(&rows.uri.values, &rows.uri.offsets, black_box(keys));
+                clocks[Clock::Hash as usize] += nanoseconds(began);
+                let run = SourceRun { source: 0, first_record: next_record, rows: rows.len() as u32 };
+                next_record += rows.len() as u64;
                 let began = Instant::now();
-                canonicalizer.append(&records, &bitmaps, &mut rows);
-                clocks[Clock::Rows as usize] += nanoseconds(began);
+                slices.extend(encoder.slices(rows, &[run], None)?);
+                clocks[Clock::Encode as usize] += nanoseconds(began);
             }
             let began = Instant::now();
-            rows.uri.offsets.windows(2).for_each(|ends| {
-                let uri = &rows.uri.values[ends[0] as usize..ends[1] as usize];
-                black_box(KeyAlgorithm::Xxh3.key(uri));
-            });
-            clocks[Clock::Hash as usize] += nanoseconds(began);
-            let run = SourceRun { source: 0, first_record: 1 + i as u64, rows: rows.len() as u32 };
-            let began = Instant::now();
-            let part = encoder.encode(&mut rows, &[run])?;
+            let part = encoder.join(slices)?;
             clocks[Clock::Encode as usize] += nanoseconds(began);
             let began = Instant::now();
             output.append(part)?;
