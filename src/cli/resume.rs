@@ -10,10 +10,9 @@
 //! is finished and does the rest. The directory is then the same as after one run. A merge that was interrupted starts
 //! again; after it, the runs are removed. Other flags, and inputs that have changed, are refused.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -29,7 +28,9 @@ use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError}
 use crate::process::part_names::MANIFEST;
 use crate::process::{NewDirectories, PendingFile, commit_all};
 use crate::remote::RemoteUrl;
-use crate::run::{self, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary};
+use crate::run::{
+    self, OrderedSummaries, RunError, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary, ThreadShares,
+};
 use crate::sort::RunFileWriter;
 
 /// Directory of sorted runs, below the output.
@@ -50,24 +51,6 @@ struct ResumableJob<'a> {
     /// The parts, or files of runs, of finished inputs.
     finished: Vec<FinishedOutput>,
     summaries: OrderedSummaries,
-}
-
-/// Adds up the summaries of inputs in the order of these, in whichever order they are finished.
-#[derive(Default)]
-struct OrderedSummaries {
-    total: Summary,
-    /// Summaries by the index of the input, which wait for those of earlier inputs.
-    waiting: BTreeMap<usize, Summary>,
-}
-
-impl OrderedSummaries {
-    fn add(&mut self, index: usize, summary: Summary) {
-        self.waiting.insert(index, summary);
-        // The summary of an input has one source.
-        while let Some(next) = self.waiting.remove(&self.total.source_records.len()) {
-            self.total.add(next);
-        }
-    }
 }
 
 /// Inputs that took less time are recorded together, because each record waits for the disk.
@@ -206,9 +189,10 @@ impl ResumableJob<'_> {
     ) -> Result<Summary, CommandError> {
         let Job { reporting, policy, options, max_runs, .. } = self.job;
         let lens: Vec<u64> = pending.iter().map(|input| input.stamp.size).collect();
-        let run_count = lens.len().min(options.threads).min(*max_runs);
-        let threads = threads_of_runs(&lens, options.threads, run_count);
-        let runs = pending.into_iter().zip(threads).enumerate();
+        let ThreadShares { threads, inputs } = ThreadShares::new(&lens, options.threads, *max_runs);
+        let mut pending: Vec<_> = pending.into_iter().map(Some).collect();
+        let runs =
+            inputs.into_iter().filter_map(|(index, threads)| Some((threads, (index, threads, pending[index].take()?))));
         let (mut batch, mut recorded) = (Vec::new(), Instant::now());
         let take = |(index, finished): (usize, FinishedInput)| -> Result<(), CommandError> {
             let is_short = finished.elapsed < SHORT;
@@ -220,13 +204,13 @@ impl ResumableJob<'_> {
             recorded = Instant::now();
             Ok(())
         };
-        let (result, _) = watch(reporting, None, |progress| {
-            let work = |(index, (input, threads)): (usize, (PendingInput, usize))| {
+        let (result, _) = watch(reporting, Some(lens.iter().sum()), |progress| {
+            let work = |(index, threads, input): (usize, usize, PendingInput), _: &AtomicBool| {
                 let options = RunOptions { threads, ..options.clone() };
                 let request = RunRequest::new(input.sources(), &options, policy, progress);
-                Ok((index, work(input, request)?))
+                work(input, request).map(|finished| Some((index, finished))).map_err(RunError::Output)
             };
-            run::as_finished(run_count, runs, work, take)
+            run::as_finished(threads, runs, work, take)
         });
         // What was finished before an error is recorded.
         self.record(batch)?;
@@ -287,22 +271,6 @@ fn check_merged(path: &Path, finished: Option<u64>) -> Result<(), CommandError> 
     )))
 }
 
-/// The numbers of threads of runs over inputs of these lengths, `run_count` at once, which have `threads` threads together. If all
-/// runs are made at once, longer inputs get more threads, so that all are finished at about the same time.
-fn threads_of_runs(lens: &[u64], threads: usize, run_count: usize) -> Vec<usize> {
-    if run_count < lens.len() {
-        return vec![threads / run_count; lens.len()];
-    }
-    let mut shares = vec![1; lens.len()];
-    for _ in lens.len()..threads {
-        // The length per thread, if the input got one more.
-        let per_thread = |i: usize| lens[i] / (shares[i] as u64 + 1);
-        let longest = (0..lens.len()).max_by_key(|&i| (per_thread(i), Reverse(shares[i])));
-        longest.into_iter().for_each(|i| shares[i] += 1);
-    }
-    shares
-}
-
 fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
     let output_options = job.output_options(std::slice::from_ref(&input.source.name));
@@ -328,31 +296,4 @@ fn write_runs(sorter: &Sorter, input: PendingInput, request: RunRequest<'_>) -> 
     let (bytes, file) = runs.finish().map_err(SortError::from)?;
     let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, parts: 1 };
     Ok(FinishedInput { input, part, file: Some(file), summary, hash, elapsed: started.elapsed() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn threads_are_shared_by_the_length_of_inputs() {
-        assert_eq!(threads_of_runs(&[5, 5, 5], 8, 3), [2, 3, 3]);
-        assert_eq!(threads_of_runs(&[1000, 1, 0], 16, 3), [14, 1, 1]);
-        assert_eq!(threads_of_runs(&[0, 0], 4, 2), [2, 2]);
-        assert_eq!(threads_of_runs(&[u64::MAX, u64::MAX], 2, 2), [1, 1]);
-        // Too little memory for all at once, and more inputs than threads.
-        assert_eq!(threads_of_runs(&[9, 1, 1], 8, 2), [4, 4, 4]);
-        assert_eq!(threads_of_runs(&[7; 5], 4, 4), [1; 5]);
-        assert_eq!(threads_of_runs(&[], 4, 0), [0; 0]);
-    }
-
-    #[test]
-    fn summaries_are_added_in_the_order_of_the_inputs() {
-        let mut summaries = OrderedSummaries::default();
-        for (index, added) in [(2, 0), (1, 0), (0, 3), (3, 4)] {
-            summaries.add(index, Summary { rows: 1, source_records: vec![index as u64], ..Summary::default() });
-            assert_eq!(summaries.total.rows, added);
-        }
-        assert_eq!(summaries.total.source_records, [0, 1, 2, 3]);
-    }
 }

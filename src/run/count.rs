@@ -1,8 +1,9 @@
 //! Counts the distinct records of sources by several keys, in one pass: [`count`]. Rows with a fault are counted as such and
 //! have no key.
 
+use super::by_input::canon_unordered;
 use super::dedup::DedupError;
-use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary, canon};
+use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary};
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{KeyBuffer, KeyCounter, KindBits, OnlyKind, key_number};
 use crate::key::{KeyAlgorithm, KeyBytes};
@@ -37,7 +38,7 @@ pub struct DistinctCounts {
 /// Counts the distinct records of the sources by each of these keys of the policy.
 ///
 /// # Errors
-/// As [`canon`]; also if temporary files cannot be used.
+/// As [`canon`](super::canon); also if temporary files cannot be used.
 ///
 /// # Panics
 /// If there are no keys, or more than 8.
@@ -48,7 +49,7 @@ pub fn count(
 ) -> Result<DistinctCounts, RunError<DedupError>> {
     let RunRequest { sources, options, policy, progress, .. } = request;
     let options = &RunOptions { count_distinct: false, ..options.clone() };
-    let request = RunRequest::new(sources, options, policy, progress).appending_nothing();
+    let request = RunRequest::new(sources, options, policy, progress);
     let (summary, mut distinct) = match method {
         CountMethod::Exact { memory, directory } => match keys.len() {
             1 => count_exactly::<OnlyKind>(request, keys, *memory, directory)?,
@@ -96,9 +97,9 @@ fn count_exactly<K: KindBits>(
         counter.set_progress(progress.read(), progress.total());
         counter.insert_full(&mut buffer)?;
         buffers.lock().push(buffer);
-        Ok(Some(()))
+        Ok(())
     };
-    let summary = canon(request, collect, |()| Ok(()))?;
+    let summary = canon_unordered(request, collect)?;
     let mut buffers = buffers.into_inner();
     let inserted = counter.insert_rest(&mut buffers, threads);
     let counts = inserted.and_then(|()| counter.finish(&buffers, threads, memory));
@@ -117,9 +118,9 @@ fn estimate(request: RunRequest<'_>, keys: &[RowKey]) -> Result<(Summary, Vec<u6
             of_key.for_each(|(_, sketch)| sketch.insert(&key.to_be_bytes()));
         });
         sketches.lock().push(own);
-        Ok(Some(()))
+        Ok(())
     };
-    let summary = canon(request, collect, |()| Ok(()))?;
+    let summary = canon_unordered(request, collect)?;
     let mut totals = vec![HyperLogLog::default(); keys.len()];
     for sketches in sketches.into_inner() {
         totals.iter_mut().zip(&sketches).for_each(|(total, sketch)| total.merge(sketch));

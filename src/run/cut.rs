@@ -14,7 +14,7 @@ use super::error::ReadError;
 use super::open_source::{OpenError, OpenSource, SourceFile};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
-use super::summary::Progress;
+use super::summary::{MAX_ADVICE, Progress};
 use crate::input::{Block, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
@@ -100,9 +100,6 @@ pub(super) struct Cutter<'a> {
     /// What to try with sources, by their names.
     pub(super) advice: Vec<(String, FormatAdvice)>,
 }
-
-/// Maximum number of sources that have advice.
-const MAX_ADVICE: usize = 5;
 
 impl<'a> Cutter<'a> {
     pub(super) fn new(sources: Sources, options: CutOptions<'a>, progress: &'a Progress) -> Cutter<'a> {

@@ -59,16 +59,17 @@
 //! - Reading: `open_source` detects the format of a source. `body` holds its text; `row_reader` and `archive` read what
 //!   gives rows instead. `cut` makes row groups of both.
 //! - Making rows: `canonicalize` has the run that all jobs share. `worker` is one thread of it, `in_order` starts the threads
-//!   and appends their results in order, and `distinct` counts keys. `as_finished` works on several inputs at once.
+//!   and appends their results in order, and `distinct` counts keys. `by_input` makes runs
+//!   of several inputs side by side, whose results are taken by `as_finished`.
 //! - Jobs over rows: `sort`, `dedup`, `count`, `key_diff` and `learn`. `row_key` is the choice among the keys of a row.
 //! - Files that are read for other reasons: `check_sorted`, `documents`, `equivalences`.
 //! - `options` and `summary` are what a run takes and returns; `budget` and `memory` are the memory of a job.
 
 mod archive;
-#[cfg(feature = "cli")]
 mod as_finished;
 mod body;
 mod budget;
+mod by_input;
 mod canonicalize;
 mod check_sorted;
 mod count;
@@ -95,6 +96,8 @@ mod worker;
 #[cfg(feature = "cli")]
 pub(crate) use as_finished::as_finished;
 pub(crate) use budget::{Budget, BudgetError, WorkerNeed};
+#[cfg(feature = "cli")]
+pub(crate) use by_input::{OrderedSummaries, ThreadShares};
 pub use canonicalize::{RowGroup, canon};
 pub(crate) use canonicalize::{Ticket, canon_encoded};
 pub(crate) use check_sorted::sorted_rows_counter;

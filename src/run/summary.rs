@@ -34,8 +34,7 @@ pub struct Progress {
     phase: Mutex<Phase>,
     second_pass: OnceLock<Box<Progress>>,
     read: AtomicU64,
-    /// Total number of bytes plus 1; 0 if the total is not known.
-    total: AtomicU64,
+    total: OnceLock<Option<u64>>,
     records: AtomicU64,
     rows: AtomicU64,
 }
@@ -63,7 +62,7 @@ impl Progress {
 
     /// Bytes of all sources, if all are regular files.
     pub fn total(&self) -> Option<u64> {
-        self.total.load(Ordering::Relaxed).checked_sub(1)
+        *self.total.get()?
     }
 
     /// Records decoded so far.
@@ -87,8 +86,9 @@ impl Progress {
         second_pass
     }
 
+    /// Sets the total, unless it was set before: a run may be one of several with this progress.
     pub(super) fn set_total(&self, total: Option<u64>) {
-        self.total.store(total.map_or(0, |total| total.saturating_add(1)), Ordering::Relaxed);
+        self.total.get_or_init(|| total);
     }
 
     pub(crate) fn add_read(&self, count: u64) {
@@ -210,6 +210,7 @@ impl Summary {
         self.fault_examples.extend(other.fault_examples.into_iter().map(number));
         keep_first(&mut self.fault_examples);
         self.advice.append(&mut other.advice);
+        self.advice.truncate(MAX_ADVICE);
         self.bytes += other.bytes;
         self.records += other.records;
         self.headers += other.headers;
@@ -224,6 +225,9 @@ impl Summary {
         self.memory.peak_anonymous = self.memory.peak_anonymous.max(other.memory.peak_anonymous);
     }
 }
+
+/// Maximum number of sources that have advice.
+pub(super) const MAX_ADVICE: usize = 5;
 
 /// What to try with a source that was probably read in the wrong way.
 #[derive(Clone, Debug, PartialEq, Eq)]

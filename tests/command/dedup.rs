@@ -606,6 +606,79 @@ fn count_equals_the_rows_that_dedup_keeps() {
     );
 }
 
+/// Long inputs have runs of their own, several at once. The counts are those of all lines; errors are in the order of the inputs.
+#[test]
+fn counts_of_several_inputs_are_those_of_all_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| text(&directory.path().join(name)).to_string();
+    let (mut paths, mut all, mut damaged) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..25 {
+        let bytes = lines(500 * number, if number % 8 == 5 { 130_000 } else { 40 * number });
+        all.extend_from_slice(&bytes);
+        paths.push(path(&format!("{number}")));
+        if number % 3 != 0 {
+            fs::write(&paths[number as usize], bytes).unwrap();
+            continue;
+        }
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, &bytes).unwrap();
+        let packed = packed.finish().unwrap();
+        // All lines are there, but not all of the checksum.
+        let is_damaged = number % 6 == 3;
+        damaged.extend(is_damaged.then(|| paths[number as usize].clone()));
+        fs::write(&paths[number as usize], &packed[..packed.len() - if is_damaged { 2 } else { 0 }]).unwrap();
+    }
+    let (together, report) = (path("all"), path("report.json"));
+    fs::write(&together, all).unwrap();
+    let counted = |flags: &[&str], inputs: &[String]| {
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let ran = irikey(&[&["count", "-q", "--report", &report], flags, &inputs].concat(), b"", Stdio::null());
+        let mut counts = read_json(&report);
+        for measured in ["peak_memory_bytes", "peak_anonymous_bytes", "input_bytes", "formats"] {
+            counts.as_object_mut().unwrap().remove(measured);
+        }
+        (ran.status.code(), counts)
+    };
+    for method in [&["--key", "simple,scheme"][..], &["--approximate"]] {
+        let (_, mut expected) = counted(method, std::slice::from_ref(&together));
+        let (code, counts) = counted(&[method, &["--threads", "1"]].concat(), &paths);
+        let errors: Vec<_> = counts["errors"].as_array().unwrap().iter().map(|error| error["source"].clone()).collect();
+        assert_eq!((code, &errors), (Some(4), &damaged.iter().map(|path| path.as_str().into()).collect()));
+        expected["errors"] = counts["errors"].clone();
+        assert_eq!(counts, expected);
+        for setting in [&["--threads", "3"][..], &["--threads", "16", "--chunk-size", "1K"], &["--no-mmap"]] {
+            assert_eq!(counted(&[method, setting].concat(), &paths), (code, expected.clone()), "{setting:?}");
+        }
+    }
+    let limited = counted(&["--limit", "1000"], &paths).1;
+    assert_eq!(
+        (&limited["records"], &limited["errors"]),
+        (&1000.into(), &counted(&["--limit", "1000"], &paths[..9]).1["errors"])
+    );
+}
+
+/// Inputs that are read at once may all lack a column: the first of them is named.
+#[test]
+fn the_first_input_without_the_column_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths: Vec<String> =
+        (0..5).map(|number| text(&directory.path().join(format!("{number}.csv"))).to_string()).collect();
+    for (number, path) in paths.iter().enumerate() {
+        let column = if number < 3 { "url" } else { "link" };
+        fs::write(path, format!("{column},x\n{}", "http://h/,1\n".repeat(400_000))).unwrap();
+    }
+    let inputs: Vec<&str> = paths.iter().map(String::as_str).collect();
+    for threads in ["1", "2", "8"] {
+        let ran = irikey(
+            &[&["count", "-q", "--column", "url", "--threads", threads], &inputs[..]].concat(),
+            b"",
+            Stdio::null(),
+        );
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains("3.csv: "), "{threads}: {message}");
+    }
+}
+
 #[test]
 fn a_store_filters_the_keys_of_earlier_runs() {
     let directory = tempfile::tempdir().unwrap();

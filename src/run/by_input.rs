@@ -1,0 +1,206 @@
+//! Jobs with runs over single inputs, several side by side, so that one thread unpacks each: how they share threads
+//! ([`ThreadShares`]), and their summary ([`OrderedSummaries`]). [`canon_unordered`] makes such runs for jobs whose result does not
+//! depend on the order of rows.
+
+use super::as_finished::as_finished;
+use super::canonicalize::{RowGroup, canon};
+use super::error::RunError;
+use super::options::{RunOptions, RunRequest};
+use super::summary::Summary;
+use crate::input::{Source, Sources};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Adds up the summaries of inputs in the order of these, in whichever order they are finished.
+#[derive(Default)]
+pub(crate) struct OrderedSummaries {
+    pub(crate) total: Summary,
+    added: usize,
+    /// Summaries by the index of the input, which wait for those of earlier inputs.
+    waiting: BTreeMap<usize, Summary>,
+}
+
+impl OrderedSummaries {
+    /// Adds the summary of the input with this index.
+    pub(crate) fn add(&mut self, index: usize, summary: Summary) {
+        self.waiting.insert(index, summary);
+        while let Some(next) = self.waiting.remove(&self.added) {
+            self.total.add(next);
+            self.added += 1;
+        }
+    }
+}
+
+/// How runs over inputs share threads, and in which order they begin.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ThreadShares {
+    /// Threads of all runs that are made at once.
+    pub(crate) threads: usize,
+    /// The index of each input, in the order in which they begin, and the threads of its run.
+    pub(crate) inputs: Vec<(usize, usize)>,
+}
+
+/// An input is long if it has more than this part of the bytes that a thread gets on average.
+const LONG_PART: u128 = 8;
+
+impl ThreadShares {
+    /// Shares `threads` among runs over inputs of these lengths, of which at most `max_runs` are made at once. Longer inputs get more
+    /// threads, and long ones begin first, so that no thread waits for one of them at the end. The others begin in their order.
+    pub(crate) fn new(lens: &[u64], threads: usize, max_runs: usize) -> ThreadShares {
+        let run_count = lens.len().min(max_runs).min(threads).max(1);
+        let least = if run_count < lens.len() { (threads / run_count).max(1) } else { 1 };
+        let threads = if run_count < lens.len() { least * run_count } else { threads.max(1) };
+        let total = lens.iter().map(|&len| u128::from(len)).sum::<u128>().max(1);
+        let share = |len: u64| (u128::from(len) * threads as u128 / total) as usize;
+        let mut shares: Vec<usize> = lens.iter().map(|&len| share(len).max(least)).collect();
+        for _ in shares.iter().sum()..threads {
+            // The length per thread, if the input got one more.
+            let per_thread = |i: usize| lens[i] / (shares[i] as u64 + 1);
+            let longest = (0..lens.len()).max_by_key(|&i| (per_thread(i), Reverse(shares[i])));
+            longest.into_iter().for_each(|i| shares[i] += 1);
+        }
+        let long_len = |len: u64| if u128::from(len) * threads as u128 * LONG_PART > total { len } else { 0 };
+        let mut inputs: Vec<(usize, usize)> = shares.into_iter().enumerate().collect();
+        inputs.sort_by_key(|&(index, _)| Reverse(long_len(lens[index])));
+        ThreadShares { threads, inputs }
+    }
+}
+
+/// Bytes of short inputs that have a run together, because beginning a run takes as long as reading 200 KiB of text.
+const MIN_RUN_LEN: u64 = 4 << 20;
+
+/// Divides inputs of these lengths, in their order: several short ones together, others alone. It depends on the lengths only.
+fn join_short(lens: &[Option<u64>]) -> Vec<Range<usize>> {
+    let (mut groups, mut len) = (Vec::<Range<usize>>::new(), u64::MAX);
+    for (at, input_len) in lens.iter().enumerate() {
+        len = len.saturating_add(input_len.unwrap_or(u64::MAX));
+        match groups.last_mut() {
+            Some(group) if len <= MIN_RUN_LEN => group.end = at + 1,
+            _ => {
+                groups.push(at..at + 1);
+                len = input_len.unwrap_or(u64::MAX);
+            }
+        }
+    }
+    groups
+}
+
+/// [`canon`] with a run for each input, or for several short ones, side by side. `use_rows` gets the row groups of all inputs in
+/// any order, and nothing is appended. The summary is that of one run, except that advice depends on the rows of a run.
+///
+/// # Errors
+/// As [`canon`]. Of several errors, that of the run which begins first counts.
+pub(super) fn canon_unordered<E: Error + Send>(
+    request: RunRequest<'_>,
+    use_rows: impl Fn(RowGroup<'_>) -> Result<(), E> + Sync,
+) -> Result<Summary, RunError<E>> {
+    let RunRequest { sources: Sources(sources), options, policy, progress, .. } = request;
+    let options = options.clamped();
+    if sources.len() < 2 || options.record_limit.is_some() {
+        let request = RunRequest::new(Sources(sources), &options, policy, progress).appending_nothing();
+        return canon(request, |group| use_rows(group).map(Some), |()| Ok(()));
+    }
+    let lens: Vec<Option<u64>> = sources.iter().map(|source| source.len).collect();
+    progress.set_total(lens.iter().copied().sum());
+    let groups = join_short(&lens);
+    let group_lens: Vec<u64> = groups.iter().map(|group| lens[group.clone()].iter().flatten().sum()).collect();
+    let ThreadShares { threads, inputs } = ThreadShares::new(&group_lens, options.threads, usize::MAX);
+    let mut sources: Vec<Option<Source>> = sources.into_iter().map(Some).collect();
+    let ordered = inputs.iter().flat_map(|(index, _)| groups[*index].clone()).filter_map(|at| sources[at].take());
+    let mut ordered = ordered.collect::<Vec<_>>().into_iter();
+    let units = inputs.into_iter().map(|(index, threads)| {
+        let group = Sources(ordered.by_ref().take(groups[index].len()).collect());
+        Sources::begin_ahead(ordered.as_mut_slice());
+        (threads, (index, threads, group))
+    });
+    let work = |(index, threads, sources): (usize, usize, Sources), is_stopped: &AtomicBool| {
+        let options = RunOptions { threads, ..options.clone() };
+        let request = RunRequest::new(sources, &options, policy, progress).appending_nothing();
+        let use_rows = |group: RowGroup<'_>| match is_stopped.load(Ordering::Relaxed) {
+            true => Ok(None),
+            false => use_rows(group).map(Some),
+        };
+        match canon(request, use_rows, |()| Ok(())) {
+            // The counts of a run that gave up do not balance.
+            Ok(_) | Err(RunError::Unbalanced { .. }) if is_stopped.load(Ordering::Relaxed) => Ok(None),
+            summary => summary.map(|summary| Some((index, summary))),
+        }
+    };
+    let mut summaries = OrderedSummaries::default();
+    as_finished(threads, units, work, |(index, summary)| {
+        summaries.add(index, summary);
+        Ok(())
+    })?;
+    Ok(summaries.total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The threads of each input, if all of them can run at once.
+    fn shares(lens: &[u64], threads: usize) -> Vec<usize> {
+        let mut inputs = ThreadShares::new(lens, threads, usize::MAX).inputs;
+        inputs.sort_unstable();
+        inputs.into_iter().map(|(_, threads)| threads).collect()
+    }
+
+    #[test]
+    fn threads_are_shared_by_the_length_of_inputs() {
+        assert_eq!(shares(&[5, 5, 5], 8), [2, 3, 3]);
+        assert_eq!(shares(&[1000, 1, 0], 16), [15, 1, 1]);
+        assert_eq!(shares(&[0, 0], 4), [2, 2]);
+        assert_eq!(shares(&[u64::MAX, u64::MAX], 2), [1, 1]);
+        assert_eq!(shares(&[u64::MAX; 3], 1), [1; 3]);
+        // More inputs than threads: the long one still has its share.
+        assert_eq!(shares(&[7; 5], 4), [1; 5]);
+        assert_eq!(shares(&[1, 2, 60, 1, 1, 1, 1, 1], 8), [1, 1, 7, 1, 1, 1, 1, 1]);
+        assert_eq!(shares(&[], 4), [0; 0]);
+    }
+
+    #[test]
+    fn runs_at_once_are_limited() {
+        let shares = |lens: &[u64], threads, max_runs| {
+            let ThreadShares { threads, inputs } = ThreadShares::new(lens, threads, max_runs);
+            (threads, inputs.into_iter().map(|(_, threads)| threads).collect::<Vec<_>>())
+        };
+        assert_eq!(shares(&[9, 9, 9], 8, 2), (8, vec![4; 3]));
+        assert_eq!(shares(&[9, 9, 9, 9], 8, 3), (6, vec![2; 4]));
+        assert_eq!(shares(&[9; 4], 2, 3), (2, vec![1; 4]));
+    }
+
+    #[test]
+    fn long_inputs_begin_first() {
+        let order = |lens: &[u64], threads| {
+            let shares = ThreadShares::new(lens, threads, usize::MAX);
+            shares.inputs.into_iter().map(|(index, _)| index).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&[1, 2, 900, 3, 1000, 0], 2), [4, 2, 0, 1, 3, 5]);
+        assert_eq!(order(&[5, 6, 5, 6], 16), [1, 3, 0, 2]);
+        let lens: Vec<u64> = (1000..1100).collect();
+        assert!(order(&lens, 2).into_iter().eq(0..100));
+    }
+
+    #[test]
+    fn short_inputs_have_a_run_together() {
+        let groups = |lens: &[Option<u64>]| join_short(lens).into_iter().map(|group| group.len()).collect::<Vec<_>>();
+        let (half, whole) = (Some(MIN_RUN_LEN / 2), Some(MIN_RUN_LEN));
+        assert_eq!(groups(&[half, half, half, Some(1), whole, Some(0), Some(1), half]), [2, 2, 2, 2]);
+        assert_eq!(groups(&[Some(0), None, Some(0), Some(u64::MAX), None]), [1; 5]);
+        assert_eq!(groups(&[Some(1); 1000]), [1000]);
+        assert_eq!(groups(&[]), [0; 0]);
+    }
+
+    #[test]
+    fn summaries_are_added_in_the_order_of_the_inputs() {
+        let mut summaries = OrderedSummaries::default();
+        for (index, added) in [(2, 0), (1, 0), (0, 3), (3, 4)] {
+            summaries.add(index, Summary { rows: 1, source_records: vec![index as u64], ..Summary::default() });
+            assert_eq!(summaries.total.rows, added);
+        }
+        assert_eq!(summaries.total.source_records, [0, 1, 2, 3]);
+    }
+}
