@@ -5,7 +5,7 @@
 //! the XXH3-64 of the entries and their number; an end mark. All numbers are 64 bits, little-endian.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -44,7 +44,7 @@ impl RunFileWriter {
     /// A file in `directory` under a temporary name.
     pub(crate) fn create(directory: &Path) -> Result<RunFileWriter, SpillError> {
         let created = PendingFile::create(directory);
-        let (file, pending) = created.map_err(|error| SpillError::Create(directory.to_path_buf(), error))?;
+        let (file, pending) = created.map_err(|error| SpillError::Runs(directory.to_path_buf(), error))?;
         Ok(RunFileWriter { file, pending, entries: Vec::new(), runs: 0, end: 0 })
     }
 
@@ -75,12 +75,11 @@ impl RunFileWriter {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), SpillError> {
-        self.file.write_all(bytes).map_err(|error| write_error(self.pending.path(), error))
+        self.file.write_all(bytes).map_err(|error| {
+            let path = self.pending.path();
+            SpillError::Runs(path.parent().unwrap_or(path).to_path_buf(), error)
+        })
     }
-}
-
-fn write_error(path: &Path, error: io::Error) -> SpillError {
-    SpillError::Write(path.parent().unwrap_or(path).to_path_buf(), error)
 }
 
 pub(super) fn read_entries(file: &ScratchFile) -> Result<Vec<RunFileEntry>, SpillError> {
@@ -132,6 +131,17 @@ mod tests {
         file.read(entries[2].range, &mut bytes).unwrap();
         assert_eq!(bytes, [3; 9]);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    /// The directory of runs belongs to the output, so that `--tmp` would not help.
+    #[test]
+    fn errors_of_writing_name_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("missing");
+        let error = RunFileWriter::create(&missing).unwrap_err().to_string();
+        assert!(error.contains("missing: cannot write sorted runs there") && !error.contains("--tmp"), "{error}");
+        let full = SpillError::Runs(missing, std::io::ErrorKind::StorageFull.into()).to_string();
+        assert!(full.contains("free disk space there") && !full.contains("--tmp"), "{full}");
     }
 
     #[test]

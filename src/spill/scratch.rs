@@ -26,6 +26,12 @@ pub enum SpillError {
         advice = advice(.1, "free disk space, choose another directory with --tmp, or allow more memory with --memory")
     )]
     Write(PathBuf, io::Error),
+    /// A file of sorted runs, from which a later job may go on, could not be written to this directory.
+    #[error(
+        "{path}: cannot write sorted runs there: {reason}; {advice}, then run the job again", path = .0.display(), reason = plain_error(.1),
+        advice = advice(.1, "free disk space there, or make the directory writable")
+    )]
+    Runs(PathBuf, io::Error),
     /// The temporary file in this directory, or this file of sorted runs, could not be read back.
     #[error(
         "{path}: cannot read a temporary file back: {reason}; {advice}", path = .0.display(), reason = plain_error(.1),
