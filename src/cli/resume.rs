@@ -29,7 +29,8 @@ use crate::process::part_names::MANIFEST;
 use crate::process::{NewDirectories, PendingFile, commit_all};
 use crate::remote::RemoteUrl;
 use crate::run::{
-    self, OrderedSummaries, RunError, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary, ThreadShares,
+    self, InputRun, OrderedSummaries, RunError, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary,
+    ThreadShares,
 };
 use crate::sort::RunFileWriter;
 
@@ -188,11 +189,10 @@ impl ResumableJob<'_> {
         work: impl Fn(PendingInput, RunRequest<'_>) -> Result<FinishedInput, CommandError> + Sync,
     ) -> Result<Summary, CommandError> {
         let Job { reporting, policy, options, max_runs, .. } = self.job;
-        let lens: Vec<u64> = pending.iter().map(|input| input.stamp.size).collect();
-        let ThreadShares { threads, inputs } = ThreadShares::new(&lens, options.threads, *max_runs);
-        let mut pending: Vec<_> = pending.into_iter().map(Some).collect();
-        let runs =
-            inputs.into_iter().filter_map(|(index, threads)| Some((threads, (index, threads, pending[index].take()?))));
+        let len = pending.iter().map(|input| input.stamp.size).sum();
+        let inputs = pending.into_iter().map(|input| (input.stamp.size, input)).collect();
+        let ThreadShares { threads, runs } = ThreadShares::new(inputs, options.threads, *max_runs);
+        let runs = runs.into_iter().map(|run| (run.threads, run));
         let (mut batch, mut recorded) = (Vec::new(), Instant::now());
         let take = |(index, finished): (usize, FinishedInput)| -> Result<(), CommandError> {
             let is_short = finished.elapsed < SHORT;
@@ -204,8 +204,8 @@ impl ResumableJob<'_> {
             recorded = Instant::now();
             Ok(())
         };
-        let (result, _) = watch(reporting, Some(lens.iter().sum()), |progress| {
-            let work = |(index, threads, input): (usize, usize, PendingInput), _: &AtomicBool| {
+        let (result, _) = watch(reporting, Some(len), |progress| {
+            let work = |InputRun { index, input, threads }: InputRun<PendingInput>, _: &AtomicBool| {
                 let options = RunOptions { threads, ..options.clone() };
                 let request = RunRequest::new(input.sources(), &options, policy, progress);
                 work(input, request).map(|finished| Some((index, finished))).map_err(RunError::Output)

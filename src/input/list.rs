@@ -47,11 +47,11 @@ impl Sources {
     }
 
     /// Makes the first requests of the first of `sources` ahead, as many as memory allows, so that they are open sooner.
-    pub(crate) fn begin_ahead(sources: &mut [Source]) {
+    pub(crate) fn begin_ahead<'a>(sources: impl Iterator<Item = &'a mut Source>) {
         /// Maximum number of sources whose first requests are made ahead.
         const SOURCES_AHEAD: usize = 64;
         let mut space = read_ahead() as u64 / 2;
-        for source in sources.iter_mut().take(SOURCES_AHEAD) {
+        for source in sources.take(SOURCES_AHEAD) {
             let Origin::Remote(object) = &mut source.origin else { continue };
             let Some(rest) = space.checked_sub(object.head_len()) else { return };
             space = rest;

@@ -7,11 +7,11 @@ use super::canonicalize::{RowGroup, canon};
 use super::error::RunError;
 use super::options::{RunOptions, RunRequest};
 use super::summary::Summary;
-use crate::input::{Source, Sources};
+use crate::input::Sources;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::ops::Range;
+use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Adds up the summaries of inputs in the order of these, in whichever order they are finished.
@@ -34,22 +34,33 @@ impl OrderedSummaries {
     }
 }
 
-/// How runs over inputs share threads, and in which order they begin.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ThreadShares {
+/// The run over one of several inputs.
+#[derive(Debug)]
+pub(crate) struct InputRun<T> {
+    /// The place of the input among all inputs, from 0.
+    pub(crate) index: usize,
+    pub(crate) input: T,
+    /// Threads of the run.
+    pub(crate) threads: usize,
+}
+
+/// Runs over inputs, and how they share threads.
+#[derive(Debug)]
+pub(crate) struct ThreadShares<T> {
     /// Threads of all runs that are made at once.
     pub(crate) threads: usize,
-    /// The index of each input, in the order in which they begin, and the threads of its run.
-    pub(crate) inputs: Vec<(usize, usize)>,
+    /// The runs in the order in which they begin.
+    pub(crate) runs: Vec<InputRun<T>>,
 }
 
 /// An input is long if it has more than this part of the bytes that a thread gets on average.
 const LONG_PART: u128 = 8;
 
-impl ThreadShares {
-    /// Shares `threads` among runs over inputs of these lengths, of which at most `max_runs` are made at once. Longer inputs get more
-    /// threads, and long ones begin first, so that no thread waits for one of them at the end. The others begin in their order.
-    pub(crate) fn new(lens: &[u64], threads: usize, max_runs: usize) -> ThreadShares {
+impl<T> ThreadShares<T> {
+    /// Shares `threads` among runs over inputs, which come with their lengths. At most `max_runs` are made at once. Longer inputs get
+    /// more threads, and long ones begin first, so that no thread waits for one of them at the end. The others begin in their order.
+    pub(crate) fn new(inputs: Vec<(u64, T)>, threads: usize, max_runs: usize) -> ThreadShares<T> {
+        let (lens, inputs): (Vec<u64>, Vec<T>) = inputs.into_iter().unzip();
         let run_count = lens.len().min(max_runs).min(threads).max(1);
         let least = if run_count < lens.len() { (threads / run_count).max(1) } else { 1 };
         let threads = if run_count < lens.len() { least * run_count } else { threads.max(1) };
@@ -62,27 +73,26 @@ impl ThreadShares {
             let longest = (0..lens.len()).max_by_key(|&i| (per_thread(i), Reverse(shares[i])));
             longest.into_iter().for_each(|i| shares[i] += 1);
         }
+        let runs = inputs.into_iter().zip(shares).enumerate();
+        let mut runs: Vec<_> = runs.map(|(index, (input, threads))| InputRun { index, input, threads }).collect();
         let long_len = |len: u64| if u128::from(len) * threads as u128 * LONG_PART > total { len } else { 0 };
-        let mut inputs: Vec<(usize, usize)> = shares.into_iter().enumerate().collect();
-        inputs.sort_by_key(|&(index, _)| Reverse(long_len(lens[index])));
-        ThreadShares { threads, inputs }
+        runs.sort_by_key(|run| Reverse(long_len(lens[run.index])));
+        ThreadShares { threads, runs }
     }
 }
 
 /// Bytes of short inputs that have a run together, because beginning a run takes as long as reading 200 KiB of text.
 const MIN_RUN_LEN: u64 = 4 << 20;
 
-/// Divides inputs of these lengths, in their order: several short ones together, others alone. It depends on the lengths only.
-fn join_short(lens: &[Option<u64>]) -> Vec<Range<usize>> {
-    let (mut groups, mut len) = (Vec::<Range<usize>>::new(), u64::MAX);
-    for (at, input_len) in lens.iter().enumerate() {
-        len = len.saturating_add(input_len.unwrap_or(u64::MAX));
-        match groups.last_mut() {
-            Some(group) if len <= MIN_RUN_LEN => group.end = at + 1,
-            _ => {
-                groups.push(at..at + 1);
-                len = input_len.unwrap_or(u64::MAX);
-            }
+/// Divides inputs of these lengths, in their order: several short ones together, others alone. Returns the length and the number of
+/// inputs of each group, which depend on the lengths only.
+fn join_short(lens: &[Option<u64>]) -> Vec<(Option<u64>, usize)> {
+    let mut groups: Vec<(Option<u64>, usize)> = Vec::new();
+    for &len in lens {
+        let joined = groups.last_mut().and_then(|group| Some((group.0?.checked_add(len?)?, group)));
+        match joined {
+            Some((joined_len, group)) if joined_len <= MIN_RUN_LEN => *group = (Some(joined_len), group.1 + 1),
+            _ => groups.push((len, 1)),
         }
     }
     groups
@@ -97,28 +107,27 @@ pub(super) fn canon_unordered<E: Error + Send>(
     request: RunRequest<'_>,
     use_rows: impl Fn(RowGroup<'_>) -> Result<(), E> + Sync,
 ) -> Result<Summary, RunError<E>> {
-    let RunRequest { sources: Sources(sources), options, policy, progress, .. } = request;
+    let RunRequest { sources, options, policy, progress, .. } = request;
     let options = options.clamped();
-    if sources.len() < 2 || options.record_limit.is_some() {
-        let request = RunRequest::new(Sources(sources), &options, policy, progress).appending_nothing();
+    if sources.0.len() < 2 || options.record_limit.is_some() {
+        let request = RunRequest::new(sources, &options, policy, progress).appending_nothing();
         return canon(request, |group| use_rows(group).map(Some), |()| Ok(()));
     }
-    let lens: Vec<Option<u64>> = sources.iter().map(|source| source.len).collect();
-    progress.set_total(lens.iter().copied().sum());
-    let groups = join_short(&lens);
-    let group_lens: Vec<u64> = groups.iter().map(|group| lens[group.clone()].iter().flatten().sum()).collect();
-    let ThreadShares { threads, inputs } = ThreadShares::new(&group_lens, options.threads, usize::MAX);
-    let mut sources: Vec<Option<Source>> = sources.into_iter().map(Some).collect();
-    let ordered = inputs.iter().flat_map(|(index, _)| groups[*index].clone()).filter_map(|at| sources[at].take());
-    let mut ordered = ordered.collect::<Vec<_>>().into_iter();
-    let units = inputs.into_iter().map(|(index, threads)| {
-        let group = Sources(ordered.by_ref().take(groups[index].len()).collect());
-        Sources::begin_ahead(ordered.as_mut_slice());
-        (threads, (index, threads, group))
-    });
-    let work = |(index, threads, sources): (usize, usize, Sources), is_stopped: &AtomicBool| {
+    progress.set_total(sources.total_len());
+    let lens: Vec<Option<u64>> = sources.0.iter().map(|source| source.len).collect();
+    let mut sources = sources.0.into_iter();
+    let groups = join_short(&lens).into_iter();
+    let groups = groups.map(|(len, count)| (len.unwrap_or(0), Sources(sources.by_ref().take(count).collect())));
+    let ThreadShares { threads, runs } = ThreadShares::new(groups.collect(), options.threads, usize::MAX);
+    let (count, mut rest) = (runs.len(), runs.into_iter());
+    let next = move || {
+        let run: InputRun<Sources> = rest.next()?;
+        Sources::begin_ahead(rest.as_mut_slice().iter_mut().flat_map(|run| &mut run.input.0));
+        Some((run.threads, run))
+    };
+    let work = |InputRun { index, input, threads }: InputRun<Sources>, is_stopped: &AtomicBool| {
         let options = RunOptions { threads, ..options.clone() };
-        let request = RunRequest::new(sources, &options, policy, progress).appending_nothing();
+        let request = RunRequest::new(input, &options, policy, progress).appending_nothing();
         let use_rows = |group: RowGroup<'_>| match is_stopped.load(Ordering::Relaxed) {
             true => Ok(None),
             false => use_rows(group).map(Some),
@@ -130,7 +139,7 @@ pub(super) fn canon_unordered<E: Error + Send>(
         }
     };
     let mut summaries = OrderedSummaries::default();
-    as_finished(threads, units, work, |(index, summary)| {
+    as_finished(threads, iter::from_fn(next).take(count), work, |(index, summary)| {
         summaries.add(index, summary);
         Ok(())
     })?;
@@ -141,11 +150,15 @@ pub(super) fn canon_unordered<E: Error + Send>(
 mod tests {
     use super::*;
 
+    fn of_lens(lens: &[u64], threads: usize, max_runs: usize) -> ThreadShares<()> {
+        ThreadShares::new(lens.iter().map(|&len| (len, ())).collect(), threads, max_runs)
+    }
+
     /// The threads of each input, if all of them can run at once.
     fn shares(lens: &[u64], threads: usize) -> Vec<usize> {
-        let mut inputs = ThreadShares::new(lens, threads, usize::MAX).inputs;
-        inputs.sort_unstable();
-        inputs.into_iter().map(|(_, threads)| threads).collect()
+        let mut runs = of_lens(lens, threads, usize::MAX).runs;
+        runs.sort_unstable_by_key(|run| run.index);
+        runs.into_iter().map(|run| run.threads).collect()
     }
 
     #[test]
@@ -164,8 +177,8 @@ mod tests {
     #[test]
     fn runs_at_once_are_limited() {
         let shares = |lens: &[u64], threads, max_runs| {
-            let ThreadShares { threads, inputs } = ThreadShares::new(lens, threads, max_runs);
-            (threads, inputs.into_iter().map(|(_, threads)| threads).collect::<Vec<_>>())
+            let ThreadShares { threads, runs } = of_lens(lens, threads, max_runs);
+            (threads, runs.into_iter().map(|run| run.threads).collect::<Vec<_>>())
         };
         assert_eq!(shares(&[9, 9, 9], 8, 2), (8, vec![4; 3]));
         assert_eq!(shares(&[9, 9, 9, 9], 8, 3), (6, vec![2; 4]));
@@ -175,8 +188,8 @@ mod tests {
     #[test]
     fn long_inputs_begin_first() {
         let order = |lens: &[u64], threads| {
-            let shares = ThreadShares::new(lens, threads, usize::MAX);
-            shares.inputs.into_iter().map(|(index, _)| index).collect::<Vec<_>>()
+            let shares = of_lens(lens, threads, usize::MAX);
+            shares.runs.into_iter().map(|run| run.index).collect::<Vec<_>>()
         };
         assert_eq!(order(&[1, 2, 900, 3, 1000, 0], 2), [4, 2, 0, 1, 3, 5]);
         assert_eq!(order(&[5, 6, 5, 6], 16), [1, 3, 0, 2]);
@@ -186,7 +199,7 @@ mod tests {
 
     #[test]
     fn short_inputs_have_a_run_together() {
-        let groups = |lens: &[Option<u64>]| join_short(lens).into_iter().map(|group| group.len()).collect::<Vec<_>>();
+        let groups = |lens: &[Option<u64>]| join_short(lens).into_iter().map(|(_, count)| count).collect::<Vec<_>>();
         let (half, whole) = (Some(MIN_RUN_LEN / 2), Some(MIN_RUN_LEN));
         assert_eq!(groups(&[half, half, half, Some(1), whole, Some(0), Some(1), half]), [2, 2, 2, 2]);
         assert_eq!(groups(&[Some(0), None, Some(0), Some(u64::MAX), None]), [1; 5]);

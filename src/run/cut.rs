@@ -164,7 +164,7 @@ impl<'a> Cutter<'a> {
         let Some(source) = self.sources.next() else { return Ok(false) };
         // With a limit, the sources after this one may not be read.
         if self.options.run.record_limit.is_none() {
-            Sources::begin_ahead(self.sources.as_mut_slice());
+            Sources::begin_ahead(self.sources.as_mut_slice().iter_mut());
         }
         let (number, name) = (self.opened as u32, source.name.clone());
         self.opened += 1;

@@ -59,8 +59,8 @@
 //! - Reading: `open_source` detects the format of a source. `body` holds its text; `row_reader` and `archive` read what
 //!   gives rows instead. `cut` makes row groups of both.
 //! - Making rows: `canonicalize` has the run that all jobs share. `worker` is one thread of it, `in_order` starts the threads
-//!   and appends their results in order, and `distinct` counts keys. `by_input` makes runs
-//!   of several inputs side by side, whose results are taken by `as_finished`.
+//!   and appends their results in order, and `distinct` counts keys. `by_input` makes runs of several inputs side by side, and
+//!   `as_finished` takes their results.
 //! - Jobs over rows: `sort`, `dedup`, `count`, `key_diff` and `learn`. `row_key` is the choice among the keys of a row.
 //! - Files that are read for other reasons: `check_sorted`, `documents`, `equivalences`.
 //! - `options` and `summary` are what a run takes and returns; `budget` and `memory` are the memory of a job.
@@ -97,7 +97,7 @@ mod worker;
 pub(crate) use as_finished::as_finished;
 pub(crate) use budget::{Budget, BudgetError, WorkerNeed};
 #[cfg(feature = "cli")]
-pub(crate) use by_input::{OrderedSummaries, ThreadShares};
+pub(crate) use by_input::{InputRun, OrderedSummaries, ThreadShares};
 pub use canonicalize::{RowGroup, canon};
 pub(crate) use canonicalize::{Ticket, canon_encoded};
 pub(crate) use check_sorted::sorted_rows_counter;

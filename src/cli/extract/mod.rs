@@ -148,7 +148,7 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let mut extraction = Extraction::new(args, rows);
     let mut sources = sources.0.into_iter();
     while let Some(source) = sources.next() {
-        Sources::begin_ahead(sources.as_mut_slice());
+        Sources::begin_ahead(sources.as_mut_slice().iter_mut());
         extraction.add_source(source)?;
     }
     if extraction.has_read_nothing() && extraction.unread > 0 {
