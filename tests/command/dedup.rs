@@ -664,7 +664,8 @@ fn the_first_input_without_the_column_is_named() {
     let paths: Vec<String> =
         (0..5).map(|number| text(&directory.path().join(format!("{number}.csv"))).to_string()).collect();
     for (number, path) in paths.iter().enumerate() {
-        let column = if number < 3 { "url" } else { "link" };
+        // The lengths are equal, so that the inputs begin in their order; those with the column give up when another one fails.
+        let column = if number < 3 { "url" } else { "lnk" };
         fs::write(path, format!("{column},x\n{}", "http://h/,1\n".repeat(400_000))).unwrap();
     }
     let inputs: Vec<&str> = paths.iter().map(String::as_str).collect();
