@@ -39,8 +39,9 @@ impl Clock {
     }
 }
 
-/// One implementation of one job over all lines.
-pub trait Engine {
+/// One implementation of one job over all lines. An engine keeps its memory from round to round, as a worker keeps it from
+/// chunk to chunk.
+pub trait Engine: Default + 'static {
     /// The name in the table.
     const NAME: &'static str;
     /// The package whose version is shown; empty for the lower bounds.
@@ -48,7 +49,7 @@ pub trait Engine {
     /// What the engine does with a line.
     const JOB: &'static str;
     /// Passes one result per line of `input` to `sink`, in order.
-    fn run<S: Sink>(input: &Input<'_>, sink: &mut S);
+    fn run<S: Sink>(&mut self, input: &Input<'_>, sink: &mut S);
 }
 
 /// An engine without its type.
@@ -60,16 +61,37 @@ pub struct Contestant {
     pub package: &'static str,
     /// [`Engine::JOB`].
     pub job: &'static str,
+    /// Returns a new engine.
+    pub start: fn() -> Box<dyn Runner>,
+}
+
+/// A running engine without its type.
+pub trait Runner {
     /// Returns counts and digest; also warms caches and the allocator.
-    pub state: fn(&Input<'_>) -> Statement,
+    fn state(&mut self, input: &Input<'_>) -> Statement;
     /// Measures one round.
-    pub time: fn(&Input<'_>, Clock) -> Duration,
+    fn time(&mut self, input: &Input<'_>, clock: Clock) -> Duration;
+}
+
+impl<E: Engine> Runner for E {
+    fn state(&mut self, input: &Input<'_>) -> Statement {
+        let mut statement = Statement::new();
+        self.run(input, &mut statement);
+        statement
+    }
+
+    fn time(&mut self, input: &Input<'_>, clock: Clock) -> Duration {
+        let mut sink = Timed::default();
+        let took = clock.measure(|| self.run(input, &mut sink));
+        std::hint::black_box(sink.bytes);
+        took
+    }
 }
 
 impl Contestant {
     /// The contestant for `E`.
     pub const fn of<E: Engine>() -> Contestant {
-        Contestant { name: E::NAME, package: E::PACKAGE, job: E::JOB, state: state::<E>, time: time::<E> }
+        Contestant { name: E::NAME, package: E::PACKAGE, job: E::JOB, start: || Box::new(E::default()) }
     }
 
     /// The version of the engine's package in the lock file of this package.
@@ -79,17 +101,4 @@ impl Contestant {
         let rest = lock.split_once(entry.as_str()).map_or("", |(_, rest)| rest);
         rest.split_once('"').map_or("-", |(version, _)| version)
     }
-}
-
-fn state<E: Engine>(input: &Input<'_>) -> Statement {
-    let mut statement = Statement::new();
-    E::run(input, &mut statement);
-    statement
-}
-
-fn time<E: Engine>(input: &Input<'_>, clock: Clock) -> Duration {
-    let mut sink = Timed::default();
-    let took = clock.measure(|| E::run(input, &mut sink));
-    std::hint::black_box(sink.bytes);
-    took
 }

@@ -13,7 +13,7 @@ mod input;
 mod sink;
 mod table;
 
-use engine::{Clock, Contestant};
+use engine::{Clock, Contestant, Runner};
 use input::Input;
 use sink::Statement;
 use std::path::PathBuf;
@@ -88,8 +88,9 @@ fn run(job: &Job) -> Result<(), String> {
         job.rounds,
         job.clock.name(),
     );
-    let statements = state(&job.contestants, &input)?;
-    let rounds = time(job, &input);
+    let mut runners: Vec<_> = job.contestants.iter().map(|contestant| (contestant.start)()).collect();
+    let statements = state(&job.contestants, &mut runners, &input)?;
+    let rounds = time(job, &mut runners, &input);
     let outcomes = job.contestants.iter().zip(statements).zip(rounds);
     let outcomes: Vec<_> =
         outcomes.map(|((&contestant, statement), rounds)| Outcome { contestant, statement, rounds }).collect();
@@ -98,10 +99,14 @@ fn run(job: &Job) -> Result<(), String> {
 }
 
 /// Runs each engine once; returns its counts and digest, or an error if it did not return a result for every line.
-fn state(contestants: &[Contestant], input: &Input<'_>) -> Result<Vec<Statement>, String> {
+fn state(
+    contestants: &[Contestant],
+    runners: &mut [Box<dyn Runner>],
+    input: &Input<'_>,
+) -> Result<Vec<Statement>, String> {
     let mut statements = Vec::new();
-    for contestant in contestants {
-        let statement = (contestant.state)(input);
+    for (contestant, runner) in contestants.iter().zip(runners) {
+        let statement = runner.state(input);
         let (accepted, rejected) = (statement.accepted, statement.rejected);
         eprintln!("{}: accepted {accepted}, rejected {rejected}, digest {:016x}", contestant.name, statement.digest());
         if accepted + rejected != input.lines.len() {
@@ -118,11 +123,11 @@ fn state(contestants: &[Contestant], input: &Input<'_>) -> Result<Vec<Statement>
 }
 
 /// Measures the rounds of each engine, in the order of the contestants.
-fn time(job: &Job, input: &Input<'_>) -> Vec<Vec<Duration>> {
-    let mut times = vec![Vec::with_capacity(job.rounds); job.contestants.len()];
+fn time(job: &Job, runners: &mut [Box<dyn Runner>], input: &Input<'_>) -> Vec<Vec<Duration>> {
+    let mut times = vec![Vec::with_capacity(job.rounds); runners.len()];
     for round in 1..=job.rounds {
-        for (contestant, times) in job.contestants.iter().zip(&mut times) {
-            times.push((contestant.time)(input, job.clock));
+        for (runner, times) in runners.iter_mut().zip(&mut times) {
+            times.push(runner.time(input, job.clock));
         }
         eprintln!("round {round} of {}", job.rounds);
     }

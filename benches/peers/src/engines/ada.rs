@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::sink::Sink;
 
 /// Ada through its Rust crate, whose interface allocates once per URL.
+#[derive(Default)]
 pub struct Ada;
 
 impl Engine for Ada {
@@ -12,7 +13,7 @@ impl Engine for Ada {
     const PACKAGE: &'static str = "ada-url";
     const JOB: &'static str = "WHATWG parse + href";
 
-    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
+    fn run<S: Sink>(&mut self, input: &Input<'_>, sink: &mut S) {
         for line in &input.lines {
             match line.text.map(|text| ada_url::Url::parse(text, None)) {
                 Some(Ok(url)) => sink.accept(url.href().as_bytes()),

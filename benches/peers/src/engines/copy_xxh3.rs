@@ -8,15 +8,20 @@ use std::hint::black_box;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Copies and hashes lines.
-pub struct CopyXxh3;
+#[derive(Default)]
+pub struct CopyXxh3 {
+    buffer: Vec<u8>,
+}
 
 impl Engine for CopyXxh3 {
     const NAME: &'static str = "copy_xxh3";
     const PACKAGE: &'static str = "";
     const JOB: &'static str = "floor: copy the line + XXH3-128";
 
-    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
-        let mut buffer: Vec<u8> = Vec::with_capacity(BUFFER_LEN);
+    fn run<S: Sink>(&mut self, input: &Input<'_>, sink: &mut S) {
+        let buffer = &mut self.buffer;
+        buffer.clear();
+        buffer.reserve(BUFFER_LEN);
         for line in &input.lines {
             if buffer.len() + line.bytes.len() > BUFFER_LEN {
                 buffer.clear();

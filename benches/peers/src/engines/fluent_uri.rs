@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::sink::Sink;
 
 /// fluent-uri, which rejects what the grammar refuses; it has no lenient mode.
+#[derive(Default)]
 pub struct FluentUri;
 
 impl Engine for FluentUri {
@@ -12,7 +13,7 @@ impl Engine for FluentUri {
     const PACKAGE: &'static str = "fluent-uri";
     const JOB: &'static str = "RFC 3987 parse + normalize, IRI out";
 
-    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
+    fn run<S: Sink>(&mut self, input: &Input<'_>, sink: &mut S) {
         for line in &input.lines {
             match line.text.map(::fluent_uri::Iri::parse) {
                 Some(Ok(iri)) => sink.accept(iri.normalize().as_str().as_bytes()),

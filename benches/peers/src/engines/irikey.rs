@@ -14,29 +14,42 @@ use std::hint::black_box;
 const CHUNK_LEN: usize = 256 << 10;
 
 /// This library.
-pub struct Irikey;
+pub struct Irikey {
+    bitmaps: Bitmaps,
+    lines: Lines,
+    canonicalizer: Canonicalizer,
+    rows: Rows,
+}
+
+impl Default for Irikey {
+    fn default() -> Irikey {
+        Irikey {
+            bitmaps: Bitmaps::default(),
+            lines: Lines::default(),
+            canonicalizer: Canonicalizer::new(&Policy { keep_input: false, ..Policy::default() }),
+            rows: Rows::default(),
+        }
+    }
+}
 
 impl Engine for Irikey {
     const NAME: &'static str = "irikey";
     const PACKAGE: &'static str = "irikey";
     const JOB: &'static str = "cut, RFC 3987 parse + normalize (scheme rung), URI + key out";
 
-    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
-        let mut bitmaps = Bitmaps::default();
-        let mut lines = Lines::default();
-        let mut canonicalizer = Canonicalizer::new(&Policy { keep_input: false, ..Policy::default() });
-        let mut rows = Rows::default();
+    fn run<S: Sink>(&mut self, input: &Input<'_>, sink: &mut S) {
+        let Irikey { bitmaps, lines, canonicalizer, rows } = self;
         let mut at = 0;
         while at < input.bytes.len() {
             let chunk = chunk_at(input.bytes, at);
-            let records = lines.decode(chunk, at as u64, &mut bitmaps);
-            canonicalizer.append(&records, &bitmaps, &mut rows);
+            let records = lines.decode(chunk, at as u64, bitmaps);
+            canonicalizer.append(&records, bitmaps, rows);
             at += chunk.len();
             if rows.uri.values.len() >= input.batch_len {
-                emit(&mut rows, sink);
+                emit(rows, sink);
             }
         }
-        emit(&mut rows, sink);
+        emit(rows, sink);
     }
 }
 

@@ -8,15 +8,20 @@ use crate::sink::Sink;
 pub const BUFFER_LEN: usize = 8 << 20;
 
 /// Copies lines.
-pub struct Memcpy;
+#[derive(Default)]
+pub struct Memcpy {
+    buffer: Vec<u8>,
+}
 
 impl Engine for Memcpy {
     const NAME: &'static str = "memcpy";
     const PACKAGE: &'static str = "";
     const JOB: &'static str = "floor: copy the line";
 
-    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
-        let mut buffer: Vec<u8> = Vec::with_capacity(BUFFER_LEN);
+    fn run<S: Sink>(&mut self, input: &Input<'_>, sink: &mut S) {
+        let buffer = &mut self.buffer;
+        buffer.clear();
+        buffer.reserve(BUFFER_LEN);
         for line in &input.lines {
             if buffer.len() + line.bytes.len() > BUFFER_LEN {
                 buffer.clear();

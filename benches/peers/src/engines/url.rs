@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::sink::Sink;
 
 /// The url crate.
+#[derive(Default)]
 pub struct Url;
 
 impl Engine for Url {
@@ -12,7 +13,7 @@ impl Engine for Url {
     const PACKAGE: &'static str = "url";
     const JOB: &'static str = "WHATWG parse + as_str";
 
-    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
+    fn run<S: Sink>(&mut self, input: &Input<'_>, sink: &mut S) {
         for line in &input.lines {
             match line.text.map(::url::Url::parse) {
                 Some(Ok(url)) => sink.accept(url.as_str().as_bytes()),
