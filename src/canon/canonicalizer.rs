@@ -157,7 +157,7 @@ impl Rows {
         }
         values.finish();
         ends.finish();
-        self.input.offsets.resize(self.input.offsets.len() + count, self.input.values.len() as i32);
+        self.input.end_times(count);
         self.tally.unchanged += count as u64;
         (count, next_head)
     }
@@ -198,7 +198,10 @@ impl Canonicalizer {
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
         let first = rows.len();
         rows.more_keys.resize_with(self.policy.more_keys.len(), Vec::new);
+        let row_count = first + records.urls.len();
         rows.reserve(records.urls.len(), records.text.len());
+        rows.differs.resize(row_count.div_ceil(64), 0);
+        rows.flags.resize(row_count, 0);
         run_with_simd(AppendTexts { canonicalizer: self, records, bitmaps, rows });
         self.push_keys(first, rows);
         if let Some(equivalences) = &self.policy.equivalences {
@@ -209,8 +212,6 @@ impl Canonicalizer {
         }
         let count = (rows.len() - first) as u64;
         rows.tally.rows += count;
-        rows.differs.resize(rows.len().div_ceil(64), 0);
-        rows.flags.resize(rows.len(), 0);
         rows.add_record_flags(records, first);
         rows.push_offsets(records);
         if self.policy.spoofing_flags {
@@ -333,8 +334,7 @@ impl Canonicalizer {
             self.push_deviating_keys(row, reference, prepared, changes);
         }
         if !flags.is_empty() {
-            rows.flags.resize(row, 0);
-            rows.flags.push(flags.0);
+            rows.flags[row] = flags.0;
             count_bits(flags.0, &mut rows.tally.flags);
         }
         if is_changed {
@@ -383,8 +383,8 @@ impl Canonicalizer {
     }
 
     /// Marks `row` as different from its record, and keeps the record if the policy asks for it.
+    #[inline(always)]
     fn push_input(&self, line: &[u8], row: usize, rows: &mut Rows) {
-        rows.differs.resize(row / 64 + 1, 0);
         rows.differs[row / 64] |= 1 << (row % 64);
         if self.policy.keep_input {
             append(&mut rows.input.values, line);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::class::{self, CONTROL, EXCLUDED, HEXDIG, UNRESERVED};
 use super::fault::Component;
 use super::flags::{Changes, Flags};
-use crate::kernel::mask_of_triples;
+use crate::kernel::{escape, mask_of_triples};
 
 /// Value of a hexadecimal digit; 255 for other bytes.
 const HEX_VALUE: [u8; 256] = {
@@ -157,17 +157,11 @@ pub(super) fn upper_case_escapes(text: &[u8]) -> Vec<u8> {
     map_escapes(text, |_, escape, out| out.extend_from_slice(&escape.to_ascii_uppercase()))
 }
 
-/// Length of the run of escapes at the start of `text` that stay escapes, and whether a digit in it is in lower case.
+/// Returns whether `text` begins with an escape that every rung keeps as it is.
 #[inline(always)]
-pub(super) fn kept_escapes(text: &[u8]) -> (usize, bool) {
-    let (mut len, mut has_lower_case) = (0, false);
-    while let Some(octet) = escape_value(&text[len..])
-        && !UNRESERVED.contains(octet)
-    {
-        has_lower_case |= text[len + 1] >= b'a' || text[len + 2] >= b'a';
-        len += 3;
-    }
-    (len, has_lower_case)
+pub(super) fn is_canonical_escape(text: &[u8]) -> bool {
+    let is_kept = escape_value(text).is_some_and(|octet| !UNRESERVED.contains(octet));
+    is_kept && text[1].max(text[2]) < b'a'
 }
 
 /// Returns whether three bytes are an escape that every rung keeps: with digits in upper case, and of an octet that is not an
@@ -218,7 +212,7 @@ pub(crate) fn write_form_encoded(text: &[u8], out: &mut Vec<u8>) {
         match byte {
             b' ' => out.push(b'+'),
             _ if UNRESERVED.contains(byte) => out.push(byte),
-            _ => crate::kernel::percent_encode(&[byte], out),
+            _ => out.extend_from_slice(&escape(byte)),
         }
     }
 }
@@ -269,7 +263,7 @@ mod tests {
     fn kept_escapes_are_the_same_with_and_without_branches() {
         for high in 0..=0xFF {
             for low in 0..=0xFF {
-                assert_eq!(is_kept_escape(b'%', high, low), kept_escapes(&[b'%', high, low]) == (3, false));
+                assert_eq!(is_kept_escape(b'%', high, low), is_canonical_escape(&[b'%', high, low]));
                 assert!(!is_kept_escape(high, b'2', b'F') || high == b'%');
             }
         }

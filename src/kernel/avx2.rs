@@ -120,19 +120,26 @@ fn to_mask(low: __m256i, high: __m256i) -> u64 {
     u64::from(_mm256_movemask_epi8(low) as u32) | u64::from(_mm256_movemask_epi8(high) as u32) << 32
 }
 
-/// Appends `bytes` percent-encoded to `out`, sixteen bytes at a time.
+/// Appends `text` percent-encoded to `out`, sixteen bytes at a time.
+#[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
-    let (whole, tail) = bytes.as_chunks::<16>();
-    out.reserve(48 * (whole.len() + 1));
-    for chunk in whole {
-        // SAFETY: 48 bytes per chunk are reserved above, and each call uses 48 of them.
-        unsafe { encode_sixteen(chunk, 16, out) };
+pub(super) fn percent_encode(text: BufferedText<'_>, out: &mut Vec<u8>) {
+    let (buffer, len) = (text.buffer(), text.text().len());
+    out.reserve(48 * len.div_ceil(16));
+    for at in (0..len).step_by(16) {
+        let sixteen = match buffer[at..].first_chunk() {
+            Some(sixteen) => *sixteen,
+            None => padded_to_sixteen(&buffer[at..]),
+        };
+        // SAFETY: 48 bytes per call are reserved above, and each call uses at most 48 of them.
+        unsafe { encode_sixteen(&sixteen, (len - at).min(16), out) };
     }
-    let mut last = [0; 16];
-    last[..tail.len()].copy_from_slice(tail);
-    // SAFETY: 48 bytes for the last call are reserved above.
-    unsafe { encode_sixteen(&last, tail.len(), out) };
+}
+
+fn padded_to_sixteen(bytes: &[u8]) -> [u8; 16] {
+    let mut padded = [0; 16];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    padded
 }
 
 /// Encodes sixteen bytes and appends the encodings of the first `len` of them.

@@ -44,6 +44,7 @@ pub(crate) use copy::{
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use masking::mask_urls;
 pub(crate) use parse::{parse_bytes, strip_prefix_ignoring_case};
+pub(crate) use scalar::escape;
 pub(crate) use search::{
     any_byte, any_pair, count_bytes, find_byte, mask_of, mask_of_triples, masks_of, positions, positions_by_mask,
 };
@@ -96,12 +97,18 @@ pub(crate) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
 /// Appends every byte of `bytes` to `out` as `%` and two upper-case hexadecimal digits.
 #[inline]
 pub(crate) fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
+    percent_encode_buffered(bytes.into(), out);
+}
+
+/// [`percent_encode`] of a text in a buffer, which is faster if 16 bytes or more follow the text.
+#[inline(always)]
+pub(crate) fn percent_encode_buffered(text: BufferedText<'_>, out: &mut Vec<u8>) {
     #[cfg(target_arch = "x86_64")]
-    if bytes.len() > 2 && cpu::Avx2::new().is_some() {
+    if cpu::Avx2::new().is_some() {
         // SAFETY: `Avx2::new` found that the processor has AVX2.
-        return unsafe { avx2::percent_encode(bytes, out) };
+        return unsafe { avx2::percent_encode(text, out) };
     }
-    scalar::percent_encode(bytes, out);
+    scalar::percent_encode(text.text(), out);
 }
 
 #[cfg(test)]
@@ -148,6 +155,8 @@ mod tests {
                 percent_encode(&bytes[at..at + len], &mut fast);
                 scalar::percent_encode(&bytes[at..at + len], &mut slow);
                 assert_eq!(fast, slow, "length {len} at {at}");
+                percent_encode_buffered(BufferedText::within(&bytes, at, len), &mut fast);
+                assert_eq!(fast[slow.len()..], slow[at..], "length {len} at {at} of a buffer");
             }
         }
     }

@@ -7,8 +7,14 @@ pub(super) const HEX: [u8; 16] = *b"0123456789ABCDEF";
 
 pub(super) fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
     for &byte in bytes {
-        out.extend_from_slice(&[b'%', HEX[(byte >> 4) as usize], HEX[(byte & 15) as usize]]);
+        out.extend_from_slice(&escape(byte));
     }
+}
+
+/// Returns `byte` as `%` and two upper-case hexadecimal digits.
+#[inline(always)]
+pub(crate) fn escape(byte: u8) -> [u8; 3] {
+    [b'%', HEX[(byte >> 4) as usize], HEX[(byte & 15) as usize]]
 }
 
 #[cfg(any(test, not(target_arch = "x86_64")))]

@@ -124,32 +124,35 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// [`Pass::run`] for `http://` and `https://`, the schemes of most crawl data.
     #[inline(always)]
     fn run_http(mut self, head: ReferenceHead) -> Result<(Flags, Changes), Fault> {
-        match head {
-            // A host alone, as in lists of hosts.
-            ReferenceHead::Canonical(head) if head.host_end == self.line.len() => {
-                self.reference.append(0..head.host_end, self.out);
-                self.empty_path();
-                Ok((self.flags, self.changes))
-            }
-            // A canonical head is copied together with the unchanged bytes that follow it.
-            ReferenceHead::Canonical(head) => {
-                let path_at = self.out.len() + head.host_end;
-                self.tail(0, head.host_end);
-                self.clean_path(path_at, true);
-                Ok((self.flags, self.changes))
+        let out_at = self.out.len();
+        let (copied, at, path_at, first_mark) = match head {
+            // A canonical head is copied together with the unchanged bytes that follow it. A dot is marked if the host begins
+            // with it.
+            ReferenceHead::Canonical(CanonicalHead { host_end, first_mark }) => {
+                let is_in_host = first_mark < host_end;
+                let first_mark = if is_in_host { self.reference.next_attention_near(host_end) } else { first_mark };
+                (0, host_end, out_at + host_end, first_mark)
             }
             ReferenceHead::Http(head) => {
                 append_some(self.out, head.lower_case, head.len);
                 self.changes |= if head.is_lower_case { Changes::NONE } else { Changes::CASE };
                 let at = self.authority(head.scheme, head.len)?;
-                if at == self.line.len() {
-                    // A host alone, as in seed lists. Calling `rest` here would cost 20 % more.
-                    self.empty_path();
-                    return Ok((self.flags, self.changes));
-                }
-                self.rest(head.scheme, at, true)
+                (at, at, self.out.len(), self.reference.next_attention_near(at))
             }
+        };
+        match self.line.get(at) {
+            // A host alone, as in lists of hosts.
+            None => {
+                self.reference.append(copied..at, self.out);
+                self.empty_path();
+                return Ok((self.flags, self.changes));
+            }
+            Some(b'?' | b'#') => self.empty_path(),
+            _ => {}
         }
+        self.tail(copied, at, first_mark);
+        self.clean_path(path_at, true);
+        Ok((self.flags, self.changes))
     }
 
     /// Writes what follows the authority, or what follows the scheme if there is no authority.
@@ -158,7 +161,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         if SCHEME && has_authority && scheme.is_network() && matches!(self.line.get(at), None | Some(b'?' | b'#')) {
             self.empty_path();
         }
-        self.tail(at, at);
+        self.tail(at, at, self.reference.next_attention_near(at));
         self.clean_path(path_at, has_authority);
         if SCHEME && scheme == Scheme::Urn && !has_authority {
             self.urn_namespace(path_at);

@@ -6,10 +6,11 @@
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-use crate::iri::percent::{is_kept_escape, kept_escapes, run_of_kept_escapes};
+use crate::iri::percent::{is_canonical_escape, is_kept_escape, run_of_kept_escapes};
 use crate::iri::scheme::Scheme;
 use crate::kernel::{
-    AsciiCase, Bitmaps, Span, append_range, append_range_in_case, low_bits_of_64, mask_of, mask_of_triples,
+    AsciiCase, Bitmaps, BufferedText, Span, append_range, append_range_in_case, low_bits_of_64, mask_of,
+    mask_of_triples,
 };
 
 /// One reference in a text that is described by bitmaps.
@@ -67,7 +68,8 @@ impl<'a> MarkedReference<'a> {
         Some((bytes, self.bitmaps.attentions(self.at() + from)))
     }
 
-    /// [`kept_escapes`] of the reference from byte `from` on. Octets outside ASCII come in long runs, which are found at once.
+    /// Length of a run of escapes that stay escapes, which begins at byte `from`, and whether a digit in it is in lower case.
+    /// Octets outside ASCII come in long runs, which are found at once; otherwise the run ends with the first escape.
     #[inline(always)]
     pub(super) fn kept_escapes(&self, from: usize) -> (usize, bool) {
         let rest = &self.line()[from..];
@@ -76,8 +78,14 @@ impl<'a> MarkedReference<'a> {
                 let len = run_of_kept_escapes(bytes).min(rest.len() - rest.len() % 3);
                 (len, mask_of(&bytes[..64], |byte| byte >= b'a') & low_bits_of_64(len) != 0)
             }
-            _ => kept_escapes(rest),
+            _ => (3, rest[1].max(rest[2]) >= b'a'),
         }
+    }
+
+    /// Bytes `range` of the reference, in the text.
+    #[inline(always)]
+    pub(super) fn buffered(&self, range: Range<usize>) -> BufferedText<'a> {
+        BufferedText::within(self.text, self.at() + range.start, range.len())
     }
 
     /// Appends bytes `range` of the reference to `out`.
@@ -99,7 +107,9 @@ impl<'a> MarkedReference<'a> {
 pub(crate) struct CanonicalHead {
     /// End of the host and start of the path, which may be empty.
     pub(super) host_end: usize,
-    host_at: usize,
+    /// The first attention byte, which is in the host if that begins with a dot; the length of the reference or more if there
+    /// is none.
+    pub(super) first_mark: usize,
 }
 
 impl CanonicalHead {
@@ -114,7 +124,10 @@ impl CanonicalHead {
         let host_at = 7 + usize::from(is_https);
         let host_end = reference.next_stop(host_at).min(line.len());
         let ends = line.get(host_end).is_none_or(|byte| *byte == b'/');
-        ((is_http | is_https) & ends).then_some(CanonicalHead { host_end, host_at })
+        // No byte of a canonical host is marked, except a dot at its start. A search from there can begin before the end of the
+        // host is known.
+        ((is_http | is_https) & ends)
+            .then(|| CanonicalHead { host_end, first_mark: reference.next_attention_near(host_at) })
     }
 
     /// Returns true if `reference`, which has this head, is a URI that no rung changes: after the head it has no dot
@@ -124,15 +137,13 @@ impl CanonicalHead {
     /// `keep_fragment` the reference may have a fragment, otherwise it has none.
     #[inline(always)]
     pub(crate) fn is_canonical(self, reference: &MarkedReference<'_>, keep_fragment: bool) -> bool {
-        let line = reference.line();
-        // No byte of a canonical host needs attention. A search from its start on can begin before its end is known.
-        let first = reference.next_attention_near(self.host_at);
+        let (line, first) = (reference.line(), self.first_mark);
         match line.get(first..) {
             // The empty path becomes `/`.
             None | Some([]) => self.host_end < line.len(),
             Some([b'#', ..]) if reference.next_attention_near(first + 1) >= line.len() => keep_fragment,
             // If an escape changes, the first one usually does.
-            Some([a, b, c, ..]) if *a == b'#' || is_kept_escape(*a, *b, *c) => {
+            Some(rest) if rest[0] == b'#' || is_canonical_escape(rest) => {
                 are_marks_canonical(reference, first, keep_fragment)
             }
             Some(_) => false,
@@ -272,6 +283,20 @@ mod tests {
     }
 
     #[test]
+    fn a_dot_at_the_start_of_a_host_is_no_dot_segment() {
+        for (line, uri) in
+            [("http://.h/", "http://.h/"), ("https://./a/../b", "https://./b"), ("http://.h/%41", "http://.h/A")]
+        {
+            let mut out = Vec::new();
+            let written = with_reference(line, "\n", |reference| {
+                let head = ReferenceHead::of(&reference, CanonicalHead::of(&reference)).unwrap();
+                Normalizer::default().normalize_http(reference, head, false, &mut out)
+            });
+            assert_eq!((written.is_ok(), out), (true, uri.as_bytes().to_vec()));
+        }
+    }
+
+    #[test]
     fn a_host_alone_ends_with_its_reference() {
         for rest in ["", "x.example/", "/", "\n"] {
             assert!(!is_canonical("http://h.example", rest, true), "{rest}");
@@ -284,16 +309,27 @@ mod tests {
         }
     }
 
+    fn is_kept(escape: &[u8; 3]) -> bool {
+        is_canonical_escape(&escape.map(|byte| byte.to_ascii_uppercase()))
+    }
+
     #[test]
     fn runs_of_escapes_are_found_at_once() {
         let escapes = ["%C3", "%c3", "%2F", "%bF", "%7E", "%8", "%", "a"];
-        for count in 0..30 {
+        // The definition: the escapes at the start of a text that stay, and whether a digit in them is in lower case.
+        let expected = |line: &str, max_count: usize| {
+            let escapes = line.as_bytes().as_chunks::<3>().0.iter().take(max_count);
+            let run: Vec<u8> = escapes.take_while(|escape| is_kept(escape)).flatten().copied().collect();
+            (run.len(), run.iter().any(u8::is_ascii_lowercase))
+        };
+        for count in 1..30 {
             for (number, last) in escapes.iter().enumerate() {
                 let run = escapes[number % 4].repeat(count);
-                for (line, rest) in [(format!("{run}{last}"), "A%C3"), (run, last)] {
-                    let expected = kept_escapes(&line.as_bytes()[..line.len().min(63)]);
+                // Runs of octets outside ASCII are found at once.
+                let max_count = if number % 4 == 2 { 1 } else { 21 };
+                for (line, rest) in [(format!("{run}{last}"), "A%C3"), (run, *last)] {
                     let found = with_reference(&line, rest, |reference| reference.kept_escapes(0));
-                    assert!(found == expected || found == kept_escapes(line.as_bytes()), "{line} {found:?}");
+                    assert_eq!(found, expected(&line, max_count), "{line}");
                 }
             }
         }

@@ -4,13 +4,13 @@
 use std::ops::Range;
 
 use super::Pass;
-use crate::iri::class::UPPER;
+use crate::iri::class::{UNRESERVED, UPPER};
 use crate::iri::fault::Component;
 use crate::iri::flags::{Changes, Flags};
 use crate::iri::percent::{ascii_flag, escape_value, non_ascii_flag, would_complete_an_escape};
 use crate::iri::resolve::{path_guard, remove_dot_segments_within};
 use crate::iri::scheme::urn_nid_len;
-use crate::kernel::{AsciiCase, non_ascii_len, percent_encode};
+use crate::kernel::{AsciiCase, escape, non_ascii_len, percent_encode_buffered};
 
 /// Finds out whether a query has begun. Each byte is searched once, however many positions are requested.
 struct QueryFinder {
@@ -29,41 +29,39 @@ impl QueryFinder {
 }
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
-    /// Writes path, query and fragment, which begin at byte `at`, from mark to mark. Bytes from `copied` to `at` are
-    /// written unchanged before them.
+    /// Writes path, query and fragment, which begin at byte `path_at`, from mark to mark; the first one is `first_mark`. Bytes
+    /// from `copied` to `path_at` are written unchanged before them.
     #[inline(always)]
-    pub(super) fn tail(&mut self, mut copied: usize, mut at: usize) {
+    pub(super) fn tail(&mut self, mut copied: usize, path_at: usize, first_mark: usize) {
         let line = self.line;
-        let mut query = QueryFinder { searched: at, is_found: false };
+        let mut query = QueryFinder { searched: path_at, is_found: false };
         let mut in_fragment = false;
-        loop {
-            at = self.reference.next_attention_near(at);
-            if at >= line.len() {
-                break;
-            }
+        let mut at = first_mark;
+        while at < line.len() {
             let byte = line[at];
             match byte {
-                b'%' => {
-                    let (len, has_lower_case) = self.reference.kept_escapes(at);
-                    if has_lower_case {
+                b'%' => match escape_value(&line[at..]) {
+                    None => {
+                        self.flags |= Flags::STRAY_PERCENT;
+                        at += 1;
+                    }
+                    Some(octet) if UNRESERVED.contains(octet) => {
                         self.reference.append(copied..at, self.out);
-                        self.reference.append_in_case(at..at + len, AsciiCase::Upper, self.out);
-                        self.changes |= Changes::PCT_CASE;
-                        copied = at + len;
+                        self.decode(octet, &line[at..at + 3]);
+                        at += 3;
+                        copied = at;
                     }
-                    at += len;
-                    if len == 0 {
-                        if let Some(octet) = escape_value(&line[at..]) {
+                    Some(_) => {
+                        let (len, has_lower_case) = self.reference.kept_escapes(at);
+                        if has_lower_case {
                             self.reference.append(copied..at, self.out);
-                            self.decode(octet, &line[at..at + 3]);
-                            at += 3;
-                            copied = at;
-                        } else {
-                            self.flags |= Flags::STRAY_PERCENT;
-                            at += 1;
+                            self.reference.append_in_case(at..at + len, AsciiCase::Upper, self.out);
+                            self.changes |= Changes::PCT_CASE;
+                            copied = at + len;
                         }
+                        at += len;
                     }
-                }
+                },
                 b'.' => {
                     self.push_dot(self.out.len() + at - copied);
                     at += 1;
@@ -81,27 +79,34 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                     self.flags |= Flags::STRAY_DELIM;
                     at += 1;
                 }
-                _ => {
+                0x80.. => {
                     self.reference.append(copied..at, self.out);
-                    let len = if byte < 0x80 { 1 } else { non_ascii_len(&line[at..]) };
-                    if byte < 0x80 {
-                        self.flags |= ascii_flag(byte, Component::Path);
-                    } else {
-                        self.flag_non_ascii(&mut query, at..at + len, in_fragment);
-                    }
-                    percent_encode(&line[at..at + len], self.out);
+                    let len = non_ascii_len(&line[at..]);
+                    self.flag_non_ascii(&mut query, at..at + len, in_fragment);
+                    percent_encode_buffered(self.reference.buffered(at..at + len), self.out);
                     self.changes |= Changes::PCT_ENCODED;
                     at += len;
                     copied = at;
                 }
+                _ => {
+                    self.reference.append(copied..at, self.out);
+                    self.flags |= ascii_flag(byte, Component::Path);
+                    self.out.extend_from_slice(&escape(byte));
+                    self.changes |= Changes::PCT_ENCODED;
+                    at += 1;
+                    copied = at;
+                }
             }
+            at = self.reference.next_attention_near(at);
         }
         self.reference.append(copied..line.len(), self.out);
     }
 
     /// Writes the unreserved character of an escape.
+    #[inline(always)]
     fn decode(&mut self, octet: u8, escape: &[u8]) {
-        if would_complete_an_escape(octet, self.out) {
+        let may_complete = self.flags.intersects(Flags::STRAY_PERCENT);
+        if may_complete && would_complete_an_escape(octet, self.out) {
             return self.out.extend_from_slice(escape);
         }
         if octet == b'.' {

@@ -26,6 +26,7 @@ use super::map::{
 };
 use super::parts::{Parts, find_scheme};
 use crate::encoding::nfc_of;
+use crate::kernel::escape;
 
 /// Options of [`Profile::to_uri`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -227,7 +228,7 @@ fn encode_stray_delimiters(reference: &[u8]) -> Vec<u8> {
             b'#' => parts.fragment_at.is_some_and(|start| at >= start as usize),
             _ => false,
         };
-        if is_stray { crate::kernel::percent_encode(&[byte], &mut out) } else { out.push(byte) }
+        if is_stray { out.extend_from_slice(&escape(byte)) } else { out.push(byte) }
     }
     out
 }

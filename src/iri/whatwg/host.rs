@@ -7,7 +7,7 @@ use url::{Host, ParseError};
 use crate::iri::class::UNRESERVED;
 use crate::iri::host::idn::has_nested_a_label;
 use crate::iri::percent::decode_escapes;
-use crate::kernel::percent_encode;
+use crate::kernel::escape;
 
 /// *Host parser* for a special scheme. Returns the serialized host.
 ///
@@ -35,7 +35,7 @@ fn mask_a_labels(host: &str) -> Option<String> {
         if begins_label && domain[at..].trim_start_matches('z').starts_with("xn--") {
             masked.push(b'z');
         }
-        if UNRESERVED.contains(byte) { masked.push(byte) } else { percent_encode(&[byte], &mut masked) }
+        if UNRESERVED.contains(byte) { masked.push(byte) } else { masked.extend_from_slice(&escape(byte)) }
     }
     String::from_utf8(masked).ok()
 }
