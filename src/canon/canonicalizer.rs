@@ -42,6 +42,8 @@ pub struct Canonicalizer {
     labels: CharsetLabels,
     /// The only key of a row is the key of its URI.
     has_key_of_uri: bool,
+    /// Absolute references only need to be normalized to the scheme rung.
+    only_normalizes: bool,
     /// Buffer for the text of a further rung.
     rung_text: Vec<u8>,
     /// The keys of the current chunk that differ from the key of their row's URI.
@@ -62,8 +64,9 @@ struct DeviatingKey {
     key: KeyBytes,
 }
 
-/// Appends everything except the keys of all records. There are three paths, from the fastest to the most general: copy a
-/// canonical record, normalize an http or https reference directly, and prepare a reference before it is normalized.
+/// Appends everything except the keys of all records. There are four paths, from the fastest to the most general: copy a
+/// canonical record, normalize an http or https reference directly, append a relative reference to its base, and prepare a
+/// reference before it is normalized.
 struct AppendTexts<'a> {
     canonicalizer: &'a mut Canonicalizer,
     records: &'a Records<'a>,
@@ -77,11 +80,13 @@ impl SimdTask for AppendTexts<'_> {
         let AppendTexts { canonicalizer, records, bitmaps, rows } = self;
         let policy = &canonicalizer.policy;
         let has_labels = records.has_charset_labels();
-        let common = RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset };
+        let common = canonicalizer.common_charsets(records);
         // The two fast paths do not check the length of columns. Normalization alone makes a text less than 8 times as long.
         let max_fast_len = canonicalizer.max_text_len.saturating_sub(8 * records.text.len());
         let mut can_copy = !has_labels && rows.text_len() <= max_fast_len && canonicalizer.can_copy();
-        let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes();
+        let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes;
+        // With an assumed scheme, `localhost:8080` is a host and a port.
+        let mut can_copy_any_scheme = can_copy && policy.assume_scheme.is_none();
         let max_url_len = policy.max_url_len.0;
         let mut faults = records.faults.iter().peekable();
         let mut i = 0;
@@ -105,16 +110,15 @@ impl SimdTask for AppendTexts<'_> {
                 canonicalizer.push_fault(line, Fault::of_reference(FaultKind::TooLong), rows);
             } else if can_normalize && let Some(start) = ReferenceHead::of(&reference, head) {
                 canonicalizer.push_http(reference, start, rows);
+            } else if can_copy_any_scheme && reference.is_canonical_of_any_scheme() {
+                let uri_at = rows.uri.values.len();
+                reference.append_to(&mut rows.uri.values);
+                let written = (Flags::NONE, Changes::NONE);
+                canonicalizer.push_row(reference, &PreparedReference::UNCHANGED, uri_at, written, rows);
             } else {
-                let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
-                let labels = &mut canonicalizer.labels;
-                let charsets = if has_labels { labels.charsets(records, i, common) } else { Ok(common) };
-                match charsets {
-                    Ok(charsets) => canonicalizer.push_prepared(reference, base, charsets, rows),
-                    Err(fault) => canonicalizer.push_fault(line, fault, rows),
-                }
+                canonicalizer.push_record(records, i, reference, rows);
                 if rows.text_len() > max_fast_len {
-                    (can_copy, can_normalize) = (false, false);
+                    (can_copy, can_normalize, can_copy_any_scheme) = (false, false, false);
                 }
             }
             i += 1;
@@ -172,11 +176,13 @@ impl Canonicalizer {
         let needs_whatwg = policy.profile.is_whatwg() && !cfg!(feature = "whatwg");
         assert!(!needs_whatwg, "the profile whatwg requires the feature whatwg of this crate");
         let policy = Arc::new(policy.clone());
+        let writer = ReferenceWriter::new(Arc::clone(&policy));
         Canonicalizer {
-            writer: ReferenceWriter::new(Arc::clone(&policy)),
+            has_key_of_uri: policy.rung != Rung::Simple && policy.more_keys.is_empty(),
+            only_normalizes: writer.is_plain && policy.intake == ParseMode::Lenient && policy.rung == Rung::Scheme,
+            writer,
             carrier: Carrier::new(&policy),
             labels: CharsetLabels::default(),
-            has_key_of_uri: policy.rung != Rung::Simple && policy.more_keys.is_empty(),
             policy,
             rung_text: Vec::new(),
             deviating_keys: Vec::new(),
@@ -244,11 +250,6 @@ impl Canonicalizer {
         Some((text.into_owned(), flags, changes))
     }
 
-    /// Returns whether absolute references only need to be normalized to the scheme rung.
-    fn only_normalizes(&self) -> bool {
-        self.writer.is_plain && self.policy.intake == ParseMode::Lenient && self.policy.rung == Rung::Scheme
-    }
-
     /// Appends the keys of the rows from `first` on: those of their URIs, except for the deviating keys.
     fn push_keys(&mut self, first: usize, rows: &mut Rows) {
         self.policy.algorithm.push_keys(&rows.uri.values, &rows.uri.offsets[first..], &mut rows.key);
@@ -268,8 +269,24 @@ impl Canonicalizer {
         !self.policy.profile.is_whatwg() && !has_references
     }
 
-    /// Appends the row of a reference that must be prepared: decoded, repaired, resolved or checked.
-    fn push_prepared(
+    /// Returns the charsets of the records that have none of their own.
+    fn common_charsets(&self, records: &Records<'_>) -> RecordCharsets {
+        RecordCharsets { text: records.charset.or(self.policy.charset), query: self.policy.query_charset }
+    }
+
+    /// Appends the row of record `i`, which takes more than to copy or to normalize its reference.
+    fn push_record(&mut self, records: &Records<'_>, i: usize, reference: MarkedReference<'_>, rows: &mut Rows) {
+        let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
+        let common = self.common_charsets(records);
+        let has_labels = records.has_charset_labels();
+        match if has_labels { self.labels.charsets(records, i, common) } else { Ok(common) } {
+            Ok(charsets) => self.push_resolved(reference, base, charsets, rows),
+            Err(fault) => self.push_fault(reference.line(), fault, rows),
+        }
+    }
+
+    /// Appends the row of a reference that is resolved, or must be prepared otherwise: decoded, repaired or checked.
+    fn push_resolved(
         &mut self,
         reference: MarkedReference<'_>,
         base: &[u8],
@@ -280,10 +297,16 @@ impl Canonicalizer {
         if rows.is_overfull || rows.input.values.len() + reference.line().len() > self.max_text_len {
             return rows.push_left_out();
         }
-        let result = self.writer.prepare(reference, base, charsets).and_then(|prepared| {
-            let written = self.writer.write_rung(reference, &prepared, self.policy.rung, &mut rows.uri.values)?;
-            Ok((prepared, written))
-        });
+        let uris = &mut rows.uri.values;
+        let can_append = self.only_normalizes && self.has_key_of_uri && charsets == RecordCharsets::default();
+        let appended = if can_append { self.writer.append_to_base(reference, base, uris) } else { None };
+        let result = match appended {
+            Some(written) => Ok((PreparedReference::UNCHANGED, written)),
+            None => self.writer.prepare(reference, base, charsets).and_then(|prepared| {
+                let written = self.writer.write_rung(reference, &prepared, self.policy.rung, uris)?;
+                Ok((prepared, written))
+            }),
+        };
         match result {
             Ok(_) if rows.uri.values.len() > self.max_text_len => {
                 rows.uri.values.truncate(uri_at);

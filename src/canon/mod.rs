@@ -11,6 +11,7 @@
 //!
 //! `carry` appends the fields that a format has besides the URL, and `recipe_evaluator` the keys of recipes.
 
+mod base;
 mod canonicalizer;
 mod carry;
 mod policy;

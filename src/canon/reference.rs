@@ -5,14 +5,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::base::Bases;
 use super::policy::Policy;
 use super::record_text::{RecordCharsets, RecordText, decode, read_record};
 use crate::encoding::{Charset, UnmappableMode};
 use crate::iri::{
-    Base, CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, Normalizer, ParseMode, QueryCharset,
-    Rung, check_authority, check_utf8, encode_query, find_scheme,
+    CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, Normalizer, ParseMode, QueryCharset, Rung,
+    check_authority, check_utf8, encode_query, find_scheme,
 };
-use crate::kernel::Bitmaps;
+use crate::kernel::{Bitmaps, append};
 
 /// A reference that is ready to be normalized, and how it was changed so far.
 pub(super) struct PreparedReference {
@@ -34,10 +35,7 @@ impl PreparedReference {
 #[derive(Debug)]
 pub(super) struct ReferenceWriter {
     policy: Arc<Policy>,
-    /// The base of the policy.
-    base: Option<Result<Base, Fault>>,
-    /// The base of the last record that had one. Adjacent records often have the same base.
-    last_base: (Vec<u8>, Result<Base, Fault>),
+    bases: Bases,
     /// Records without a charset need neither decoding nor repairs.
     pub(super) is_plain: bool,
     /// The text of the reference if it is not the record, for example after resolution, and its bitmaps.
@@ -51,8 +49,7 @@ pub(super) struct ReferenceWriter {
 impl ReferenceWriter {
     pub(super) fn new(policy: Arc<Policy>) -> ReferenceWriter {
         ReferenceWriter {
-            base: policy.base.as_deref().map(|base| make_base(base, &policy)),
-            last_base: (Vec::new(), make_base(b"", &policy)),
+            bases: Bases::new(&policy),
             is_plain: policy.profile.is_rfc3987() && policy.preprocess.is_nothing(),
             policy,
             target: Vec::new(),
@@ -60,6 +57,22 @@ impl ReferenceWriter {
             simple: Vec::new(),
             normalizer: Normalizer::default(),
         }
+    }
+
+    /// Appends the URI of a relative reference on the rung `scheme` to `out`, if it only has to be appended to a part of its
+    /// base, which is that of the policy if `base` is empty.
+    #[inline(always)]
+    pub(super) fn append_to_base(
+        &mut self,
+        reference: MarkedReference<'_>,
+        base: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<(Flags, Changes)> {
+        let part = reference.base_part(!self.policy.drop_fragment)?;
+        let part = self.bases.get(base)?.part(part, &mut self.normalizer)?;
+        append(out, &part.uri);
+        reference.append_to(out);
+        Some((part.flags, part.changes))
     }
 
     /// Appends the text of `rung` to `out`, for [`Rung::Simple`] that of the syntax rung. `reference` was prepared before.
@@ -155,7 +168,7 @@ impl ReferenceWriter {
     fn prepare_text(&mut self, line: &[u8], base: &[u8]) -> Result<PreparedReference, Fault> {
         let mut prepared = PreparedReference::UNCHANGED;
         if HttpHead::of(line).is_none() && (find_scheme(line).is_none() || self.is_host_and_port(line)) {
-            if (!base.is_empty() || self.base.is_some()) && !self.is_host_and_port(line) {
+            if (!base.is_empty() || self.policy.base.is_some()) && !self.is_host_and_port(line) {
                 self.resolve(line, base)?;
                 prepared.changes = Changes::RESOLVED;
                 prepared.in_target = true;
@@ -206,15 +219,11 @@ impl ReferenceWriter {
             self.policy.profile.check_iri_reference(check_utf8(line)?)?;
         }
         check_authority(line)?;
-        if !base.is_empty() && base != self.last_base.0 {
-            self.last_base = (base.to_vec(), make_base(base, &self.policy));
-        }
-        let base = match &self.base {
-            Some(own) if base.is_empty() => own,
-            _ => &self.last_base.1,
-        };
         self.target.clear();
-        base.as_ref().map_err(|fault| *fault)?.write_target(line, &mut self.target)
+        match self.bases.get(base) {
+            Some(base) => base.base()?.write_target(line, &mut self.target),
+            None => Err(Fault::of_reference(FaultKind::Relative)),
+        }
     }
 
     /// Whether a scheme is to be assumed for `line`, which looks like `host:port...`: the part before the colon is
@@ -258,15 +267,6 @@ pub(crate) fn assumed_delimiter(text: &[u8]) -> &'static [u8] {
 /// query after resolution. A fault before that has position 0.
 fn in_record(fault: Fault, text: &[u8], record: &[u8]) -> Fault {
     Fault { at: (fault.at + record.len() as u32).saturating_sub(text.len() as u32), ..fault }
-}
-
-/// Returns a base as the policy reads it.
-fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
-    let (base, ..) = policy.profile.prepare(base);
-    if policy.intake == ParseMode::Strict {
-        policy.profile.check_strict(&base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
-    }
-    if policy.literal_base { Base::literal(&base) } else { Base::new(&base) }
 }
 
 /// Returns the `href` that a browser makes of `text`.

@@ -7,10 +7,13 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memmem;
+
 use super::check::{check_authority_lenient, check_len, check_path_noscheme};
 use super::fault::{Component, Fault, FaultKind};
 use super::parts::Parts;
 use super::percent;
+use super::scheme::Scheme;
 
 /// A base IRI for resolving references. Create it once and use it for many references.
 ///
@@ -27,6 +30,24 @@ pub struct Base {
     is_literal: bool,
 }
 
+/// The part of a base that precedes a relative reference in its target (RFC 3986 section 5.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BasePart {
+    /// Scheme and authority, for an absolute path.
+    Authority,
+    /// The path up to its last slash, for a relative path.
+    Directory,
+    /// The path, for a query.
+    Path,
+    /// The query, for a fragment.
+    Query,
+}
+
+impl BasePart {
+    /// The number of parts.
+    pub(crate) const COUNT: usize = 4;
+}
+
 impl Base {
     /// Creates a base. Its fragment is dropped (section 5.1), and dot segments of an absolute path are removed, also
     /// those with escaped dots (`%2e`), as every browser does; [`Base::literal`] keeps them.
@@ -37,8 +58,10 @@ impl Base {
     pub fn new(text: &[u8]) -> Result<Base, Fault> {
         let mut base = Base::literal(text)?;
         let (from, to) = (base.parts.path_at as usize, base.parts.path_end as usize);
-        if base.text.get(from) == Some(&b'/') {
-            let mut path = decode_dot_segments(&base.text[from..to]);
+        let path = &base.text[from..to];
+        let may_have_dots = memmem::find(path, b"/.").is_some() || memmem::find(path, b"%2").is_some();
+        if may_have_dots && path[0] == b'/' {
+            let mut path = decode_dot_segments(path);
             let len = remove_dot_segments(&mut path);
             let guard = path_guard(base.parts.authority.is_some(), &path[..len]);
             base.text.splice(from..to, guard.iter().chain(&path[..len]).copied());
@@ -63,7 +86,27 @@ impl Base {
             check_authority_lenient(text, authority).map_err(|fault| invalid_base(fault.at, fault.component))?;
         }
         let text = text[..parts.query_end as usize].to_vec();
-        Ok(Base { parts: Parts::split(&text), text, is_literal: true })
+        Ok(Base { text, parts: Parts { fragment_at: None, ..parts }, is_literal: true })
+    }
+
+    /// Returns whether the base is an http or https reference with an authority, and its path has no dot segments.
+    pub(crate) fn is_clean_http(&self) -> bool {
+        let scheme = self.parts.scheme(&self.text).map(Scheme::from_name);
+        !self.is_literal && self.parts.authority.is_some() && matches!(scheme, Some(Scheme::Http | Scheme::Https))
+    }
+
+    /// Appends the base to `out`, from its start to the end of `part`. After [`BasePart::Authority`] and instead of an empty
+    /// path of [`BasePart::Directory`], `/` is appended. The base must have an authority.
+    pub(crate) fn write_part(&self, part: BasePart, out: &mut Vec<u8>) {
+        let (path_at, path_end) = (self.parts.path_at as usize, self.parts.path_end as usize);
+        let (end, rest) = match part {
+            BasePart::Authority => (path_at, &b"/"[..]),
+            BasePart::Directory => (path_at, self.merge_prefix()),
+            BasePart::Path => (path_end, &b""[..]),
+            BasePart::Query => (self.text.len(), &b""[..]),
+        };
+        out.extend_from_slice(&self.text[..end]);
+        out.extend_from_slice(rest);
     }
 
     /// The text of the base, without its fragment.
@@ -120,7 +163,7 @@ impl Base {
         let has_own_authority = r.scheme_len.is_some() || r.authority.is_some();
         let authority = if has_own_authority { r.authority(reference) } else { self.parts.authority(base) };
         let mut path = Cow::Borrowed(r.path(reference));
-        if decodes_dots && memchr::memmem::find(&path, b"%2").is_some() {
+        if decodes_dots && memmem::find(&path, b"%2").is_some() {
             path = Cow::Owned(decode_dot_segments(&path));
         }
         out.extend_from_slice(scheme);
@@ -271,6 +314,16 @@ mod tests {
         for (base, text) in [("http://h/a?b#c", "http://h/a?b"), ("http://h/a", "http://h/a"), ("urn:a:b#", "urn:a:b")]
         {
             assert_eq!(Base::new(base.as_bytes()).unwrap().text(), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn the_path_of_a_base_has_no_dot_segments() {
+        let cases = "http://h/a/../b>http://h/b http://h/a/%2e%2E/b>http://h/b http://h/%2f/%2e>http://h/%2f/ \
+                     http://h/%2f?/../>http://h/%2f?/../ http://h?%2e%2e>http://h?%2e%2e urn:a/../b>urn:a/../b x:/a/..//b>x:/.//b";
+        for (base, text) in cases.split_whitespace().filter_map(|case| case.split_once('>')) {
+            assert_eq!(Base::new(base.as_bytes()).unwrap().text(), text.as_bytes());
+            assert_eq!(Base::literal(base.as_bytes()).unwrap().text(), base.as_bytes());
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Rows of records, of whatever the policy is: texts, keys, flags, redirects and pages.
 
+use bstr::ByteSlice;
+
 use super::*;
-use crate::canon::MaxUrlLen;
+use crate::canon::{MaxUrlLen, UrlCanonicalizer};
+use crate::encoding::Charset;
 use crate::iri::{CLASSIFIER, Profile};
 use crate::kernel::Span;
 use crate::key::KeyAlgorithm;
@@ -146,4 +149,40 @@ fn pages_are_canonical_uris_or_null() {
     let found: Vec<_> = (0..32).map(|row| std::str::from_utf8(rows.carried.pages.get(row)).unwrap()).collect();
     let both: Vec<_> = expected.iter().flat_map(|page| [*page; 2]).collect();
     assert_eq!((&found[..16], &found[16..]), (&both[..], &both[..]));
+}
+
+/// Most relative references are appended to the canonical URI of a part of their base. A second column of keys turns this off:
+/// each reference is then resolved and normalized as a whole.
+#[test]
+fn appended_references_equal_resolved_ones() {
+    let bases = "http://h/a/b/c?d=e#f http://h https://h/ HTTP://U@H.example:80/%7Ea/b%2fc/d http://h?q/r http://h/a/../b/c/. \
+                 http://h/%2e%2e/b/./%2E http://m\u{FC}ller.example:8080/\u{442}/x y http://h:1:2/ http://h:99999/ http://[::1]/a \
+                 ftp://h/a/b urn:a:b http:a/b a/b http:// http://h/a//b http://h/%zz/%/b?%7e http://h/x?a/b/../c file:///a/b";
+    let references = "c /c c/d?e ?q #f g#h i?j#k ../x ./x . .. /./x /x/../y //other/z //other x:y ./x:y a?x:y #x:y ?x:y \
+                      /x:y :x 1:x http:g HTTP://H2/ mailto:m %41 a%2fb a%zz \u{E9} a#b#c a|b a[b] / // /// /.well-known \
+                      a/.b .b ..b a. a.. x/%2e%2e/y HTTP:x h:80 ;a=b a//b /a//b \u{1}";
+    // All references of a base in a row, then a different base for each reference.
+    let by_base = bases.split(' ').flat_map(|base| references.split(' ').map(move |reference| (reference, base)));
+    let by_reference = references.split(' ').flat_map(|reference| bases.split(' ').map(move |base| (reference, base)));
+    let urls: Vec<_> = by_base.chain(by_reference).map(|(url, base)| (url.as_bytes(), Some(base.as_bytes()))).collect();
+    let default = Policy::default;
+    let policies = [
+        default(),
+        Policy { drop_fragment: true, ..default() },
+        Policy { literal_base: true, ..default() },
+        Policy { intake: ParseMode::Strict, ..default() },
+        Policy { rung: Rung::Syntax, ..default() },
+        Policy { profile: Profile::from_name("duerst-01").unwrap(), ..default() },
+        Policy { charset: Charset::named("windows-1252"), ..default() },
+    ];
+    for policy in policies {
+        let resolved = Policy { more_keys: vec![Rung::Syntax], ..policy.clone() };
+        let rows_of = |policy| UrlCanonicalizer::new(policy).canonicalize(urls.iter().copied()).unwrap().clone();
+        let (appended, resolved) = (rows_of(&policy), rows_of(&resolved));
+        for i in 0..appended.len() {
+            assert_eq!(appended.uri.get(i).as_bstr(), resolved.uri.get(i).as_bstr());
+            assert_eq!((appended.fault(i), appended.flags[i]), (resolved.fault(i), resolved.flags[i]));
+        }
+        assert_eq!((&appended.key, &appended.tally), (&resolved.key, &resolved.tally));
+    }
 }

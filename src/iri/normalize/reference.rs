@@ -7,9 +7,10 @@ use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use crate::iri::percent::{is_canonical_escape, is_kept_escape, run_of_kept_escapes};
+use crate::iri::resolve::BasePart;
 use crate::iri::scheme::Scheme;
 use crate::kernel::{
-    AsciiCase, Bitmaps, BufferedText, Span, append_range, append_range_in_case, low_bits_of_64, mask_of,
+    AsciiCase, Bitmaps, BufferedText, Span, append_range, append_range_in_case, find_byte, low_bits_of_64, mask_of,
     mask_of_triples,
 };
 
@@ -86,6 +87,61 @@ impl<'a> MarkedReference<'a> {
     #[inline(always)]
     pub(super) fn buffered(&self, range: Range<usize>) -> BufferedText<'a> {
         BufferedText::within(self.text, self.at() + range.start, range.len())
+    }
+
+    /// Appends the reference to `out`.
+    #[inline(always)]
+    pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
+        self.append(0..self.line().len(), out);
+    }
+
+    /// Returns true if the reference has a scheme other than `file` and no rung changes it: the scheme and a host are in lower
+    /// case, there is neither userinfo nor a port, and nothing needs attention. Returns false for some others that no rung
+    /// changes, among them all references to front pages.
+    #[inline(always)]
+    pub(crate) fn is_canonical_of_any_scheme(&self) -> bool {
+        let line = self.line();
+        // The bytes that no rung changes in a host are those of a scheme without `+`, and `_`.
+        let colon = self.next_stop(0);
+        let Some([b':', rest @ ..]) = line.get(colon..) else { return false };
+        let scheme = &line[..colon];
+        let host_at = colon + 3;
+        let has_canonical_start = match rest {
+            [b'/', b'/', ..] => line.get(self.next_stop(host_at)).is_some_and(|byte| *byte == b'/'),
+            // The namespace identifier.
+            _ if scheme == b"urn" => line.get(self.next_stop(colon + 1)).is_some_and(|byte| *byte == b':'),
+            _ => true,
+        };
+        has_canonical_start
+            && self.next_attention_near(colon) >= line.len()
+            && scheme.first().is_some_and(u8::is_ascii_lowercase)
+            && !scheme.contains(&b'_')
+            && scheme != b"file"
+    }
+
+    /// Returns the part of its base that a relative reference is appended to (RFC 3986 section 5.2.2), if no rung changes
+    /// anything in the reference. Also returns `None` for some other references that no rung changes.
+    ///
+    /// With `keep_fragment` the reference may have a fragment, otherwise it has none.
+    #[inline(always)]
+    pub(crate) fn base_part(&self, keep_fragment: bool) -> Option<BasePart> {
+        let line = self.line();
+        let part = match line {
+            [] | [b'/', b'/', ..] | [b'.', ..] => return None,
+            [b'/', ..] => BasePart::Authority,
+            [b'?', ..] => BasePart::Path,
+            [b'#', ..] => BasePart::Query,
+            _ => BasePart::Directory,
+        };
+        let mark = self.next_attention_near(0);
+        let is_fragment = |mark: usize| line[mark] == b'#' && self.next_attention_near(mark + 1) >= line.len();
+        if mark < line.len() && !(keep_fragment && is_fragment(mark)) {
+            return None;
+        }
+        // A colon in the first segment ends a scheme, or is a fault.
+        let is_delim = |byte: u8| (byte == b':') | (byte == b'/') | (byte == b'?') | (byte == b'#');
+        let has_colon = part == BasePart::Directory && find_byte(line, is_delim).is_some_and(|at| line[at] == b':');
+        (!has_colon).then_some(part)
     }
 
     /// Appends bytes `range` of the reference to `out`.
@@ -230,7 +286,7 @@ impl ReferenceHead {
 mod tests {
     use super::super::Normalizer;
     use super::*;
-    use crate::iri::{CLASSIFIER, Changes, Flags};
+    use crate::iri::{CLASSIFIER, Changes, Flags, Rung};
 
     /// Calls `work` with the reference `line` in a text in which `rest` follows it.
     fn with_reference<R>(line: &str, rest: &str, work: impl FnOnce(MarkedReference<'_>) -> R) -> R {
@@ -306,6 +362,36 @@ mod tests {
                 Normalizer::default().normalize_http(reference, head, false, &mut out)
             });
             assert_eq!((written.unwrap(), &out[..]), ((Flags::NONE, Changes::EMPTY_PATH), &b"https://h.example/"[..]));
+        }
+    }
+
+    #[test]
+    fn canonical_references_of_any_scheme_are_unchanged() {
+        let schemes = "a x+y x-1.z x_y X 1a file http https ftp ws urn javascript";
+        let rests = "b /b //h/b //h //h? //h:21/ //u@h/ //H/ //a--b/ //[::1]/b /../b ../b b/./c b:c: b:c B:c b--c:d isbn:12 \
+                     void(0) a%20b a%7Eb a%2fb a|b \u{E9} [ # a#b ?a?b /.//b //h//../b %41:b a%b -a:b a-:b 1:2 //h/?#  ;=@!$&'()*+,:";
+        let mut canonical_count = 0;
+        for (scheme, rest) in schemes.split(' ').flat_map(|scheme| rests.split(' ').map(move |rest| (scheme, rest))) {
+            let line = format!("{scheme}:{rest}");
+            for after in ["\n", "/./x", "x:"] {
+                with_reference(&line, after, |reference| {
+                    if !reference.is_canonical_of_any_scheme() {
+                        return;
+                    }
+                    canonical_count += 1;
+                    for rung in [Rung::Syntax, Rung::Scheme] {
+                        let mut out = Vec::new();
+                        let written = Normalizer::default().normalize(reference, rung, true, &mut out);
+                        assert_eq!((written, out), (Ok((Flags::NONE, Changes::NONE)), line.clone().into_bytes()));
+                    }
+                });
+            }
+        }
+        assert!((300..600).contains(&canonical_count), "{canonical_count}");
+        for line in
+            ["mailto:a@b.example?subject=c", "urn:isbn:12", "tel:+1", "ftp://h/a;type=i", "http:a", "x:", "app://a.b/c"]
+        {
+            assert!(with_reference(line, "\n", |reference| reference.is_canonical_of_any_scheme()), "{line}");
         }
     }
 
