@@ -9,7 +9,7 @@ use crate::iri::host::ip::{ipv6_text, is_normal_ipv6_literal};
 use crate::iri::parts::{Authority, find_scheme};
 use crate::iri::percent::map_component;
 use crate::iri::scheme::Scheme;
-use crate::kernel::{AsciiCase, append, find_byte, mask_of, parse_bytes};
+use crate::kernel::{AsciiCase, append, find_byte, mask_of, non_ascii_len, parse_bytes};
 
 /// The kinds of bytes in an authority, as bits, except the bytes that a host keeps unchanged.
 mod kind {
@@ -97,6 +97,9 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             kinds |= kind;
             (colon, colon_count) = if kind == kind::COLON { (end, colon_count + 1) } else { (colon, colon_count) };
             end += 1;
+            if kind == kind::ENCODED {
+                end += non_ascii_len(&self.line[end..]);
+            }
         }
         if kinds & kind::DELIM == 0 && colon_count <= 1 && scheme != Scheme::File {
             let host_end = if colon_count == 1 { colon } else { end };
