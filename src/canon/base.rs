@@ -60,7 +60,9 @@ pub(super) struct PolicyBase {
 #[derive(Debug, Default)]
 pub(super) struct CanonicalPart {
     state: PartState,
-    pub(super) uri: Vec<u8>,
+    uri: Vec<u8>,
+    /// The first slash of the path.
+    path_at: usize,
     pub(super) flags: Flags,
     pub(super) changes: Changes,
 }
@@ -75,6 +77,24 @@ enum PartState {
     Known,
     /// The base has a fault, is not an http or https URI, or has no such part.
     Unusable,
+}
+
+impl CanonicalPart {
+    /// Returns the URI of a directory after `..` removed `count` segments, or another part if `count` is 0; `None` if it is
+    /// not known.
+    #[inline(always)]
+    pub(super) fn without_segments(&self, count: usize) -> Option<&[u8]> {
+        // A flag or a change may come from a segment that is removed.
+        if count > 0 && (!self.flags.is_empty() || self.changes != Changes::RESOLVED) {
+            return None;
+        }
+        let mut end = self.uri.len();
+        for _ in 0..count {
+            let directory = &self.uri[self.path_at..end - 1];
+            end = self.path_at + 1 + memchr::memrchr(b'/', directory).unwrap_or(0);
+        }
+        Some(&self.uri[..end])
+    }
 }
 
 impl PolicyBase {
@@ -131,6 +151,9 @@ impl PolicyBase {
             // The path `/`: the reference begins with one.
             canonical.uri.pop();
         }
+        let host_at = self.part_text.iter().position(|byte| *byte == b'/').map_or(0, |slash| slash + 2);
+        canonical.path_at =
+            canonical.uri[host_at..].iter().position(|byte| *byte == b'/').map_or(0, |slash| host_at + slash);
         (canonical.flags, canonical.changes) = (flags, changes | Changes::RESOLVED);
         canonical.state = PartState::Known;
     }

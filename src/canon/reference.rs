@@ -68,10 +68,10 @@ impl ReferenceWriter {
         base: &[u8],
         out: &mut Vec<u8>,
     ) -> Option<(Flags, Changes)> {
-        let part = reference.base_part(!self.policy.drop_fragment)?;
-        let part = self.bases.get(base)?.part(part, &mut self.normalizer)?;
-        append(out, &part.uri);
-        reference.append_to(out);
+        let relative = reference.relative(!self.policy.drop_fragment)?;
+        let part = self.bases.get(base)?.part(relative.part, &mut self.normalizer)?;
+        append(out, part.without_segments(relative.parent_count)?);
+        reference.append_rest(relative, out);
         Some((part.flags, part.changes))
     }
 

@@ -157,9 +157,10 @@ fn pages_are_canonical_uris_or_null() {
 fn appended_references_equal_resolved_ones() {
     let bases = "http://h/a/b/c?d=e#f http://h https://h/ HTTP://U@H.example:80/%7Ea/b%2fc/d http://h?q/r http://h/a/../b/c/. \
                  http://h/%2e%2e/b/./%2E http://m\u{FC}ller.example:8080/\u{442}/x y http://h:1:2/ http://h:99999/ http://[::1]/a \
-                 ftp://h/a/b urn:a:b http:a/b a/b http:// http://h/a//b http://h/%zz/%/b?%7e http://h/x?a/b/../c file:///a/b";
+                 ftp://h/a/b urn:a:b http:a/b a/b http:// http://h/a//b http://h/%zz/%/b?%7e http://h/x?a/b/../c file:///a/b http:///a/b/c http://h/a//b//c";
     let references = "c /c c/d?e ?q #f g#h i?j#k ../x ./x . .. /./x /x/../y //other/z //other x:y ./x:y a?x:y #x:y ?x:y \
                       /x:y :x 1:x http:g HTTP://H2/ mailto:m %41 a%2fb a%zz \u{E9} a#b#c a|b a[b] / // /// /.well-known \
+                      .. ./ ../ ../../ ../../../../x ../.. ../x:y ./? ../?q ../#f .//x ..//x ../a/../b ../%41 ../.x ./../x ../x#y \
                       a/.b .b ..b a. a.. x/%2e%2e/y HTTP:x h:80 ;a=b a//b /a//b \u{1}";
     // All references of a base in a row, then a different base for each reference.
     let by_base = bases.split(' ').flat_map(|base| references.split(' ').map(move |reference| (reference, base)));

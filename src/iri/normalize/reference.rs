@@ -25,6 +25,17 @@ pub(crate) struct MarkedReference<'a> {
     pub(crate) span: Span,
 }
 
+/// How a relative reference is appended to its base.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RelativeReference {
+    /// The part of the base.
+    pub(crate) part: BasePart,
+    /// The number of segments that leading `..` segments remove from the end of the directory.
+    pub(crate) parent_count: usize,
+    /// Where the reference continues after its leading dot segments.
+    rest_at: usize,
+}
+
 impl<'a> MarkedReference<'a> {
     /// A reference that is the whole text of `bitmaps`.
     pub(crate) fn whole(text: &'a [u8], bitmaps: &'a Bitmaps) -> MarkedReference<'a> {
@@ -119,29 +130,47 @@ impl<'a> MarkedReference<'a> {
             && scheme != b"file"
     }
 
-    /// Returns the part of its base that a relative reference is appended to (RFC 3986 section 5.2.2), if no rung changes
-    /// anything in the reference. Also returns `None` for some other references that no rung changes.
+    /// Returns how the reference is appended to a part of its base (RFC 3986 section 5.2.2), if it is relative and no rung
+    /// changes it after its leading dot segments. Also returns `None` for some others that no rung changes.
     ///
     /// With `keep_fragment` the reference may have a fragment, otherwise it has none.
     #[inline(always)]
-    pub(crate) fn base_part(&self, keep_fragment: bool) -> Option<BasePart> {
+    pub(crate) fn relative(&self, keep_fragment: bool) -> Option<RelativeReference> {
         let line = self.line();
-        let part = match line {
-            [] | [b'/', b'/', ..] | [b'.', ..] => return None,
+        let (mut at, mut parent_count) = (0, 0);
+        loop {
+            match line[at..] {
+                [b'.', b'/', ..] => at += 2,
+                [b'.', b'.', b'/', ..] => (at, parent_count) = (at + 3, parent_count + 1),
+                _ => break,
+            }
+        }
+        let part = match line[at..] {
+            [b'.', ..] => return None,
+            _ if at > 0 => BasePart::Directory,
+            [] | [b'/', b'/', ..] => return None,
             [b'/', ..] => BasePart::Authority,
             [b'?', ..] => BasePart::Path,
             [b'#', ..] => BasePart::Query,
             _ => BasePart::Directory,
         };
-        let mark = self.next_attention_near(0);
+        let mark = self.next_attention_near(at);
         let is_fragment = |mark: usize| line[mark] == b'#' && self.next_attention_near(mark + 1) >= line.len();
         if mark < line.len() && !(keep_fragment && is_fragment(mark)) {
             return None;
         }
         // A colon in the first segment ends a scheme, or is a fault.
         let is_delim = |byte: u8| (byte == b':') | (byte == b'/') | (byte == b'?') | (byte == b'#');
-        let has_colon = part == BasePart::Directory && find_byte(line, is_delim).is_some_and(|at| line[at] == b':');
-        (!has_colon).then_some(part)
+        let has_colon = part == BasePart::Directory
+            && at == 0
+            && find_byte(line, is_delim).is_some_and(|delim| line[delim] == b':');
+        (!has_colon).then_some(RelativeReference { part, parent_count, rest_at: at })
+    }
+
+    /// Appends what follows the leading dot segments of the reference.
+    #[inline(always)]
+    pub(crate) fn append_rest(&self, relative: RelativeReference, out: &mut Vec<u8>) {
+        self.append(relative.rest_at..self.line().len(), out);
     }
 
     /// Appends bytes `range` of the reference to `out`.
