@@ -6,6 +6,7 @@
 //!
 //! record --already canonical?----------------------> copy ---------------+
 //!    |---http(s) URL, only normalization?----------> iri::Normalizer ----+--> uri, keys, faults, flags --> Rows
+//!    |---relative, only to be appended?------------> base ---------------+
 //!    +---otherwise: decode, repair, resolve (reference)--> iri::Normalizer +
 //! ```
 //!

@@ -1,6 +1,6 @@
 //! Writes the canonical URI of any reference: decodes and repairs it in its charset and profile, resolves it against its
-//! base, checks it as the policy asks, and normalizes it. http and https references that only need normalization do not come
-//! here.
+//! base, checks it as the policy asks, and normalizes it; or appends it to a part of its base. http and https references that
+//! only need normalization do not come here.
 
 use std::borrow::Cow;
 use std::sync::Arc;

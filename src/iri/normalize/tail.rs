@@ -38,30 +38,8 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         let mut in_fragment = false;
         let mut at = first_mark;
         while at < line.len() {
-            let byte = line[at];
-            match byte {
-                b'%' => match escape_value(&line[at..]) {
-                    None => {
-                        self.flags |= Flags::STRAY_PERCENT;
-                        at += 1;
-                    }
-                    Some(octet) if UNRESERVED.contains(octet) => {
-                        self.reference.append(copied..at, self.out);
-                        self.decode(octet, &line[at..at + 3]);
-                        at += 3;
-                        copied = at;
-                    }
-                    Some(_) => {
-                        let (len, has_lower_case) = self.reference.kept_escapes(at);
-                        if has_lower_case {
-                            self.reference.append(copied..at, self.out);
-                            self.reference.append_in_case(at..at + len, AsciiCase::Upper, self.out);
-                            self.changes |= Changes::PCT_CASE;
-                            copied = at + len;
-                        }
-                        at += len;
-                    }
-                },
+            match line[at] {
+                b'%' => at = self.escapes(&mut copied, at),
                 b'.' => {
                     self.push_dot(self.out.len() + at - copied);
                     at += 1;
@@ -88,7 +66,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                     at += len;
                     copied = at;
                 }
-                _ => {
+                byte => {
                     self.reference.append(copied..at, self.out);
                     self.flags |= ascii_flag(byte, Component::Path);
                     self.out.extend_from_slice(&escape(byte));
@@ -100,6 +78,30 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             at = self.reference.next_attention_near(at);
         }
         self.reference.append(copied..line.len(), self.out);
+    }
+
+    /// Writes the escape at byte `at` or a run of escapes that begins there, if they change, and the bytes from `copied` to
+    /// `at` before them. Returns the end of the escapes.
+    #[inline(always)]
+    fn escapes(&mut self, copied: &mut usize, at: usize) -> usize {
+        let Some(octet) = escape_value(&self.line[at..]) else {
+            self.flags |= Flags::STRAY_PERCENT;
+            return at + 1;
+        };
+        if UNRESERVED.contains(octet) {
+            self.reference.append(*copied..at, self.out);
+            self.decode(octet, &self.line[at..at + 3]);
+            *copied = at + 3;
+            return at + 3;
+        }
+        let (len, has_lower_case) = self.reference.kept_escapes(at);
+        if has_lower_case {
+            self.reference.append(*copied..at, self.out);
+            self.reference.append_in_case(at..at + len, AsciiCase::Upper, self.out);
+            self.changes |= Changes::PCT_CASE;
+            *copied = at + len;
+        }
+        at + len
     }
 
     /// Writes the unreserved character of an escape.
