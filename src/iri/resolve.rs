@@ -33,6 +33,8 @@ pub struct Base {
 /// The part of a base that precedes a relative reference in its target (RFC 3986 section 5.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BasePart {
+    /// The scheme, for an authority.
+    Scheme,
     /// Scheme and authority, for an absolute path.
     Authority,
     /// The path up to its last slash, for a relative path.
@@ -45,7 +47,7 @@ pub(crate) enum BasePart {
 
 impl BasePart {
     /// The number of parts.
-    pub(crate) const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 5;
 }
 
 impl Base {
@@ -100,6 +102,7 @@ impl Base {
     pub(crate) fn write_part(&self, part: BasePart, out: &mut Vec<u8>) {
         let (path_at, path_end) = (self.parts.path_at as usize, self.parts.path_end as usize);
         let (end, rest) = match part {
+            BasePart::Scheme => (self.parts.scheme_len.map_or(0, |len| len as usize + 1), &b""[..]),
             BasePart::Authority => (path_at, &b"/"[..]),
             BasePart::Directory => (path_at, self.merge_prefix()),
             BasePart::Path => (path_end, &b""[..]),

@@ -148,6 +148,7 @@ impl<'a> MarkedReference<'a> {
         let part = match line[at..] {
             [b'.', ..] => return None,
             _ if at > 0 => BasePart::Directory,
+            [b'/', b'/', ..] if line.get(self.next_stop(2)) == Some(&b'/') => BasePart::Scheme,
             [] | [b'/', b'/', ..] => return None,
             [b'/', ..] => BasePart::Authority,
             [b'?', ..] => BasePart::Path,
