@@ -75,7 +75,8 @@ enum PartState {
     Unknown,
     /// A URI is made by appending a reference.
     Known,
-    /// The base has a fault, is not an http or https URI, or has no such part.
+    /// References are resolved as a whole: the base or this part of it has a fault, the base is not an http or https URI, or the
+    /// policy takes bases literally.
     Unusable,
 }
 

@@ -108,7 +108,7 @@ impl<'a> MarkedReference<'a> {
 
     /// Returns true if the reference has a scheme other than `file` and no rung changes it: the scheme and a host are in lower
     /// case, there is neither userinfo nor a port, and nothing needs attention. Returns false for some others that no rung
-    /// changes, among them all references to front pages.
+    /// changes, among them those that end with their host.
     #[inline(always)]
     pub(crate) fn is_canonical_of_any_scheme(&self) -> bool {
         let line = self.line();
