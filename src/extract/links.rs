@@ -161,14 +161,7 @@ impl<'a> LinkSink<'a> {
             return false;
         }
         if self.consumer.is_none() {
-            if attribute.is_html_base {
-                let is_sound = self.locate(attribute).1.is_none();
-                let reference = to_nfc(self.text, attribute.value.trim_ascii());
-                let base = resolve_html_base(&self.bases[0], &reference).filter(|_| is_sound);
-                self.found_base = base.map(|base| HtmlBase { position: attribute.span.start, base });
-                self.is_done = true;
-            }
-            return !self.is_done;
+            return self.find_html_base(attribute);
         }
         let (offset, defect) = self.locate(attribute);
         let base = match self.html_base {
@@ -199,6 +192,18 @@ impl<'a> LinkSink<'a> {
             }
             !self.is_done
         });
+        !self.is_done
+    }
+
+    /// Notes the base of the document if `attribute` sets it, and then returns false.
+    fn find_html_base(&mut self, attribute: &LinkAttribute<'_>) -> bool {
+        if attribute.is_html_base {
+            let is_sound = self.locate(attribute).1.is_none();
+            let reference = to_nfc(self.text, attribute.value.trim_ascii());
+            let base = resolve_html_base(&self.bases[0], &reference).filter(|_| is_sound);
+            self.found_base = base.map(|base| HtmlBase { position: attribute.span.start, base });
+            self.is_done = true;
+        }
         !self.is_done
     }
 

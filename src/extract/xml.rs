@@ -235,65 +235,75 @@ impl XmlCollector<'_, '_, '_> {
 
     /// Gives the attributes of a tag to the sink; `outer` is the base of the element around it.
     fn push_attributes(&mut self, tag: &BytesStart<'_>, outer: usize) -> TagScope {
-        let resolver = self.reader.resolver();
-        let (namespace, local) = resolver.resolve_element(tag.name());
+        let (namespace, local) = self.reader.resolver().resolve_element(tag.name());
         let is_html = matches!(namespace, ResolveResult::Bound(Namespace(XHTML)));
-        let element = short_name(local.as_ref().as_bytes());
+        let element = &short_name(local.as_ref().as_bytes());
+        let html_element = is_html.then_some(element.as_str());
         let rel = attribute_of(tag, "rel").unwrap_or_default();
         let is_refresh = is_html
             && attribute_of(tag, "http-equiv").is_some_and(|value| value.trim().eq_ignore_ascii_case("refresh"));
-        let is_anchor = is_html && element == "a";
+        let is_anchor = html_element == Some("a");
         if is_anchor {
             self.sink.end_text();
         }
-        let mut inner = outer;
-        let mut alt = None;
-        // The xml:base of an element applies to its own references, also to those before it in the tag; the xml:base itself
-        // is relative to the element around it.
-        for attribute in
-            tag.attributes().with_checks(false).flatten().filter(|attribute| attribute.key.as_ref() == "xml:base")
-        {
-            let (value, span, bad_reference) = value(self.text, &attribute);
-            if bad_reference.is_none() {
-                inner = self.sink.push_base(outer, value.trim_ascii(), span);
-            }
-        }
-        for attribute in tag.attributes().with_checks(false).flatten() {
-            let (namespace, local) = resolver.resolve_attribute(attribute.key);
-            if is_html && attribute.key.as_ref() == "alt" {
-                alt = Some(value(self.text, &attribute).0);
-            }
-            let known = match namespace {
-                ResolveResult::Unbound if is_html => attributes::html(element.as_bytes(), local.as_ref().as_bytes()),
-                ResolveResult::Unbound => attributes::xml(None, local.as_ref()),
-                ResolveResult::Bound(Namespace(namespace)) => attributes::xml(Some(namespace), local.as_ref()),
-                ResolveResult::Unknown(_) => None,
-            };
+        let inner = self.push_bases(tag, outer);
+        for attribute in attributes_of(tag) {
+            let known = self.known_attribute(&attribute, html_element);
             let known = known.filter(|(_, syntax)| *syntax != ReferenceSyntax::Refresh || is_refresh);
             let Some((name, syntax)) = known else { continue };
             let (value, span, bad_reference) = value(self.text, &attribute);
-            let is_html_base = is_html && element == "base" && name == "href";
+            let is_html_base = html_element == Some("base") && name == "href";
             let base = if name == "xml:base" { outer } else { inner };
-            let (element, rel, value) = (&element, rel.as_bytes(), &value);
+            let (rel, value) = (rel.as_bytes(), &value);
             let attribute =
                 LinkAttribute { element, name, rel, syntax, value, span, bad_reference, is_html_base, base };
             if !self.sink.push(&attribute) {
                 break;
             }
         }
-        TagScope { base: inner, is_anchor, alt }
+        let alt = attributes_of(tag).filter(|attribute| is_html && attribute.key.as_ref() == "alt").last();
+        TagScope { base: inner, is_anchor, alt: alt.map(|alt| value(self.text, &alt).0) }
     }
+
+    /// Gives the `xml:base` of a tag to the sink, which is relative to the base of the element around it, and returns the base of
+    /// the element: it applies to all its references, also to those before it in the tag.
+    fn push_bases(&mut self, tag: &BytesStart<'_>, outer: usize) -> usize {
+        let mut inner = outer;
+        for attribute in attributes_of(tag).filter(|attribute| attribute.key.as_ref() == "xml:base") {
+            let (value, span, bad_reference) = value(self.text, &attribute);
+            if bad_reference.is_none() {
+                inner = self.sink.push_base(outer, value.trim_ascii(), span);
+            }
+        }
+        inner
+    }
+
+    /// The name and the syntax of an attribute that holds references. An element of XHTML comes with its name.
+    fn known_attribute(
+        &self,
+        attribute: &XmlAttribute<'_>,
+        html_element: Option<&str>,
+    ) -> Option<(&'static str, ReferenceSyntax)> {
+        let (namespace, local) = self.reader.resolver().resolve_attribute(attribute.key);
+        match (namespace, html_element) {
+            (ResolveResult::Unbound, Some(element)) => attributes::html(element.as_bytes(), local.as_ref().as_bytes()),
+            (ResolveResult::Unbound, None) => attributes::xml(None, local.as_ref()),
+            (ResolveResult::Bound(Namespace(namespace)), _) => attributes::xml(Some(namespace), local.as_ref()),
+            (ResolveResult::Unknown(_), _) => None,
+        }
+    }
+}
+
+/// The attributes of a tag. Duplicates are not looked for, which would take quadratic time.
+fn attributes_of<'a>(tag: &'a BytesStart<'_>) -> impl Iterator<Item = XmlAttribute<'a>> {
+    let mut attributes = tag.attributes();
+    attributes.with_checks(false);
+    attributes.flatten()
 }
 
 /// The value of an attribute without a prefix, character references not resolved.
 fn attribute_of<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<std::borrow::Cow<'a, str>> {
-    // The check for duplicates takes quadratic time.
-    let mut attributes = tag.attributes();
-    attributes
-        .with_checks(false)
-        .flatten()
-        .find(|attribute| attribute.key.as_ref() == name)
-        .map(|attribute| attribute.value)
+    attributes_of(tag).find(|attribute| attribute.key.as_ref() == name).map(|attribute| attribute.value)
 }
 
 /// The value of an attribute with its references resolved, its position in the text, and the position of a reference to

@@ -21,7 +21,38 @@ struct Units<I> {
     is_stopped: AtomicBool,
 }
 
+/// The result of a unit, or its error after its place, counted from 1.
+type UnitResult<P, E> = Result<Option<P>, (usize, RunError<E>)>;
+
 impl<J, I: Iterator<Item = (usize, J)>> Units<I> {
+    fn new(units: I, threads: usize) -> Units<I> {
+        Units {
+            units: Mutex::new(units.enumerate()),
+            threads,
+            free_threads: Mutex::new(threads),
+            changed: Condvar::new(),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Calls `work` with the next units until none is left, and sends the results.
+    fn run<P, E>(
+        &self,
+        work: impl Fn(J, &AtomicBool) -> Result<Option<P>, RunError<E>>,
+        sender: mpsc::SyncSender<UnitResult<P, E>>,
+    ) {
+        let panicked = |panic: Box<dyn Any + Send>| Err(RunError::Panicked(panic_text(panic.as_ref())));
+        while let Some((index, threads, unit)) = self.begin() {
+            let result = catch_unwind(AssertUnwindSafe(|| work(unit, &self.is_stopped))).unwrap_or_else(panicked);
+            if result.is_err() {
+                self.stop();
+            }
+            self.end(threads);
+            // Results are received until all senders are dropped.
+            let _ = sender.send(result.map_err(|error| (index + 1, error)));
+        }
+    }
+
     /// Takes the next unit when its threads are free. Returns its index, the number of its threads, and the unit; `None` after the
     /// last one, or if the work was stopped.
     fn begin(&self) -> Option<(usize, usize, J)> {
@@ -75,53 +106,46 @@ pub(crate) fn as_finished<J: Send, P: Send, E: Send>(
 ) -> Result<(), RunError<E>> {
     let threads = threads.max(1);
     let worker_count = units.size_hint().1.map_or(threads, |count| count.min(threads));
-    let units = Units {
-        units: Mutex::new(units.enumerate()),
-        threads,
-        free_threads: Mutex::new(threads),
-        changed: Condvar::new(),
-        is_stopped: AtomicBool::new(false),
-    };
+    let (units, work) = (&Units::new(units, threads), &work);
     let (sender, results) = mpsc::sync_channel(worker_count);
-    let produce = |sender: mpsc::SyncSender<_>| {
-        let panicked = |panic: Box<dyn Any + Send>| Err(RunError::Panicked(panic_text(panic.as_ref())));
-        while let Some((index, threads, unit)) = units.begin() {
-            let result = catch_unwind(AssertUnwindSafe(|| work(unit, &units.is_stopped))).unwrap_or_else(panicked);
-            if result.is_err() {
-                units.stop();
-            }
-            units.end(threads);
-            // Results are received until all senders are dropped.
-            let _ = sender.send(result.map_err(|error| (index + 1, error)));
-        }
-    };
     thread::scope(|scope| {
-        // The error, after the place of its unit, counted from 1; 0 for one of `take`.
-        let mut failed: Option<(usize, RunError<E>)> = None;
+        let mut first_error = FirstError(None);
         for number in 0..worker_count {
             let (sender, builder) = (sender.clone(), thread::Builder::new().name(format!("irikey-input-{number}")));
-            if let Err(error) = builder.spawn_scoped(scope, || produce(sender)) {
+            if let Err(error) = builder.spawn_scoped(scope, || units.run(work, sender)) {
                 units.stop();
-                failed = Some((usize::MAX, RunError::Threads(error.to_string())));
+                first_error.add(usize::MAX, RunError::Threads(error.to_string()));
                 break;
             }
         }
         drop(sender);
         for result in results {
-            let can_take = failed.as_ref().is_none_or(|(place, _)| *place > 0);
             let taken = result.and_then(|result| match result {
-                Some(result) if can_take => take(result).map_err(|error| (0, RunError::Output(error))),
+                Some(result) if !first_error.is_of_take() => take(result).map_err(|error| (0, RunError::Output(error))),
                 _ => Ok(()),
             });
             if let Err((place, error)) = taken {
                 units.stop();
-                if failed.as_ref().is_none_or(|(first, _)| place < *first) {
-                    failed = Some((place, error));
-                }
+                first_error.add(place, error);
             }
         }
-        failed.map_or(Ok(()), |(_, error)| Err(error))
+        first_error.0.map_or(Ok(()), |(_, error)| Err(error))
     })
+}
+
+/// The error of the first unit that has one, after its place; 0 for an error of `take`.
+struct FirstError<E>(Option<(usize, RunError<E>)>);
+
+impl<E> FirstError<E> {
+    fn add(&mut self, place: usize, error: RunError<E>) {
+        if self.0.as_ref().is_none_or(|(first, _)| place < *first) {
+            self.0 = Some((place, error));
+        }
+    }
+
+    fn is_of_take(&self) -> bool {
+        matches!(self.0, Some((0, _)))
+    }
 }
 
 #[cfg(test)]

@@ -75,38 +75,22 @@ where
     progress.set_total(sources.total_len());
     let mut to_skip = skipped.count;
     let numbers = Mutex::new(RecordNumbers::after(skipped, sources.0.len()));
+    let remaining = options.record_limit.map(AtomicU64::new);
+    // Record numbers have the last stage.
+    let job = CanonJob { remaining, numbers, number_stage: stage_count, has_slices };
     // While a row group is written, workers take the slices of the next one. Nothing waits to be appended if nothing is.
     let more_units = if appends_nothing { usize::MAX } else { cut.slices_per_group() - 1 };
-    // Record numbers have the last stage.
     let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
     let mut cutter = Cutter::new(sources, cut, progress);
     let distinct = DistinctKeys::default();
-    let remaining = options.record_limit.map(AtomicU64::new);
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
-    let is_limit_reached = || remaining.as_ref().is_some_and(|remaining| remaining.load(Ordering::Relaxed) == 0);
     let next = || {
         cutter.skip(std::mem::take(&mut to_skip))?;
-        let next = if is_limit_reached() { None } else { cutter.next_row_group()? };
+        let next = if job.is_limit_reached() { None } else { cutter.next_row_group()? };
         Ok(next.map(|input| (input.weight, input)))
     };
     let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input: RowGroupInput| {
-        let ends_group = input.ends_group;
-        if !worker.decode(input, remaining.as_ref(), || stages.is_stopped())? {
-            return Ok(None);
-        }
-        let number = || numbers.lock().assign(&mut worker.runs);
-        let Some(first_row) = stages.pass(stage_count, number) else { return Ok(None) };
-        let (rows, runs) = (&mut worker.rows, &worker.runs);
-        worker.counts.add_fault_examples(rows, runs, first_row);
-        let row_count = rows.len() as u64;
-        let ticket = Ticket { stages: *stages, first_row };
-        let part = encode(RowGroup { rows, runs, ticket, ends_group }).map_err(RunError::Output)?;
-        let Some(part) = part else { return Ok(None) };
-        worker.clear();
-        if ends_group || !has_slices {
-            memory::sample();
-        }
-        Ok(Some((part, row_count)))
+        job.encode_row_group(worker, stages, input, &encode)
     };
     let mut appended = 0;
     let append = |(part, row_count): (P, u64)| {
@@ -115,11 +99,56 @@ where
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let numbers = numbers.into_inner();
-    if is_limit_reached() {
+    let is_limit_reached = job.is_limit_reached();
+    let numbers = job.numbers.into_inner();
+    if is_limit_reached {
         cutter.forget_after_limit(&numbers.by_source);
     }
     summarize(cutter, workers, numbers, appended)
+}
+
+/// What the workers of a run share.
+struct CanonJob {
+    /// Records until the limit of the run.
+    remaining: Option<AtomicU64>,
+    numbers: Mutex<RecordNumbers>,
+    /// The stage in which records get their numbers.
+    number_stage: usize,
+    has_slices: bool,
+}
+
+impl CanonJob {
+    fn is_limit_reached(&self) -> bool {
+        self.remaining.as_ref().is_some_and(|remaining| remaining.load(Ordering::Relaxed) == 0)
+    }
+
+    /// Makes and encodes the rows of a row group, or of a slice. Returns the part and its number of rows, or `None` if the run was
+    /// stopped.
+    fn encode_row_group<P, E>(
+        &self,
+        worker: &mut Worker<'_>,
+        stages: &StageTicket<'_>,
+        input: RowGroupInput,
+        encode: &impl Fn(RowGroup<'_>) -> Result<Option<P>, E>,
+    ) -> Result<Option<(P, u64)>, RunError<E>> {
+        let ends_group = input.ends_group;
+        if !worker.decode(input, self.remaining.as_ref(), || stages.is_stopped())? {
+            return Ok(None);
+        }
+        let number = || self.numbers.lock().assign(&mut worker.runs);
+        let Some(first_row) = stages.pass(self.number_stage, number) else { return Ok(None) };
+        let (rows, runs) = (&mut worker.rows, &worker.runs);
+        worker.counts.add_fault_examples(rows, runs, first_row);
+        let row_count = rows.len() as u64;
+        let ticket = Ticket { stages: *stages, first_row };
+        let part = encode(RowGroup { rows, runs, ticket, ends_group }).map_err(RunError::Output)?;
+        let Some(part) = part else { return Ok(None) };
+        worker.clear();
+        if ends_group || !self.has_slices {
+            memory::sample();
+        }
+        Ok(Some((part, row_count)))
+    }
 }
 
 /// Checks that no record was lost, and adds up what the cutter and the workers counted. `appended` is the number of rows

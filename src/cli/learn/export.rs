@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::batch::applied_rule;
 use crate::cli::args::check_named;
-use crate::learn::content::{ContentRule, ScopedRule, regexes_of};
+use crate::learn::content::{ContentRule, RegexRule, ScopedRule, regexes_of};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExportFormat {
@@ -74,50 +74,55 @@ fn display(column: &dyn Array, row: usize) -> String {
 impl Export {
     /// Returns the contents of the file, and the number of rules that its format cannot express.
     pub(super) fn render(&self, rules: &[ExportedRule]) -> (String, usize) {
-        if self.format == ExportFormat::Csv {
-            return (to_csv(rules), 0);
-        }
-        let (mut lines, mut left_out) = (Vec::new(), 0);
+        let render: fn(&[RegexRule]) -> String = match self.format {
+            ExportFormat::Csv => return (to_csv(rules), 0),
+            ExportFormat::Nutch => to_nutch,
+            ExportFormat::StormCrawler => to_storm_crawler,
+            ExportFormat::Sql => to_sql,
+        };
+        let (mut regexes, mut left_out) = (Vec::new(), 0);
         let kept = KeptParameters::of(rules);
         for ExportedRule { scope, rule, .. } in rules {
             // Without lookaround, an expression for many hosts cannot leave out those that keep the parameter.
             let expressions = if kept.limit(scope, rule) { Vec::new() } else { regexes_of(scope, rule) };
             left_out += usize::from(expressions.is_empty());
-            lines.extend(expressions);
+            regexes.extend(expressions);
         }
-        let text = match self.format {
-            ExportFormat::Nutch => {
-                let regex = |pattern: &str, replacement: &str| {
-                    format!(
-                        "  <regex>\n    <pattern>{}</pattern>\n    <substitution>{}</substitution>\n  </regex>\n",
-                        xml(pattern),
-                        xml(replacement)
-                    )
-                };
-                let all: String = lines.iter().map(|line| regex(&line.pattern, &line.replacement)).collect();
-                format!("<?xml version=\"1.0\"?>\n<regex-normalize>\n{all}</regex-normalize>\n")
-            }
-            ExportFormat::Sql => {
-                let quote = |text: &str| format!("'{}'", text.replace('\'', "''"));
-                let rows = lines.iter().enumerate().map(|(i, line)| {
-                    let replacement = line.replacement.replace('$', "\\");
-                    format!("INSERT INTO url_rules VALUES ({i}, {}, {});\n", quote(&line.pattern), quote(&replacement))
-                });
-                let all: String = rows.collect();
-                format!("CREATE TABLE url_rules (ordinal INTEGER, pattern VARCHAR, replacement VARCHAR);\n{all}")
-            }
-            _ => {
-                let all: Vec<Value> = lines
-                    .iter()
-                    .map(|line| json!({"pattern": line.pattern, "substitution": line.replacement}))
-                    .collect();
-                let class = "org.apache.stormcrawler.filtering.regex.RegexURLNormalizer";
-                let filter = json!({"class": class, "name": "irikey", "params": {"urlNormalizers": all}});
-                format!("{filter:#}\n")
-            }
-        };
-        (text, left_out)
+        (render(&regexes), left_out)
     }
+}
+
+/// The configuration of Nutch's plugin urlnormalizer-regex.
+fn to_nutch(rules: &[RegexRule]) -> String {
+    let regex = |RegexRule { pattern, replacement }: &RegexRule| {
+        format!(
+            "  <regex>\n    <pattern>{}</pattern>\n    <substitution>{}</substitution>\n  </regex>\n",
+            xml(pattern),
+            xml(replacement)
+        )
+    };
+    let all: String = rules.iter().map(regex).collect();
+    format!("<?xml version=\"1.0\"?>\n<regex-normalize>\n{all}</regex-normalize>\n")
+}
+
+/// Statements that make a table of the expressions, for `regexp_replace`.
+fn to_sql(rules: &[RegexRule]) -> String {
+    let quote = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let insert = |(i, RegexRule { pattern, replacement }): (usize, &RegexRule)| {
+        let replacement = replacement.replace('$', "\\");
+        format!("INSERT INTO url_rules VALUES ({i}, {}, {});\n", quote(pattern), quote(&replacement))
+    };
+    let all: String = rules.iter().enumerate().map(insert).collect();
+    format!("CREATE TABLE url_rules (ordinal INTEGER, pattern VARCHAR, replacement VARCHAR);\n{all}")
+}
+
+/// The URL filter of StormCrawler.
+fn to_storm_crawler(rules: &[RegexRule]) -> String {
+    let regex = |rule: &RegexRule| json!({"pattern": rule.pattern, "substitution": rule.replacement});
+    let all: Vec<Value> = rules.iter().map(regex).collect();
+    let class = "org.apache.stormcrawler.filtering.regex.RegexURLNormalizer";
+    let filter = json!({"class": class, "name": "irikey", "params": {"urlNormalizers": all}});
+    format!("{filter:#}\n")
 }
 
 /// The scopes of the rules `keep-parameter` by parameter.

@@ -17,86 +17,154 @@ pub(crate) struct RegexRule {
 /// order of parameters, values that look like tokens), if the result could not be fetched (values of segments), or if the
 /// rule only limits others.
 pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule) -> Vec<RegexRule> {
-    let host = host_pattern(scope, "[^/?#]+");
-    let any = format!("(https?://{host}");
-    let Some(path) = path_pattern(context) else { return Vec::new() };
-    // Another scheme or host may only replace a host without userinfo and port.
-    let bare_host = host_pattern(scope, "[^/?#@:]+");
-    let one = |pattern: String, replacement: &str| vec![RegexRule { pattern, replacement: replacement.to_string() }];
-    // Where the paths of the context begin, for rules that also change their ends.
-    let first = match (rule, context) {
-        (_, PathContext::Any) | (ContentRule::Parameter(..) | ContentRule::Query, _) => String::new(),
-        (ContentRule::Segment(..), _) | (_, PathContext::Extension(_)) => return Vec::new(),
-        (_, PathContext::Prefix(first)) => format!("/{}", escaped(first)),
-    };
+    let Some(patterns) = UrlPatterns::new(scope, rule, context) else { return Vec::new() };
     match rule {
         // An address with a port or of IPv6 keeps its scheme and host.
         ContentRule::Scheme | ContentRule::SameAs { .. } if scope.contains(&b':') => Vec::new(),
-        ContentRule::Scheme => one(format!("^http://({bare_host}{first}(?:[/?#].*)?)$"), "https://$1"),
-        ContentRule::DoubledSlashes => one(format!("^{any}{first}(?:/[^?#]*?)?)//+(.*)$"), "$1/$2"),
-        ContentRule::FinalSlash if !first.is_empty() => {
-            one(format!("^{any}{first}(?:/[^?#]*[^?#/])?)/+([?#].*)?$"), "$1$2")
+        ContentRule::Scheme => patterns.other_origin("http", "https://$1".to_string()),
+        ContentRule::SameAs { from_https, is_https, host } => {
+            let from = from_https.map_or("https?", scheme);
+            patterns.other_origin(from, format!("{}://{}$1", scheme(*is_https), String::from_utf8_lossy(host)))
         }
-        ContentRule::FinalSlash => one(format!("^{any}/(?:[^?#]*[^?#/])?)/+([?#].*)?$"), "$1$2"),
-        ContentRule::Document(name) => one(format!("^{any}{first}(?:/[^?#]*)?/){}([?#].*)?$", escaped(name)), "$1$2"),
-        ContentRule::PathParameter(name) => {
-            one(format!("^{any}{first}/[^?#]*?);(?i:{})(?:=[^/?#;]*)?((?:[/?#;].*)?)$", escaped(name)), "$1$2")
-        }
-        ContentRule::SegmentParameter(name) => {
-            let segment = format!("{}=[^/?#]*", escaped(name));
-            let before = if first.is_empty() { "/[^?#]*" } else { "(?:/[^?#]*)?" };
-            let rules = [
-                (format!("^{any}{first}(?:/[^?#]*)?)/{segment}(/.*)$"), "$1$2"),
-                (format!("^{any}{first}{before})/{segment}([?#].*)?$"), "$1$2"),
-                // One slash remains of the path.
-                (format!("^{any})/{segment}([?#].*)?$"), "$1/$2"),
-            ];
-            all(rules).into_iter().take(if first.is_empty() { 3 } else { 2 }).collect()
-        }
-        ContentRule::Segment(SegmentPlace::First, name) => {
-            let name = escaped(name);
-            all([(format!("^{any})/{name}/(.*)$"), "$1/$2"), (format!("^{any})/{name}([?#].*)?$"), "$1/$2")])
-        }
-        ContentRule::Segment(SegmentPlace::Last, name) => {
-            let name = escaped(name);
-            all([
-                (format!("^{any}/[^?#]*)/{name}(/?(?:[?#].*)?)$"), "$1$2"),
-                (format!("^{any})/{name}/?([?#].*)?$"), "$1/$2"),
-            ])
-        }
-        ContentRule::Parameter(name, shape) => {
-            let (value, only_value) = match shape.map(shape_pattern) {
-                None => ("(?:=[^&#]*)?".to_string(), "(?:=[^&#;]*)?".to_string()),
-                Some(Some(value)) => (format!("={value}"), format!("={value}")),
-                Some(None) => return Vec::new(),
-            };
-            let [parameter, only] = [value, only_value].map(|value| format!("{}{value}", escaped(name)));
-            all([
-                // Without `&`, a semicolon may begin the next parameter.
-                (format!("^{any}{path})\\?{only}(#.*)?$"), "$1$2"),
-                (format!("^{any}{path}\\?){parameter}&(.*)$"), "$1$2"),
-                (format!("^{any}{path}\\?[^#]*)&{parameter}([&#].*)?$"), "$1$2"),
-            ])
-        }
-        ContentRule::Query => one(format!("^{any}{path})\\?[^#]*(#.*)?$"), "$1$2"),
-        ContentRule::EmptyParameters => all([
-            (format!("^{any}{path}\\?[^#]*?)&&+(.*)$"), "$1&$2"),
-            (format!("^{any}{path}\\?)&(.*)$"), "$1$2"),
-            (format!("^{any}{path}\\?[^#]*)&(#.*)?$"), "$1$2"),
-            (format!("^{any}{path})\\?(#.*)?$"), "$1$2"),
-        ]),
-        ContentRule::Fragment => one(format!("^{any}{first}(?:[/?][^#]*)?)#.*$"), "$1"),
-        ContentRule::SameAs { from_https, is_https, host: target } => {
-            let from = from_https.map_or("https?", |is_https| if is_https { "https" } else { "http" });
-            let to = if *is_https { "https" } else { "http" };
-            let target = String::from_utf8_lossy(target);
-            one(format!("^{from}://{bare_host}({first}(?:[/?#].*)?)$"), &format!("{to}://{target}$1"))
-        }
+        ContentRule::DoubledSlashes => patterns.without_doubled_slashes(),
+        ContentRule::FinalSlash => patterns.without_final_slash(),
+        ContentRule::Document(name) => patterns.without_document(&escaped(name)),
+        ContentRule::PathParameter(name) => patterns.without_path_parameter(&escaped(name)),
+        ContentRule::SegmentParameter(name) => patterns.without_segment_parameter(&escaped(name)),
+        ContentRule::Segment(place, name) => patterns.without_segment(*place, &escaped(name)),
+        ContentRule::Parameter(name, shape) => patterns.without_parameter(&escaped(name), *shape),
+        ContentRule::Query => patterns.without_query(),
+        ContentRule::EmptyParameters => patterns.without_empty_parameters(),
+        ContentRule::Fragment => patterns.without_fragment(),
         ContentRule::SegmentValue(..)
         | ContentRule::PathCase
         | ContentRule::ParameterOrder
         | ContentRule::KeepParameter(_) => Vec::new(),
     }
+}
+
+/// The patterns of the URLs of a scope and a context. Each method returns the expressions of one kind of rules.
+struct UrlPatterns {
+    /// Scheme and authority, in a group that is not closed.
+    origin: String,
+    /// A host without userinfo and port: only for it may another scheme or host be written.
+    bare_host: String,
+    /// The paths of the context.
+    path: String,
+    /// Where the paths of the context begin, for rules that also change their ends; empty for all paths.
+    first: String,
+}
+
+impl UrlPatterns {
+    /// Returns the patterns for a rule; `None` if its context contains no path, or expressions cannot express it for this rule.
+    fn new(scope: &[u8], rule: &ContentRule, context: &PathContext) -> Option<UrlPatterns> {
+        let first = match (rule, context) {
+            (_, PathContext::Any) | (ContentRule::Parameter(..) | ContentRule::Query, _) => String::new(),
+            (ContentRule::Segment(..), _) | (_, PathContext::Extension(_)) => return None,
+            (_, PathContext::Prefix(first)) => format!("/{}", escaped(first)),
+        };
+        Some(UrlPatterns {
+            origin: format!("(https?://{}", host_pattern(scope, "[^/?#]+")),
+            bare_host: host_pattern(scope, "[^/?#@:]+"),
+            path: path_pattern(context)?,
+            first,
+        })
+    }
+
+    fn other_origin(&self, from_scheme: &str, replacement: String) -> Vec<RegexRule> {
+        let UrlPatterns { bare_host, first, .. } = self;
+        vec![RegexRule { pattern: format!("^{from_scheme}://{bare_host}({first}(?:[/?#].*)?)$"), replacement }]
+    }
+
+    fn without_doubled_slashes(&self) -> Vec<RegexRule> {
+        let UrlPatterns { origin, first, .. } = self;
+        all([(format!("^{origin}{first}(?:/[^?#]*?)?)//+(.*)$"), "$1/$2")])
+    }
+
+    fn without_final_slash(&self) -> Vec<RegexRule> {
+        let UrlPatterns { origin, first, .. } = self;
+        // The path `/` stays.
+        let path = if first.is_empty() { "/(?:[^?#]*[^?#/])?" } else { "(?:/[^?#]*[^?#/])?" };
+        all([(format!("^{origin}{first}{path})/+([?#].*)?$"), "$1$2")])
+    }
+
+    fn without_document(&self, name: &str) -> Vec<RegexRule> {
+        let UrlPatterns { origin, first, .. } = self;
+        all([(format!("^{origin}{first}(?:/[^?#]*)?/){name}([?#].*)?$"), "$1$2")])
+    }
+
+    fn without_path_parameter(&self, name: &str) -> Vec<RegexRule> {
+        let UrlPatterns { origin, first, .. } = self;
+        all([(format!("^{origin}{first}/[^?#]*?);(?i:{name})(?:=[^/?#;]*)?((?:[/?#;].*)?)$"), "$1$2")])
+    }
+
+    fn without_segment_parameter(&self, name: &str) -> Vec<RegexRule> {
+        let UrlPatterns { origin, first, .. } = self;
+        let segment = format!("{name}=[^/?#]*");
+        let before = if first.is_empty() { "/[^?#]*" } else { "(?:/[^?#]*)?" };
+        let mut rules = all([
+            (format!("^{origin}{first}(?:/[^?#]*)?)/{segment}(/.*)$"), "$1$2"),
+            (format!("^{origin}{first}{before})/{segment}([?#].*)?$"), "$1$2"),
+        ]);
+        if first.is_empty() {
+            // One slash remains of the path.
+            rules.extend(all([(format!("^{origin})/{segment}([?#].*)?$"), "$1/$2")]));
+        }
+        rules
+    }
+
+    fn without_segment(&self, place: SegmentPlace, name: &str) -> Vec<RegexRule> {
+        let UrlPatterns { origin, .. } = self;
+        match place {
+            SegmentPlace::First => {
+                all([(format!("^{origin})/{name}/(.*)$"), "$1/$2"), (format!("^{origin})/{name}([?#].*)?$"), "$1/$2")])
+            }
+            SegmentPlace::Last => all([
+                (format!("^{origin}/[^?#]*)/{name}(/?(?:[?#].*)?)$"), "$1$2"),
+                (format!("^{origin})/{name}/?([?#].*)?$"), "$1/$2"),
+            ]),
+        }
+    }
+
+    fn without_parameter(&self, name: &str, shape: Option<ValueShape>) -> Vec<RegexRule> {
+        let UrlPatterns { origin, path, .. } = self;
+        let (value, only_value) = match shape.map(shape_pattern) {
+            None => ("(?:=[^&#]*)?".to_string(), "(?:=[^&#;]*)?".to_string()),
+            Some(Some(value)) => (format!("={value}"), format!("={value}")),
+            Some(None) => return Vec::new(),
+        };
+        let [parameter, only] = [value, only_value].map(|value| format!("{name}{value}"));
+        all([
+            // Without `&`, a semicolon may begin the next parameter.
+            (format!("^{origin}{path})\\?{only}(#.*)?$"), "$1$2"),
+            (format!("^{origin}{path}\\?){parameter}&(.*)$"), "$1$2"),
+            (format!("^{origin}{path}\\?[^#]*)&{parameter}([&#].*)?$"), "$1$2"),
+        ])
+    }
+
+    fn without_query(&self) -> Vec<RegexRule> {
+        let UrlPatterns { origin, path, .. } = self;
+        all([(format!("^{origin}{path})\\?[^#]*(#.*)?$"), "$1$2")])
+    }
+
+    fn without_empty_parameters(&self) -> Vec<RegexRule> {
+        let UrlPatterns { origin, path, .. } = self;
+        all([
+            (format!("^{origin}{path}\\?[^#]*?)&&+(.*)$"), "$1&$2"),
+            (format!("^{origin}{path}\\?)&(.*)$"), "$1$2"),
+            (format!("^{origin}{path}\\?[^#]*)&(#.*)?$"), "$1$2"),
+            (format!("^{origin}{path})\\?(#.*)?$"), "$1$2"),
+        ])
+    }
+
+    fn without_fragment(&self) -> Vec<RegexRule> {
+        let UrlPatterns { origin, first, .. } = self;
+        all([(format!("^{origin}{first}(?:[/?][^#]*)?)#.*$"), "$1")])
+    }
+}
+
+fn scheme(is_https: bool) -> &'static str {
+    if is_https { "https" } else { "http" }
 }
 
 fn all<const N: usize>(rules: [(String, &str); N]) -> Vec<RegexRule> {

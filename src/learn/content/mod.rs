@@ -21,7 +21,7 @@ mod url_parts;
 mod value_shape;
 
 #[cfg(feature = "cli")]
-pub(crate) use export::regexes_of;
+pub(crate) use export::{RegexRule, regexes_of};
 #[cfg(feature = "pipeline")]
 pub(crate) use learning::{
     ContentLimits, DocumentEvidence, EVERYWHERE, GeneralRules, HostCaptures, HostReduction, JudgedRule, KindTotals,
