@@ -1,9 +1,9 @@
 //! Access logs of web servers, in the format that a format string of Apache's mod_log_config describes. The target of
 //! the request, the base and the other fields are copied into a text of the decoder.
 //!
-//! `%r` or `%U%q` is the URL; `%v`, `%V` or `%{Host}i` is the host of its base, whose scheme is http; `%s` or `%>s` is the
-//! status; `%t` is the time. Other directives extend to the literal text after them. `\"`, `\\`, `\t`, `\xhh` and so on,
-//! with which servers escape, are unescaped.
+//! `%r` or `%U%q` is the URL; `%v`, `%V` or `%{Host}i` is the host of its base, and `%p` its port; `%s` or `%>s` is the
+//! status; `%t` is the time. The scheme of the base is https if the port is 443, otherwise http. Other directives extend to
+//! the literal text after them. `\"`, `\\`, `\t`, `\xhh` and so on, with which servers escape, are unescaped.
 //!
 //! The target is the path and query of the URL, even if it begins with `//` (RFC 9112 section 3.3): such a target gets
 //! `/.` in front, which resolution removes again. `CONNECT` names the authority of the URL, and `OPTIONS *` has an
@@ -28,7 +28,24 @@ use std::borrow::Cow;
 struct LogLine<'a> {
     url: Cow<'a, [u8]>,
     host: &'a [u8],
+    /// Empty if the format has none.
+    port: &'a [u8],
     field: FieldValues,
+}
+
+impl<'a> LogLine<'a> {
+    /// The parts of the base; empty without a host.
+    fn base(&self) -> [&'a [u8]; 5] {
+        if self.host.is_empty() {
+            return [b""; 5];
+        }
+        let scheme: &[u8] = if self.port == b"443" { b"https://" } else { b"http://" };
+        // The field Host of a request may have a port itself.
+        let host_has_port = self.host.rsplit(|&byte| byte == b']').next().is_some_and(|end| end.contains(&b':'));
+        let is_written = !host_has_port && !matches!(self.port, b"" | b"-" | b"80" | b"443");
+        let (colon, port): (&[u8], &[u8]) = if is_written { (b":", self.port) } else { (b"", b"") };
+        [scheme, self.host, colon, port, b"/"]
+    }
 }
 
 /// Decoder of access logs.
@@ -92,7 +109,7 @@ impl AccessLog {
         }
         let parsed = parsed.unwrap_or_default();
         let url = self.copy(&[if kind.is_some() { line } else { &parsed.url }]);
-        let base = if parsed.host.is_empty() { self.copy(&[]) } else { self.copy(&[b"http://", parsed.host, b"/"]) };
+        let base = self.copy(&parsed.base());
         self.rows.columns.push_base(base);
         self.rows.columns.push(url, parsed.field);
     }
@@ -121,6 +138,7 @@ fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
                 parsed.url.to_mut().extend_from_slice(&unescape(value))
             }
             Directive::Host if value != b"-" => parsed.host = value,
+            Directive::Port => parsed.port = value,
             Directive::Status => parsed.field.status = status(value)?,
             Directive::Time => parsed.field.time = time::from_log(value),
             _ => {}
@@ -230,6 +248,19 @@ mod tests {
         let own = rows("%{Host}i|%U|%q|%s", "h|/p|?q=1|200");
         assert_eq!(own, [("/p?q=1".into(), "http://h/".into(), Some(200), None, None)]);
         assert!(LogFormat::parse("%h %s").is_err());
+    }
+
+    #[test]
+    fn hosts_on_other_ports_are_other_origins() {
+        let base = |format: &str, line: &str| rows(format, line)[0].1.clone();
+        for (port, want) in [("80", "http://h/"), ("443", "https://h/"), ("8080", "http://h:8080/"), ("-", "http://h/")]
+        {
+            assert_eq!(base("vhost_combined", &format!("h:{port} {LINE}")), want);
+        }
+        assert_eq!(base("%v %{local}p %U", "[::1] 8080 /"), "http://[::1]:8080/");
+        assert_eq!(base("%v %{remote}p %U", "h 8080 /"), "http://h/");
+        assert_eq!(base("%{Host}i %p %U", "h:81 8080 /"), "http://h:81/");
+        assert_eq!(base("%p %U", "8080 /"), "");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr2, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
 const LF: u8 = b'\n';
 
@@ -57,6 +57,20 @@ pub(crate) struct Boundary {
     line_count: usize,
     /// The last quoted field contains a line end.
     has_line_end: bool,
+    /// What was read of the last broken record.
+    broken: Option<BrokenText>,
+}
+
+/// What was read of a broken record. The second line begins the next record, but all line ends up to `end` are between quotes in
+/// both as soon as one is, so that nothing is read again from there on.
+#[derive(Clone, Debug)]
+struct BrokenText {
+    first_line_end: usize,
+    end: usize,
+    /// Line ends between quotes before `end`, that of the first line included.
+    line_count: usize,
+    /// See [`Boundary`]; at `end`.
+    has_line_end: bool,
 }
 
 /// What ends the search for a closing quote.
@@ -81,6 +95,7 @@ impl Boundary {
             first_line_end: None,
             line_count: 0,
             has_line_end: false,
+            broken: None,
         }
     }
 
@@ -168,7 +183,17 @@ impl Boundary {
 
     /// Ends a broken record.
     fn end_record(&mut self, end: usize) {
+        let &mut Boundary { seen, line_count, has_line_end, .. } = self;
+        self.broken = Some(BrokenText { first_line_end: end, end: seen, line_count, has_line_end });
         (self.is_quoted, self.seen, self.last_end) = (false, end, end);
+    }
+
+    /// Skips the rest of a broken record, after a line end between quotes.
+    fn skip_broken(&mut self, data: &[u8]) {
+        let Some(broken) = self.broken.take().filter(|broken| self.seen < broken.end) else { return };
+        let passed = memchr_iter(LF, &data[broken.first_line_end..self.seen]).count();
+        self.line_count += broken.line_count - 1 - passed;
+        (self.seen, self.has_line_end) = (broken.end, broken.has_line_end);
     }
 
     /// Moves past the closing quote, if it has been read and is not the first half of `""`. A record that is too long counts
@@ -187,6 +212,7 @@ impl Boundary {
                 self.line_count += 1;
                 self.has_line_end = true;
                 self.seen = at + 1;
+                self.skip_broken(data);
                 if self.line_count == MAX_QUOTED_LINES {
                     return QuoteEnd::Broken;
                 }
@@ -360,6 +386,36 @@ mod tests {
                     assert_eq!(boundary.find(&data[..cut], at + 1), Ok(Some(at + end)));
                 }
             }
+        }
+    }
+
+    /// Records that follow broken ones are those that a search finds which begins with them.
+    #[test]
+    fn records_after_broken_ones_do_not_depend_on_them() {
+        let lines = ["a\",\"b\n", "a,b\n", "\"a\n", "a\"\n", "\"a\",b\n", "\n", "a,\"\"b\n", "\"a\"b\n"];
+        let mut state = 1_u64;
+        let mut random = |count: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % count
+        };
+        for round in 0..60 {
+            // Many lines that open quotes and few others make records of too many lines.
+            let line = |number: usize| if number < lines.len() { lines[number] } else { lines[round % 3 % 2 * 2] };
+            let text: String = (0..1_500).map(|_| line(random(1 << (round % 10)))).collect();
+            let data = text.as_bytes();
+            let new = || Boundary::new(Some(CSV), usize::MAX);
+            let (mut start, mut broken) = (0, Vec::new());
+            while let Some(len) = new().find(&data[start..], 1).unwrap() {
+                let end = start + len;
+                assert_eq!(new().find(data, end), Ok(Some(end)), "{round}");
+                let is_broken = new().find_broken(&data[start..]).is_some_and(|range| range.start == 0);
+                broken.extend(is_broken.then_some(start..end));
+                start = end;
+            }
+            let mut boundary = new();
+            let found: Vec<_> =
+                std::iter::from_fn(|| boundary.find_broken(data)).filter(|range| range.end <= start).collect();
+            assert_eq!(found, broken, "{round}");
         }
     }
 

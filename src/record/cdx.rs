@@ -3,8 +3,9 @@
 //! URLs and redirects are written unescaped, so a space in one of them adds a column. Such a line is read from both ends:
 //! what must look like a time, a media type, a status, a digest or a number does, and the surplus belongs to the redirect,
 //! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts (9, 10
-//! or 11 columns, or the 7 of the Wayback CDX server). A line that fits none is a record with a fault, and the line is its
-//! URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and blank lines are not
+//! or 11 columns, or the 7 of the Wayback CDX server), and so is a line with more columns if it fits one of them and only
+//! its redirect would contain spaces: it is from a file with another header. A line that fits none is a record with a fault,
+//! and the line is its URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and blank lines are not
 //! records. A later header line of other columns than those of the source is a record with a fault, unless they are common:
 //! the lines after it may have been read wrongly.
 
@@ -22,6 +23,9 @@ const DIGEST: ByteSet =
 
 /// The common layouts: the letters of their columns.
 const COMMON: [&[u8]; 4] = [b"NbamskrVg", b"NbamskrMVg", b"NbamskrMSVg", b"NbamskS"];
+
+/// Where the common layouts have the column `M`, if they have it.
+const META_TAGS_AT: usize = 7;
 
 /// A line with more columns is refused without trying all ways to read it.
 const MAX_COLUMNS: usize = 128;
@@ -115,7 +119,7 @@ impl Cdx {
         self.rows.begin(offset + u64::from(span.at));
         let fit = match is_header {
             true => None,
-            false => fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens)),
+            false => fit_any(chunk, &self.tokens, &self.columns.0),
         };
         let (url, field) = fit.unwrap_or_else(|| {
             self.rows.refuse(FaultKind::NotOfFormat);
@@ -157,6 +161,22 @@ fn is_record(line: &[u8]) -> bool {
     has_time && (fit_common(line, &tokens).is_some() || fit(line, &tokens, &CdxColumns::default().0).is_some())
 }
 
+/// Reads a line as its header says, or in the common layout of its number of columns.
+fn fit_any(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, FieldValues)> {
+    // Files with different headers may follow each other. Then a redirect would seem to end with the columns that the header lacks.
+    let is_from_other_file = tokens.len() > columns.len()
+        && columns.contains(&b'r')
+        && tokens.get(META_TAGS_AT).is_some_and(|tags| are_meta_tags(tags.of(chunk)))
+        && fit_with(chunk, tokens, columns, 0).is_some();
+    let common = if is_from_other_file { fit_common(chunk, tokens) } else { None };
+    common.or_else(|| fit(chunk, tokens, columns)).or_else(|| fit_common(chunk, tokens))
+}
+
+/// Whether `text` is what crawlers write for the meta tags of a page about robots.
+fn are_meta_tags(text: &[u8]) -> bool {
+    text == b"-" || (text.len() <= 4 && text.iter().all(|byte| b"AFIX".contains(byte)))
+}
+
 /// Reads a line whose number of columns differs from its header, in the common layout of that number.
 fn fit_common(chunk: &[u8], tokens: &[Span]) -> Option<(Span, FieldValues)> {
     let columns = COMMON.iter().find(|columns| columns.len() == tokens.len())?;
@@ -170,20 +190,20 @@ fn fit(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, FieldValu
     if tokens.len() > MAX_COLUMNS {
         return None;
     }
-    let url_at = columns.iter().position(|&letter| letter == b'a')?;
-    let redirect_at = columns.iter().position(|&letter| letter == b'r');
-    let url_extras = if redirect_at.is_some() { 0..=extra } else { extra..=extra };
-    for url_extra in url_extras {
-        let lens = |column: usize| match column {
-            _ if column == url_at => 1 + url_extra,
-            _ if Some(column) == redirect_at => 1 + extra - url_extra,
-            _ => 1,
-        };
-        if let Some(record) = read_columns(chunk, tokens, columns, lens) {
-            return Some(record);
-        }
-    }
-    None
+    let url_extras = if columns.contains(&b'r') { 0..=extra } else { extra..=extra };
+    url_extras.into_iter().find_map(|url_extra| fit_with(chunk, tokens, columns, url_extra))
+}
+
+/// Assigns the tokens to columns like [`fit`], with `url_extra` of the surplus to the URL and the others to the redirect.
+fn fit_with(chunk: &[u8], tokens: &[Span], columns: &[u8], url_extra: usize) -> Option<(Span, FieldValues)> {
+    let redirect_extra = (tokens.len() - columns.len()) - url_extra;
+    let at = |letter: u8| columns.iter().position(|&other| other == letter);
+    let (url_at, redirect_at) = (at(b'a')?, at(b'r'));
+    read_columns(chunk, tokens, columns, |column| match Some(column) {
+        column if column == Some(url_at) => 1 + url_extra,
+        column if column == redirect_at => 1 + redirect_extra,
+        _ => 1,
+    })
 }
 
 /// Reads a line whose columns have `lens` tokens each; `None` if a column does not look like its content.
@@ -241,7 +261,8 @@ fn is_plausible(letter: u8, text: &[u8]) -> bool {
         b's' => is_number(text.strip_prefix(b"-").unwrap_or(text)) && text.len() <= 5,
         b'S' | b'V' | b'v' => is_number(text),
         b'm' => memchr::memchr(b'/', text).is_some() || text == b"unk" || text == b"no-type" || text == b"warc",
-        b'k' => text.len() >= 3 && text.iter().all(|&byte| DIGEST.contains(byte)),
+        // A status is not a digest.
+        b'k' => text.len() >= 4 && text.iter().all(|&byte| DIGEST.contains(byte)),
         b'a' => !text.is_empty(),
         _ => true,
     }
@@ -301,6 +322,28 @@ mod tests {
             let (rows, faults) = decode(None, &line(url, redirect));
             assert_eq!((rows, faults), (vec![row(url, 302, Some(redirect))], vec![]));
         }
+    }
+
+    #[test]
+    fn files_with_other_headers_may_follow() {
+        let columns = [" CDX N b a m s k r V g", " CDX N b a m s k r M V g", " CDX N b a m s k S"];
+        let line = |redirect: &str, tags: &str| {
+            format!("org,a)/ 20140103030321 http://a.org/ text/html 302 B2LT {redirect} {tags} 1043 333 e.warc.gz\n")
+        };
+        for header in columns {
+            let text = line("/b", "-") + &line("-", "AFI");
+            let sound = vec![row("http://a.org/", 302, Some("/b")), row("http://a.org/", 302, None)];
+            assert_eq!(decode(Some(header), &text), (sound, vec![]), "{header}");
+        }
+        let ten = "org,a)/ 20140103030321 http://a.org/ text/html 302 B2LT /b - 333 e.warc.gz\n";
+        assert_eq!(decode(Some(columns[0]), ten), (vec![row("http://a.org/", 302, Some("/b"))], vec![]));
+        // Spaces in a redirect or a URL make no columns of another layout.
+        for redirect in ["/b c", "/b c 7", "/b - c", "/b c d e"] {
+            let nine = format!("org,a)/ 20140103030321 http://a.org/ text/html 302 B2LT {redirect} 333 e.warc.gz\n");
+            assert_eq!(decode(Some(columns[0]), &nine), (vec![row("http://a.org/", 302, Some(redirect))], vec![]));
+        }
+        let nine = "org,a)/ 20140103030321 http://a.org/b c/d - 302 B2LT - 333 e.warc.gz\n";
+        assert_eq!(decode(Some(columns[0]), nine), (vec![row("http://a.org/b c/d", 302, None)], vec![]));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) const MAX_SOURCE_HEAD_LEN: usize = 64 << 10;
 /// The first bytes of a source, for detection.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceHead<'a> {
-    /// The first line, without `LF`.
+    /// The first line that is not blank, without `LF`.
     pub first_line: &'a [u8],
     /// The first line that is neither blank nor a comment (`!` or `@`), without its line end.
     pub first_record: &'a [u8],
@@ -41,7 +41,10 @@ impl<'a> SourceHead<'a> {
         let mut lines = head.split(|&byte| byte == b'\n');
         let first_record = lines.find(|line| !line.trim_ascii().is_empty() && !matches!(line[0], b'!' | b'@'));
         SourceHead {
-            first_line: head.split(|&byte| byte == b'\n').next().unwrap_or_default(),
+            first_line: head
+                .split(|&byte| byte == b'\n')
+                .find(|line| !line.trim_ascii().is_empty())
+                .unwrap_or_default(),
             first_record: first_record.map(without_cr).unwrap_or_default(),
             is_cut: lines.next().is_none(),
         }

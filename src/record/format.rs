@@ -16,10 +16,11 @@ use super::boundary::Quoting;
 use super::cdx::Cdx;
 use super::cdxj::Cdxj;
 use super::crawl_log::CrawlLog;
-use super::csv::{Csv, CsvOptions, delimiter_by_name};
+use super::csv::{Csv, CsvOptions};
 use super::decoder::{FormatOptions, SourceHead, TextDecoder};
 use super::fields::FieldSet;
 use super::journal::Journal;
+use super::json::JsonMembers;
 use super::json_document::JsonLayout;
 use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
@@ -317,32 +318,88 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
         return SourceFormat::Archive(rows);
     }
     let head = SourceHead::new(bytes);
-    let detected = if options.is_table {
-        JsonLines::detect_with(&head, JsonOptions::of_columns(&options.csv))
-            .map(|options| TextFormat::JsonLines(Arc::new(options)))
-    } else {
-        TextFormat::detect(&head)
+    let json_options = || JsonOptions::of_columns(&options.csv);
+    let detect_record = |head: &SourceHead<'_>| match options.is_table {
+        true => JsonLines::detect_with(head, json_options()).map(|options| TextFormat::JsonLines(Arc::new(options))),
+        false => TextFormat::detect(head),
     };
-    if let Some(format) = detected {
+    if let Some(format) = detect_record(&head) {
         return SourceFormat::Text(format);
     }
     if let Some(layout) = JsonLayout::detect(bytes).filter(|_| !options.is_table) {
         return SourceFormat::Json(layout);
     }
-    let by_name = delimiter_by_name(name);
-    if by_name.is_none() {
-        match UnsupportedFormat::of_text(bytes).filter(|_| !options.is_table) {
-            Some(format) => return SourceFormat::Unsupported(format),
-            None if JsonLines::is_long_object(&head, bytes.len()) => {
-                let options = JsonOptions::of_columns(&options.csv);
-                return SourceFormat::Text(TextFormat::JsonLines(Arc::new(options)));
-            }
-            None if !options.is_table => return SourceFormat::Text(TextFormat::default()),
-            None => (),
-        }
+    let suffix = FormatSuffix::of(name);
+    if let Some(FormatSuffix::Table(delimiter)) = suffix {
+        let tab = Some(delimiter).filter(|delimiter| *delimiter == b'\t');
+        return csv_format(&CsvOptions { delimiter: options.csv.delimiter.or(tab), ..options.csv.clone() }, bytes);
     }
-    let tab = by_name.filter(|delimiter| *delimiter == b'\t');
-    csv_format(&CsvOptions { delimiter: options.csv.delimiter.or(tab), ..options.csv.clone() }, bytes)
+    if let Some(format) = UnsupportedFormat::of_text(bytes).filter(|_| !options.is_table) {
+        return SourceFormat::Unsupported(format);
+    }
+    let is_json = JsonLines::is_long_object(&head, bytes.len())
+        || suffix == Some(FormatSuffix::JsonLines) && is_object(head.first_record);
+    if is_json {
+        return SourceFormat::Text(TextFormat::JsonLines(Arc::new(json_options())));
+    }
+    match detect_after_first(bytes, detect_record) {
+        Some(format) => SourceFormat::Text(format),
+        None if options.is_table => csv_format(&options.csv, bytes),
+        None => SourceFormat::Text(TextFormat::default()),
+    }
+}
+
+/// Number of records after the first one that show the format of a source.
+const MAX_LATER_RECORDS: usize = 8;
+
+/// Fewer of them show only that a source is JSON.
+const MIN_LATER_RECORDS: usize = 3;
+
+/// The format of the records after the first one, which is in no format that `detect` knows. If the first record is an object, one
+/// of them shows that all are JSON. Otherwise, all of them must be in one format.
+fn detect_after_first(bytes: &[u8], detect: impl Fn(&SourceHead<'_>) -> Option<TextFormat>) -> Option<TextFormat> {
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n').map(SourceHead::new);
+    let mut records = lines.filter(|line| !line.first_record.is_empty());
+    let first = records.next()?;
+    let later = records.take(MAX_LATER_RECORDS).map(|record| (record.is_cut, detect(&record)));
+    // What is known of the source may end within a line.
+    let later: Vec<_> =
+        later.filter(|(is_cut, format)| !is_cut || format.is_some()).map(|(_, format)| format).collect();
+    if is_object(first.first_record) {
+        return later.into_iter().flatten().find(|format| matches!(format, TextFormat::JsonLines(_)));
+    }
+    let format = later.first()?.as_ref()?;
+    let is_same = |other: &Option<TextFormat>| other.as_ref().is_some_and(|other| other.name() == format.name());
+    (later.len() >= MIN_LATER_RECORDS && later.iter().all(is_same)).then(|| format.clone())
+}
+
+/// Whether a line is a JSON object.
+fn is_object(line: &[u8]) -> bool {
+    line.starts_with(b"{") && JsonMembers::are_whole(line)
+}
+
+/// What the name of a source says about its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FormatSuffix {
+    /// `.csv` or `.tsv`: a table with this delimiter.
+    Table(u8),
+    JsonLines,
+}
+
+impl FormatSuffix {
+    /// The suffix of a name, also before that of a compression.
+    fn of(name: &str) -> Option<FormatSuffix> {
+        let name = name.to_ascii_lowercase();
+        let compressions = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
+        let name = compressions.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
+        let suffixes = [
+            (".csv", FormatSuffix::Table(b',')),
+            (".tsv", FormatSuffix::Table(b'\t')),
+            (".jsonl", FormatSuffix::JsonLines),
+            (".ndjson", FormatSuffix::JsonLines),
+        ];
+        suffixes.into_iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, format)| format)
+    }
 }
 
 /// The table with its delimiter.
@@ -434,6 +491,40 @@ mod tests {
         let options = FormatOptions::default();
         let jsonl = InputFormat::named("jsonl", &options).unwrap();
         assert!(matches!(jsonl.of_source("x", b"[{\"url\": 1}]"), SourceFormat::Unsupported(_)));
+    }
+
+    #[test]
+    fn an_odd_first_record_does_not_hide_the_format() {
+        let name = |name: &str, text: &str| {
+            let SourceFormat::Text(format) = format_of(name, text) else { panic!("{text}") };
+            format.name()
+        };
+        // An object without a URL.
+        let (none, some) = ("{\"uri\": null}\n", "{\"uri\": \"http://a/\"}");
+        assert_eq!(name("x", &format!("{none}{some}")), "jsonl");
+        assert_eq!(name("x", &format!("{none}{none}\n{some}\n")), "jsonl");
+        assert_eq!(
+            (name("x", none), name("x.ndjson.gz", none), name("x.jsonl", "http://a/")),
+            ("lines", "jsonl", "lines")
+        );
+        let capture = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT 1043\n";
+        let index = "org,a)/ 20140103030321 {\"url\": \"http://a.org/\"}\n";
+        for (line, format) in [(capture, "cdx"), (index, "cdxj"), (&format!("{some}\n"), "jsonl")] {
+            assert_eq!(name("x", &format!("# comment\n{line}{line}\n{line}{}", &line[..9])), format);
+            assert_eq!(name("x", &format!("# comment\n{line}{line}")), "lines");
+            assert_eq!(name("x", &format!("http://a/\n{line}{line}{line}http://b/\n")), "lines");
+        }
+        let header = SourceHead::new(b"\n CDX N b a\n");
+        assert_eq!((header.first_line, header.is_cut), (&b" CDX N b a"[..], false));
+        let columns = FormatOptions { is_table: true, ..FormatOptions::default() };
+        let format = InputFormat::Auto(columns).of_source("x", format!("{none}{some}\n").as_bytes());
+        assert!(matches!(format, SourceFormat::Text(TextFormat::JsonLines(_))));
+    }
+
+    #[test]
+    fn names_say_formats() {
+        assert_eq!(FormatSuffix::of("crawl/seeds.TSV.gz"), Some(FormatSuffix::Table(b'\t')));
+        assert_eq!(FormatSuffix::of("-"), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub(super) enum Directive {
     Path,
     Query,
     Host,
+    Port,
     Status,
     Time,
     Other,
@@ -89,6 +90,8 @@ fn directive(text: &[u8]) -> (Directive, usize) {
         b'q' => Directive::Query,
         b'v' | b'V' => Directive::Host,
         b'i' if name.eq_ignore_ascii_case(b"host") => Directive::Host,
+        // The port of the client is `%{remote}p`.
+        b'p' if [&b""[..], b"canonical", b"local"].contains(&name) => Directive::Port,
         b's' => Directive::Status,
         b't' if name.is_empty() => Directive::Time,
         _ => Directive::Other,

@@ -69,7 +69,13 @@ impl TableProjection {
         };
         let base = options.columns.base.as_ref().map(find).transpose()?;
         let (url, base) = (url.to_string(), base.map(|name| name.to_string()));
-        Ok(TableProjection { url, base, carry: options.carry, max_record_len: options.max_record_len })
+        let found = TableProjection { url, base, carry: options.carry, max_record_len: options.max_record_len };
+        // Columns are read by their names.
+        let is_ambiguous = |name: &&str| names.iter().filter(|other| *other == name).count() > 1;
+        if let Some(name) = found.names().find(is_ambiguous) {
+            return Err(Defect::Columns(format!("several columns have the name {name}; rename them")));
+        }
+        Ok(found)
     }
 
     /// Whether the column `name` is read.
@@ -106,6 +112,10 @@ mod tests {
         assert_eq!(url_of(&["Page", "page"], name("page")).as_deref(), Ok("page"));
         assert_eq!(url_of(&["Page"], name("pAGE")).as_deref(), Ok("Page"));
         assert_eq!(url_of(&["a", "b"], Some(CsvColumn::Number(2))).as_deref(), Ok("b"));
+        for chosen in [name("url"), Some(CsvColumn::Number(3)), None] {
+            assert!(url_of(&["url", "a", "url"], chosen).unwrap_err().contains("several columns have the name url"));
+        }
+        assert_eq!(url_of(&["a", "url", "a"], None).as_deref(), Ok("url"));
         for chosen in [None, name("c"), Some(CsvColumn::Number(0)), Some(CsvColumn::Number(3))] {
             assert!(url_of(&["a", "b"], chosen).unwrap_err().contains("the columns are a, b"));
         }

@@ -3,8 +3,8 @@
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, PrimitiveArray};
 use arrow::array::{LargeBinaryArray, RecordBatch, UInt64Array};
+use arrow::compute::cast;
 use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
-use arrow::compute::{can_cast_types, cast};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, TimestampMillisecondType};
 use arrow::error::ArrowError;
 
@@ -145,6 +145,18 @@ fn is_text(data_type: &DataType) -> bool {
     }
 }
 
+fn is_time(data_type: &DataType) -> bool {
+    // An integer may count seconds or milliseconds, or have the digits of a date.
+    matches!(data_type, DataType::Timestamp(..) | DataType::Date32 | DataType::Date64)
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_number(values),
+        other => other.is_numeric(),
+    }
+}
+
 /// A kind of carried field that a table can hold.
 trait TableField: FieldKind {
     /// The column, in the type of the records.
@@ -166,16 +178,16 @@ trait TableField: FieldKind {
     }
 }
 
-/// Kinds whose values are numbers, or texts that are parsed.
+/// Kinds whose values are numbers or times, or texts that are parsed.
 macro_rules! number_fields {
-    ($($kind:ident: $number:ident, $expected:literal, $parse:path;)*) => {
+    ($($kind:ident: $number:ident, $expected:literal, $is_value:path, $parse:path;)*) => {
         $(impl TableField for $kind {
             type Array = PrimitiveArray<$number>;
 
             const EXPECTED: &'static str = $expected;
 
             fn accepts(data_type: &DataType) -> bool {
-                can_cast_types(data_type, &$number::DATA_TYPE) || is_text(data_type)
+                $is_value(data_type) || is_text(data_type)
             }
 
             fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError> {
@@ -194,9 +206,9 @@ macro_rules! number_fields {
     };
 }
 number_fields! {
-    TimeField: TimestampMillisecondType, "a time", parse_time;
-    StatusField: Int32Type, "numbers", parse_bytes;
-    IntegerField: Int64Type, "numbers", parse_bytes;
+    TimeField: TimestampMillisecondType, "timestamps, dates or text", is_time, parse_time;
+    StatusField: Int32Type, "numbers or text", is_number, parse_bytes;
+    IntegerField: Int64Type, "numbers or text", is_number, parse_bytes;
 }
 
 /// Parses `yyyyMMddHHmmss`, or a time like those of RFC 3339. Without a zone, it is UTC.
@@ -326,6 +338,28 @@ mod tests {
     use super::*;
     use arrow::array::{DictionaryArray, Int16Array, StringArray};
     use std::sync::Arc;
+
+    #[test]
+    fn columns_of_other_types_are_refused() {
+        let check = |name: &str, data_type: DataType| {
+            let mut carry = FieldSet::default();
+            [CarriedField::FetchTime, CarriedField::FetchStatus].into_iter().for_each(|field| carry.insert(field));
+            let projection = TableProjection { url: "url".to_string(), base: None, carry, max_record_len: 1 };
+            check_types(&Schema::new(vec![Field::new(name, data_type, true)]), &projection).is_ok()
+        };
+        let millisecond = DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, None);
+        for data_type in [DataType::Utf8, DataType::Date32, millisecond.clone(), DataType::Null] {
+            assert!(check("fetch_time", data_type));
+        }
+        for data_type in [DataType::Int64, DataType::Float64, DataType::Boolean] {
+            assert!(!check("fetch_time", data_type));
+        }
+        for data_type in [DataType::Utf8, DataType::UInt16, DataType::Float64, DataType::Null] {
+            assert!(check("fetch_status", data_type));
+        }
+        assert!(!check("fetch_status", DataType::Boolean) && !check("fetch_status", millisecond));
+        assert!(!check("url", DataType::Int64));
+    }
 
     /// The values of a dictionary are not copied for each row: here they would take 6.5 GB.
     #[test]
