@@ -13,14 +13,16 @@ use super::job::Job;
 use super::manifest::describe_job;
 use super::terminal::print_error;
 use crate::dedup::seen::{FinishedJob, SeenStore};
-use crate::input::{Origin, Source, Sources, shown_path};
-use crate::process::{HandleName, path_name};
+use crate::input::{Origin, Sources, shown_path};
+use crate::process::{HandleName, exit, path_name};
 use crate::remote::RemoteUrl;
 
 /// A job whose inputs are regular files and whose output is a file.
 pub(crate) struct JobIdentity {
     /// Hash of everything that the output depends on, but the times of the inputs.
     id: String,
+    /// The same without the sizes of the inputs.
+    names: String,
     /// Hash of the times of the inputs.
     times: String,
     output: PathBuf,
@@ -37,61 +39,85 @@ impl JobIdentity {
         (output, tables): (&Path, [Option<&Path>; 2]),
         more: Vec<Value>,
     ) -> Option<JobIdentity> {
-        let (inputs, times) = describe_inputs(sources)?;
+        let (names, sizes, times) = describe_inputs(sources)?;
         if HandleName::of(output).is_some() {
             return None;
         }
         let (output, tables) = (place_of(output), tables.map(|table| table.map(place_of)));
-        let names = tables.each_ref().map(|table| table.as_deref().map(path_name));
-        let more = Value::Array(more.into_iter().chain([json!(names)]).collect());
+        let table_names = tables.each_ref().map(|table| table.as_deref().map(path_name));
+        let more = Value::Array(more.into_iter().chain([json!(table_names)]).collect());
         let hash = |value: &Value| format!("{:032x}", xxh3_128(value.to_string().as_bytes()));
-        let id = hash(&json!([describe_job(job), inputs, path_name(&output), more]));
-        Some(JobIdentity { id, times: hash(&times), output, tables: tables.into_iter().flatten().collect() })
+        let names = json!([describe_job(job), names, path_name(&output), more]);
+        let tables = tables.into_iter().flatten().collect();
+        Some(JobIdentity { id: hash(&json!([names, sizes])), names: hash(&names), times: hash(&times), output, tables })
     }
 
-    /// The entry of the job in the store.
-    pub(crate) fn finished(self, output_len: u64) -> FinishedJob {
-        FinishedJob { id: self.id, times: self.times, output_len }
+    /// The entry of the job in the store, with its exit code.
+    pub(crate) fn finished(self, output_len: u64, status: u8) -> FinishedJob {
+        FinishedJob { id: self.id, times: self.times, output_len, status, names: self.names }
     }
 
-    /// The job was done before, and its output is complete. Prints this.
+    /// The exit code of the job if it was done before and its output is still there. Prints this.
     ///
     /// # Errors
     /// The job was done before, but the output is not that of the job any more; or the inputs have other times, so that it
-    /// is not clear whether this is the same job.
-    pub(crate) fn is_done(&self, store: &SeenStore) -> Result<bool, CommandError> {
-        let Some(FinishedJob { times, output_len, .. }) = store.finished_job(&self.id) else { return Ok(false) };
-        let (name, found) = (shown_path(&self.output), std::fs::metadata(&self.output));
-        let (name, is_same) = (path_name(&name), found.is_ok_and(|data| data.is_file() && data.len() == *output_len));
+    /// is not clear whether this is the same job; or the output is all that there is of rows whose inputs were damaged then.
+    pub(crate) fn status_before(&self, store: &SeenStore) -> Result<Option<u8>, CommandError> {
+        let name = path_name(&shown_path(&self.output));
+        let Some(done) = store.finished_jobs().iter().find(|job| job.id == self.id) else {
+            return self.check_incomplete(store).map(|()| None);
+        };
+        let (has_same_times, is_same) = (done.times == self.times, self.is_output_of(done));
         let is_missing = |table: &&PathBuf| RemoteUrl::of_path(table).is_none() && !table.is_file();
-        if let Some(table) = self.tables.iter().find(is_missing).filter(|_| *times == self.times && is_same) {
-            return Err(CommandError::Usage(format!(
+        match (has_same_times, is_same, self.tables.iter().find(is_missing)) {
+            (true, true, Some(table)) => Err(CommandError::Usage(format!(
                 "{}: this job has been done before and its keys are in the store, so that its output would be empty; but \
                  this table, which it wrote as well, no longer exists here; restore it, or name another output or store",
                 path_name(table)
-            )));
-        }
-        if *times == self.times && is_same {
-            print_error(&format!(
-                "{name}: this job has been done before: the output is complete and its keys are in the store, so nothing was \
-                 changed"
-            ));
-            return Ok(true);
-        }
-        if *times == self.times {
-            return Err(CommandError::Usage(format!(
+            ))),
+            (true, true, None) => {
+                let ended = match done.status {
+                    exit::SUCCESS => "the output is complete".to_string(),
+                    status => format!("it ended with exit code {status}"),
+                };
+                print_error(&format!(
+                    "{name}: this job has been done before: {ended} and its keys are in the store, so nothing was changed"
+                ));
+                Ok(Some(done.status))
+            }
+            (true, false, _) => Err(CommandError::Usage(format!(
                 "{name}: this job has been done before and its keys are in the store, so that its output would be empty; but \
-                 the output of {output_len} bytes that it wrote no longer exists here or has changed; restore it, or name \
-                 another output or store"
-            )));
-        }
-        if is_same {
-            return Err(CommandError::Usage(format!(
+                 the output of {} bytes that it wrote no longer exists here or has changed; restore it, or name another \
+                 output or store",
+                done.output_len
+            ))),
+            (false, true, _) => Err(CommandError::Usage(format!(
                 "{name}: this output was written by the same job with inputs of the same names and sizes, but other times; if \
                  the inputs are new, move the output away; otherwise the job has been done, and its output would be empty"
-            )));
+            ))),
+            (false, false, _) => Ok(None),
         }
-        Ok(false)
+    }
+
+    /// Checks that the output is not that of the same job with inputs of other sizes that could not be read completely: now that
+    /// they are repaired, only their other rows are new.
+    fn check_incomplete(&self, store: &SeenStore) -> Result<(), CommandError> {
+        let is_incomplete = |job: &&FinishedJob| job.names == self.names && job.status == exit::INPUT;
+        let incomplete = store.finished_jobs().iter().rfind(is_incomplete).filter(|job| self.is_output_of(job));
+        incomplete.map_or(Ok(()), |job| {
+            Err(CommandError::Usage(format!(
+                "{}: this output was written by the same job with inputs of other sizes, which could not be read completely \
+                 (exit code {}), and the keys of its rows are in the store, so that the new output would lack these rows; \
+                 move the output away",
+                path_name(&shown_path(&self.output)),
+                job.status
+            )))
+        })
+    }
+
+    /// The output is still as long as that of `job`.
+    fn is_output_of(&self, job: &FinishedJob) -> bool {
+        std::fs::metadata(&self.output).is_ok_and(|data| data.is_file() && data.len() == job.output_len)
     }
 }
 
@@ -100,18 +126,18 @@ fn place_of(path: &Path) -> PathBuf {
     if RemoteUrl::of_path(path).is_some() { path.to_path_buf() } else { absolute(path) }
 }
 
-/// The inputs of a job with their sizes, and their times; `None` if one is not a regular file.
-fn describe_inputs(sources: &Sources) -> Option<(Value, Value)> {
-    let describe = |source: &Source| {
+/// The names of the inputs of a job, their sizes, and their times; `None` if one is not a regular file.
+fn describe_inputs(sources: &Sources) -> Option<(Value, Value, Value)> {
+    let (mut names, mut sizes, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    for source in &sources.0 {
         let path = path_name(&absolute(source.origin.file()?));
         let FileStamp { size, modified } = FileStamp::of(source).ok()?;
-        let file = match &source.origin {
-            Origin::Member(_) => json!([path, size, source.name]),
-            _ => json!([path, size]),
-        };
-        Some((file, json!(modified)))
-    };
-    let (files, times): (Vec<_>, Vec<_>) =
-        sources.0.iter().map(describe).collect::<Option<Vec<_>>>()?.into_iter().unzip();
-    Some((files.into(), times.into()))
+        names.push(match &source.origin {
+            Origin::Member(_) => json!([path, source.name]),
+            _ => json!([path]),
+        });
+        sizes.push(size);
+        times.push(modified);
+    }
+    Some((names.into(), sizes.into(), times.into()))
 }

@@ -1,6 +1,7 @@
 //! Jobs that are interrupted, run at the same time, run again, or run out of memory, disk or permission: nothing is lost, and
 //! no leftover stops the next job.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -408,6 +409,39 @@ fn a_finished_job_is_recognized() {
     assert!(fs::read_to_string(&output).unwrap().contains("http://example.org/new"));
     place.accepted("dedup :a.txt -o :other.csv --seen :seen --update-seen");
     assert_eq!(fs::read_to_string(place.path("other.csv")).unwrap().lines().count(), 1);
+}
+
+/// The keys of rows whose input was damaged are in the store, so their only output is not replaced.
+#[test]
+fn the_output_of_a_job_with_a_damaged_input_is_kept() {
+    use flate2::{Compression, write::GzEncoder};
+    let place = Place::new();
+    let lines: String = (0..20_000).map(|i| format!("http://example.org/{}\n", i * i % 99_991)).collect();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(lines.as_bytes()).unwrap();
+    let whole = encoder.finish().unwrap();
+    let (input, output, report) = (place.path("in.gz"), place.path("new.csv"), "--report :report.json");
+    fs::write(&input, &whole[..whole.len() / 2]).unwrap();
+    let job = "dedup :in.gz -o :new.csv --seen :seen --update-seen --columns uri";
+    place.refused(&format!("{job} {report}"), 4, "in.gz");
+    let first = fs::read_to_string(&output).unwrap();
+    place.refused(job, 4, "done before: it ended with exit code 4");
+    fs::write(&input, &whole).unwrap();
+    place.refused(job, 2, "move the output away");
+    assert_eq!(fs::read_to_string(&output).unwrap(), first);
+    fs::rename(&output, place.path("first.csv")).unwrap();
+    place.accepted(job);
+    assert!(place.accepted(job).contains("done before: the output is complete"));
+    let second = fs::read_to_string(&output).unwrap();
+    let uris = |text: &str| text.lines().skip(1).map(str::to_string).collect::<Vec<_>>();
+    let (all, distinct) = ([uris(&first), uris(&second)].concat(), lines.lines().collect::<HashSet<_>>());
+    assert!(uris(&first).len() > 1_000 && all.len() == distinct.len());
+    assert!(all.iter().all(|uri| distinct.contains(uri.as_str())));
+    // Faults that the user counts as errors.
+    fs::write(place.path("faulty.txt"), "http://a/\nrelative\n").unwrap();
+    for text in ["faulty", "done before: it ended with exit code 3"] {
+        place.refused("dedup :faulty.txt -o :faulty.csv --seen :other --update-seen --fail-on-fault", 3, text);
+    }
 }
 
 /// A job also writes tables; a name of one may have any bytes.

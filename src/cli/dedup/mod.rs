@@ -23,19 +23,24 @@ use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{FinishedJob, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
 use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, TableWriter};
-use crate::process::exit;
 use crate::run::{self, DedupOptions, DedupOutput, DedupSummary, DedupTotals, RowKey, RunRequest};
+
+/// How a job ended.
+enum Ended {
+    Now(Box<Report>),
+    /// It has been done before, with this exit code.
+    Before(u8),
+}
 
 pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
     match perform(args).map_err(|error| after_closed_pipe(error, &args.reporting))? {
-        Some(report) => report.conclude(&args.reporting),
-        None => Ok(exit::SUCCESS),
+        Ended::Now(report) => report.conclude(&args.reporting),
+        Ended::Before(status) => Ok(status),
     }
 }
 
-/// Everything until the output has its final name, and then the change of the store. Returns `None` if this job has been
-/// done before.
-fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
+/// Everything until the output has its final name, and then the change of the store.
+fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
     let started = Instant::now();
     let (mut job, mut dedup) = args.job()?;
     let sources = job.input.sources()?;
@@ -43,9 +48,9 @@ fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
     dedup.seen = args.open_store(&describe_keys(&job, dedup.key))?;
     let identity = args.identity(&job, &sources);
     if let Some((store, identity)) = dedup.seen.as_ref().zip(identity.as_ref())
-        && identity.is_done(store)?
+        && let Some(status) = identity.status_before(store)?
     {
-        return Ok(None);
+        return Ok(Ended::Before(status));
     }
     let names = sources.names();
     let files = keyed_files(&sources, &mut job, &dedup, args)?;
@@ -65,16 +70,19 @@ fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
         true => abandoned(&job.destination),
         false => outputs.finish(&deduped)?,
     };
-    // The store changes only after the output is complete: keys without rows would be lost to every later job.
-    let store = dedup.seen.take().and_then(Arc::into_inner).filter(|_| !is_nothing_read);
-    let finished_job = identity.map(|identity| identity.finished(finished.bytes));
-    store.map_or(Ok(()), |store| add_to_store(store, &mut deduped, finished_job))?;
+    let output_len = finished.bytes;
     let counts = count_rows(&job, &dedup, &deduped, &names);
     print_warnings(&counts);
     let findings = deduped.findings.take();
-    let mut report = job.report(names, deduped.summary, finished, started.elapsed());
+    let summary = std::mem::take(&mut deduped.summary);
+    let mut report = job.report(names, summary, finished, started.elapsed());
     (report.summary.distinct_keys, report.summary.is_distinct_exact) = (counts.totals.kept, true);
-    Ok(Some(Report { dedup: Some(counts), timeline, findings, replaced, ..report }))
+    let report = Report { dedup: Some(counts), timeline, findings, replaced, ..report };
+    // The store changes only after the output is complete: keys without rows would be lost to every later job.
+    let store = dedup.seen.take().and_then(Arc::into_inner).filter(|_| !is_nothing_read);
+    let finished_job = identity.map(|identity| identity.finished(output_len, report.status(&args.reporting)));
+    store.map_or(Ok(()), |store| add_to_store(store, &mut deduped, finished_job))?;
+    Ok(Ended::Now(Box::new(report)))
 }
 
 /// The name of a key; empty if it is that of the rung.

@@ -65,11 +65,16 @@ impl<'a> RunOutcome<'a> {
             }
             write_report(reporting, path, &report, "the output is complete")?;
         }
-        Ok(match self.errors {
+        Ok(self.status(reporting))
+    }
+
+    /// The exit code.
+    fn status(&self, reporting: &ReportingArgs) -> u8 {
+        match self.errors {
             [_, ..] => exit::INPUT,
             [] if reporting.fail_on_fault && self.faulty > 0 => exit::FAULTS,
             [] => exit::SUCCESS,
-        })
+        }
     }
 }
 
@@ -81,13 +86,21 @@ impl Report {
             ReportFormat::Text => text::summary(self),
             ReportFormat::Json => format!("{:#}\n", self.to_json()),
         };
-        let outcome = RunOutcome::new(&self.summary, &self.errors);
-        let faulty = outcome.faulty + self.resumed.map_or(0, |resumed| resumed.faulty);
-        let status = RunOutcome { faulty, ..outcome }.conclude(reporting, &text::summary(self), render)?;
+        self.outcome().conclude(reporting, &text::summary(self), render)?;
+        Ok(self.status(reporting))
+    }
+
+    /// The exit code of the job, if its report can be written.
+    pub(crate) fn status(&self, reporting: &ReportingArgs) -> u8 {
         match &self.dedup {
-            Some(DedupReport { collisions: Some((1.., _)), .. }) => Ok(exit::COLLISION),
-            _ => Ok(status),
+            Some(DedupReport { collisions: Some((1.., _)), .. }) => exit::COLLISION,
+            _ => self.outcome().status(reporting),
         }
+    }
+
+    fn outcome(&self) -> RunOutcome<'_> {
+        let outcome = RunOutcome::new(&self.summary, &self.errors);
+        RunOutcome { faulty: outcome.faulty + self.resumed.map_or(0, |resumed| resumed.faulty), ..outcome }
     }
 }
 

@@ -34,6 +34,10 @@ pub(crate) struct FinishedJob {
     pub(crate) times: String,
     /// Length of its output in bytes.
     pub(crate) output_len: u64,
+    /// Its exit code.
+    pub(crate) status: u8,
+    /// Hash like `id`, without the sizes of the inputs.
+    pub(crate) names: String,
 }
 
 impl StoreManifest {
@@ -101,12 +105,20 @@ impl StoreManifest {
 
 impl FinishedJob {
     fn to_json(&self) -> Value {
-        json!({"id": self.id, "times": self.times, "output_bytes": self.output_len})
+        let FinishedJob { id, times, output_len, status, names } = self;
+        json!({"id": id, "times": times, "output_bytes": output_len, "exit_code": status, "names": names})
     }
 
     fn of_json(json: &Value) -> Option<FinishedJob> {
         let text = |name: &str| json[name].as_str().map(str::to_string);
-        Some(FinishedJob { id: text("id")?, times: text("times")?, output_len: json["output_bytes"].as_u64()? })
+        Some(FinishedJob {
+            id: text("id")?,
+            times: text("times")?,
+            output_len: json["output_bytes"].as_u64()?,
+            // Earlier builds did not write these.
+            status: json["exit_code"].as_u64().map_or(Some(0), |status| u8::try_from(status).ok())?,
+            names: text("names").unwrap_or_default(),
+        })
     }
 }
 

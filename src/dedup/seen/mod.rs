@@ -206,9 +206,9 @@ impl SeenStore {
         }
     }
 
-    /// The finished job with this identity, if it is one of the last.
-    pub(crate) fn finished_job(&self, id: &str) -> Option<&FinishedJob> {
-        self.jobs.iter().find(|job| job.id == id)
+    /// The last jobs that added their keys.
+    pub(crate) fn finished_jobs(&self) -> &[FinishedJob] {
+        &self.jobs
     }
 
     /// Records a job, whose keys [`SeenStore::add`] adds.
@@ -443,18 +443,22 @@ mod tests {
         }
     }
 
+    fn finished_job(id: &str) -> FinishedJob {
+        FinishedJob { id: id.into(), times: "b".into(), output_len: 7, status: 4, names: "c".into() }
+    }
+
     /// A job that is run again has one entry, the last.
     #[test]
     fn jobs_are_recorded_by_identity() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
         for (number, id) in ["a", "b", "a"].into_iter().enumerate() {
-            store.record(FinishedJob { id: id.into(), times: String::new(), output_len: number as u64 });
+            store.record(FinishedJob { output_len: number as u64, ..finished_job(id) });
             add(&mut store, [key(number as u64)].into_iter());
         }
         drop(store);
         let store = SeenStore::open(directory.path()).unwrap();
-        let output_len = |id| store.finished_job(id).map(|job| job.output_len);
+        let output_len = |id| store.finished_jobs().iter().find(|job| job.id == id).map(|job| job.output_len);
         assert_eq!((output_len("a"), output_len("b"), output_len("c")), (Some(2), Some(1), None));
         assert_eq!(store.jobs.len(), 2);
     }
@@ -479,7 +483,7 @@ mod tests {
         let probes: Vec<u128> = keys.iter().copied().step_by(499).chain((6_000..6_010).map(key)).collect();
         let directory = tempfile::tempdir().unwrap();
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
-        store.record(FinishedJob { id: "a".to_string(), times: "b".to_string(), output_len: 7 });
+        store.record(finished_job("a"));
         add(&mut store, keys.iter().copied().take(4_700));
         add(&mut store, keys.iter().copied().skip(4_700));
         drop(store);
