@@ -213,6 +213,7 @@ mod tests {
             ("--format jsonl --delimiter ;", "--format csv"),
             ("--format lines --record-types response", "--format warc"),
             ("--format wat --record-types all", "--format warc"),
+            ("--format tsv --delimiter ,", "contradicts --format tsv"),
             ("--no-header --column url", "needs a number"),
             ("--literal-base", "--base"),
             ("-o x.csv --compression lz4", "Parquet"),

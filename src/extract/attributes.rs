@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::record::refresh::{find, refresh_target, trimmed};
+
 /// How the value of an attribute holds references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReferenceSyntax {
@@ -122,21 +124,9 @@ pub(super) fn for_each_reference(value: &[u8], syntax: ReferenceSyntax, handle: 
         }
         ReferenceSyntax::SourceSet => source_set(value, handle),
         ReferenceSyntax::Refresh => {
-            refresh(value).map(handle);
+            refresh_target(value).map(handle);
         }
     }
-}
-
-/// The part of `range` without white space around it.
-pub(super) fn trimmed(text: &[u8], range: Range<usize>) -> Range<usize> {
-    let part = text[range.clone()].trim_ascii_start();
-    let start = range.end - part.len();
-    start..start + part.trim_ascii_end().len()
-}
-
-/// The position of the first byte from `at` on for which `is_end` is true; otherwise the end of the value.
-fn find(value: &[u8], at: usize, is_end: impl Fn(u8) -> bool) -> usize {
-    value[at..].iter().position(|byte| is_end(*byte)).map_or(value.len(), |offset| at + offset)
 }
 
 fn spaced(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
@@ -183,39 +173,6 @@ fn descriptors_end(value: &[u8], from: usize) -> usize {
     value.len()
 }
 
-/// `5; url='next.html'`: the reference, if the value has one.
-fn refresh(value: &[u8]) -> Option<Range<usize>> {
-    let mut at = find(value, 0, |byte| !byte.is_ascii_whitespace());
-    let digits = find(value, at, |byte| !byte.is_ascii_digit());
-    if digits == at && value.get(at) != Some(&b'.') {
-        return None;
-    }
-    at = find(value, digits, |byte| !byte.is_ascii_digit() && byte != b'.');
-    if at < value.len() && !value[at].is_ascii_whitespace() && !b";,".contains(&value[at]) {
-        return None;
-    }
-    at = find(value, at, |byte| !byte.is_ascii_whitespace());
-    if value.get(at).is_some_and(|byte| b";,".contains(byte)) {
-        at = find(value, at + 1, |byte| !byte.is_ascii_whitespace());
-    }
-    if at == value.len() {
-        return None;
-    }
-    let at = refresh_name_end(value, at).unwrap_or(at);
-    match value.get(at) {
-        Some(quote @ (b'"' | b'\'')) => Some(trimmed(value, at + 1..find(value, at + 1, |byte| byte == *quote))),
-        _ => Some(trimmed(value, at..value.len())),
-    }
-}
-
-/// The position after `url =`, if the value has it at `at`.
-fn refresh_name_end(value: &[u8], at: usize) -> Option<usize> {
-    let name = value.get(at..at + 3)?;
-    let equals = find(value, at + 3, |byte| !byte.is_ascii_whitespace());
-    let is_name = name.eq_ignore_ascii_case(b"url") && value.get(equals) == Some(&b'=');
-    is_name.then(|| find(value, equals + 1, |byte| !byte.is_ascii_whitespace()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,27 +208,6 @@ mod tests {
         ];
         for (value, expected) in cases {
             assert_eq!(found(value, ReferenceSyntax::SourceSet), expected, "{value}");
-        }
-    }
-
-    #[test]
-    fn refreshes() {
-        let cases: [(&str, &[&str]); 12] = [
-            ("5; url=next.html", &["next.html"]),
-            ("0;URL='a b' x", &["a b"]),
-            ("0 , Url = \"a", &["a"]),
-            ("0.5.1 ;url=a ", &["a"]),
-            (".5 a", &["a"]),
-            ("5;next.html", &["next.html"]),
-            ("5;urn:x", &["urn:x"]),
-            ("5;url", &["url"]),
-            ("5", &[]),
-            ("5;", &[]),
-            ("x;url=a", &[]),
-            ("5x;url=a", &[]),
-        ];
-        for (value, expected) in cases {
-            assert_eq!(found(value, ReferenceSyntax::Refresh), expected, "{value}");
         }
     }
 }

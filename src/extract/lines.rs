@@ -3,9 +3,9 @@
 //! `robots.txt` is read as crawlers do (RFC 9309): lines end in LF, CR or both; names are in any case; white space around
 //! names and values, and comments, are ignored; a space may replace the colon. The whole file is read.
 
-use super::attributes::trimmed;
 use super::links::{LinkAttribute, LinkSink};
 use crate::kernel::strip_prefix_ignoring_case;
+use crate::record::refresh::trimmed;
 use std::ops::Range;
 
 /// Gives the values of the `Sitemap` lines of `robots.txt` to `sink`.

@@ -337,8 +337,8 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
     if let Some(format) = UnsupportedFormat::of_text(bytes).filter(|_| !options.is_table) {
         return SourceFormat::Unsupported(format);
     }
-    let is_json = JsonLines::is_long_object(&head, bytes.len())
-        || suffix == Some(FormatSuffix::JsonLines) && is_object(head.first_record);
+    let is_named_json = suffix == Some(FormatSuffix::JsonLines) && !options.is_table;
+    let is_json = JsonLines::is_long_object(&head, bytes.len()) || is_named_json && is_object(head.first_record);
     if is_json {
         return SourceFormat::Text(TextFormat::JsonLines(Arc::new(json_options())));
     }

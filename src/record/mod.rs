@@ -36,6 +36,7 @@ mod log_format;
 mod media_type;
 mod member_cache;
 mod records;
+pub(crate) mod refresh;
 mod split;
 mod time;
 mod unsupported;

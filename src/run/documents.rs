@@ -66,9 +66,8 @@ pub(crate) fn open_documents(
 ) -> Result<SourceDocuments, Defect> {
     let name = source.name.clone();
     // Documents are parsed in place, so they are not mapped: another process may change a mapped file.
-    let opened = source.open(OpenOptions { mmap: false, threads: 1 })?;
-    let mut stream = match opened {
-        Opened::Mapped(mapping) => return Ok(SourceDocuments::One(mapping.to_vec())),
+    let mut stream = match source.open(OpenOptions { mmap: false, threads: 1 })? {
+        Opened::Mapped(mapping) => Stream::mapped(mapping, 0),
         Opened::Stream(stream) => stream,
     };
     let mut bytes = Vec::new();
@@ -96,15 +95,18 @@ fn check_document(name: &str, head: &[u8], markup: Option<Markup>) -> Result<(),
         ContentType::Records(mark_len) => &head[mark_len..],
         ContentType::Utf16(_) | ContentType::UnmarkedUtf16(_) => return Ok(()),
     };
-    // Content without other markup counts as HTML.
-    let has_markup = Markup::of_content(text) != Markup::Html || text.trim_ascii_start().starts_with(b"<");
-    if markup.is_some() || has_markup {
+    if markup.is_some() || text.trim_ascii_start().starts_with(b"<") {
         return Ok(());
     }
+    // Content without other markup counts as HTML.
+    let is_html = Markup::of_content(text) == Markup::Html;
     match InputFormat::Auto(FormatOptions::default()).of_source(name, text) {
+        // A table of URLs looks like a list of them.
+        SourceFormat::Csv(_) => Err(Defect::Unsupported(CAPTURES)),
         SourceFormat::Text(TextFormat::Lines(_)) | SourceFormat::Archive(_) => Ok(()),
-        SourceFormat::Text(_) | SourceFormat::Csv(_) | SourceFormat::Json(_) => Err(Defect::Unsupported(CAPTURES)),
-        SourceFormat::Unsupported(format) => Err(Defect::Unsupported(format)),
+        SourceFormat::Text(_) | SourceFormat::Json(_) if is_html => Err(Defect::Unsupported(CAPTURES)),
+        SourceFormat::Unsupported(format) if is_html => Err(Defect::Unsupported(format)),
+        _ => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use super::options::RunOptions;
 use super::row_reader::ReadEnd;
 use super::summary::Progress;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
-use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
+use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type, is_table_name};
 use crate::input::{Defect, Origin, Source, TableColumns, TableFile, TableOptions, TableReader};
 use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
@@ -30,6 +30,10 @@ const UNMARKED_UTF16: UnsupportedFormat = UnsupportedFormat {
 const STREAMED_TABLE: UnsupportedFormat = UnsupportedFormat {
     name: "a Parquet or Arrow file that is compressed, in an archive, or comes from a pipe",
     advice: "write it to a file, and name the file",
+};
+const EMPTY_TABLE: UnsupportedFormat = UnsupportedFormat {
+    name: "an empty file with the name of a Parquet or Arrow file",
+    advice: "a table without rows is not empty: fetch the file again",
 };
 const TABLE_AS_TEXT: UnsupportedFormat =
     UnsupportedFormat { name: "a Parquet or Arrow file", advice: "read it without --format" };
@@ -128,6 +132,9 @@ impl OpenSource {
     pub(super) fn begin(&mut self, options: &CutOptions<'_>) -> Result<(), OpenError> {
         // A defect within these bytes is reported later, after the records before it.
         self.body.fill(SNIFF_LEN);
+        if self.body.text().is_empty() && self.body.is_ended() && is_table_name(&self.name) {
+            return Err(Defect::Unsupported(EMPTY_TABLE).into());
+        }
         if let Some(charset) = options.charset.filter(|charset| !charset.allows_bom_of(self.body.text())) {
             return Err(Defect::ForeignMark(charset.name()).into());
         }
@@ -197,6 +204,9 @@ impl OpenSource {
     fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), OpenError> {
         check_charset_columns(Some(format.name()), options)?;
         let SourceFile::Table(file) = &self.file else { return Err(Defect::Unsupported(STREAMED_TABLE).into()) };
+        if self.body.is_compressed() {
+            return Err(Defect::Unsupported(STREAMED_TABLE).into());
+        }
         let columns = match &options.run.format {
             InputFormat::Auto(format) => TableColumns { url: format.csv.url.clone(), base: format.csv.base.clone() },
             _ => return Err(Defect::Unsupported(TABLE_AS_TEXT).into()),

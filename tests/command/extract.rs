@@ -302,6 +302,7 @@ fn what_is_no_document_is_refused() {
     ]
     .map(|(name, advice)| (name.to_string(), samples(name), advice))
     .into();
+    cases.push(("urls.csv".into(), b"http://h/1,200\nhttp://h/2,200\n".to_vec(), "use irikey canon"));
     cases.push(("a.pdf".into(), b"%PDF-1.7\n".to_vec(), "PDF document"));
     cases.push(("a".into(), b"[1, {\"url\": 1}]".to_vec(), "no refusal"));
     cases.push(("b".into(), b"[{\"url\": 1}]".to_vec(), "JSON array"));

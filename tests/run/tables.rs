@@ -183,7 +183,15 @@ fn unknown_columns_and_damage_are_reported() {
         // What the lengths in the file state is compared with the file before anything is read by them.
         let is_stream = file.extension().is_some_and(|suffix| suffix == "arrows");
         assert!(!is_stream || error.to_string().contains("reaches past the end of the file"), "{error}");
-        // A pipe cannot be read from its end, where the footer is.
+        // Neither a packed file nor a pipe can be read from its end, where the footer is.
+        let packed = directory.path().join("packed.parquet.gz");
+        let mut member = flate2::write::GzEncoder::new(std::fs::File::create(&packed).unwrap(), Default::default());
+        std::io::Write::write_all(&mut member, &bytes).unwrap();
+        member.finish().unwrap();
+        let errors = run(path(&packed), &auto(None, None)).summary.input_errors;
+        assert!(errors[0].to_string().contains("file that is compressed"), "{}", errors[0]);
+        std::fs::write(&file, "").unwrap();
+        assert!(run(path(&file), &auto(None, None)).summary.input_errors[0].to_string().contains("an empty file"));
         let mut piped = path(&file);
         piped.0 = vec![Source::reader("pipe", std::io::Cursor::new(bytes))];
         assert!(run(piped, &auto(None, None)).summary.input_errors[0].to_string().contains("comes from a pipe"));

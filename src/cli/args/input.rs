@@ -219,7 +219,8 @@ impl InputArgs {
                 self.format
             )));
         }
-        let unknown = || CommandError::Usage(format!("unknown format `{}`; see --help", self.format));
+        // The parser of the flag knows the names of formats.
+        let unknown = || CommandError::Internal(format!("unknown format `{}`", self.format));
         InputFormat::named(&self.format, &options).ok_or_else(unknown)
     }
 
@@ -282,6 +283,9 @@ impl InputArgs {
         };
         if let Some((flag, _)) = flags.find(|(flag, is_given)| *is_given && !is_read(flag)) {
             return Err(CommandError::usage(format!("{flag} is for tables; use --format csv or tsv")));
+        }
+        if self.format == "tsv" && self.delimiter.is_some_and(|delimiter| delimiter != b'\t') {
+            return Err(CommandError::usage("--delimiter contradicts --format tsv; use --format csv"));
         }
         let is_name = |name: &String| !name.bytes().all(|byte| byte.is_ascii_digit());
         match columns.iter().find(|(_, column)| self.no_header && column.as_ref().is_some_and(is_name)) {

@@ -1,6 +1,6 @@
 //! Rules about content by hand: `learn --rules`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow::array::{BooleanArray, RecordBatch};
@@ -19,9 +19,12 @@ use crate::process::error_and_remedy;
 #[derive(Debug, Default)]
 pub(super) struct HandRules {
     added: Vec<ScopeRule>,
-    /// Scope and rule.
-    struck: BTreeSet<(Vec<u8>, ScopedRule)>,
+    /// Scope and rule, and whether such a rule was learned.
+    struck: BTreeMap<(Vec<u8>, ScopedRule), bool>,
 }
+
+/// Rules that were struck out and not learned, of which a message names at most this many.
+const MAX_NAMED: usize = 5;
 
 /// Columns of a table of rules by hand, of which the last one is optional.
 const COLUMNS: [&str; 4] = ["host", "pattern", "how", "context"];
@@ -86,19 +89,36 @@ impl HandRules {
         let rule = ScopedRule { rule, context };
         match how {
             "hand" => self.added.push(ScopeRule::by_hand(host.as_bytes(), rule)),
-            _ => drop(self.struck.insert((host.as_bytes().to_vec(), rule))),
+            _ => drop(self.struck.insert((host.as_bytes().to_vec(), rule), false)),
         }
         Ok(())
     }
 
     /// Returns the batch without rules that were struck out.
-    pub(super) fn without_struck(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-        let is_kept = |row: usize| {
+    pub(super) fn without_struck(&mut self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let mut is_kept = |row: usize| {
             let rule = applied_rule(&batch, row).map(|(scope, rule)| (scope.to_vec(), rule));
-            rule.is_none_or(|rule| !self.struck.contains(&rule))
+            let struck = rule.and_then(|rule| self.struck.get_mut(&rule));
+            struck.map(|is_learned| *is_learned = true).is_none()
         };
         let kept: BooleanArray = (0..batch.num_rows()).map(|row| Some(is_kept(row))).collect();
         filter_record_batch(&batch, &kept)
+    }
+
+    /// Returns a message about the rules that were struck out and not learned, if there are any: their hosts may be misspelled.
+    pub(super) fn unlearned(&self) -> Option<String> {
+        let unlearned: Vec<_> = self.struck.iter().filter(|(_, is_learned)| !**is_learned).collect();
+        let name = |((scope, rule), _): &(&(Vec<u8>, ScopedRule), &bool)| {
+            format!("{} of {}", rule.rule, String::from_utf8_lossy(scope))
+        };
+        let mut names: Vec<String> = unlearned.iter().take(MAX_NAMED).map(name).collect();
+        names.extend(unlearned.len().checked_sub(MAX_NAMED + 1).map(|more| format!("{} more", more + 1)));
+        (!names.is_empty()).then(|| {
+            format!(
+                "--rules: no such rule was learned as {}, which are struck out; check hosts and contexts",
+                names.join(", ")
+            )
+        })
     }
 
     /// Returns the rules that were added as rows of the table.
@@ -161,6 +181,12 @@ mod tests {
         };
         let rules = read("host,pattern,context,how\r\na.b,ignore-parameter sid,/x/,hand\n*,ignore-query,*.css,strike\nc,x,,content\n").unwrap();
         assert_eq!((rules.added.len(), rules.struck.len()), (1, 1));
+        // No rule was learned that could be struck out.
+        assert!(rules.unlearned().is_some_and(|message| message.contains("ignore-query of *,")));
+        let many =
+            (0..9).fold(String::from("host,pattern,how\n"), |text, i| text + &format!("h{i},ignore-query,strike\n"));
+        assert!(read(&many).unwrap().unlearned().is_some_and(|message| message.contains("of h4, 4 more")));
+        assert_eq!(read("host,pattern,how\na.b,ignore-query,hand\n").unwrap().unlearned(), None);
         let rules = read("\u{feff}\"host\", pattern,how\n\na.b,\"ignore-parameter sid\",hand\n").unwrap();
         assert_eq!(rules.added.len(), 1);
         let cases = [

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let sources = args.sources()?;
     let documents = args.document_options(&sources)?;
     let replaced = files.check(&sources)?;
-    let hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
+    let mut hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits), args.more_metadata()].concat();
     let destination = args.reporting.replace.file(&args.output);
     let table = TableWriter::create(&destination, equivalences_schema(), &metadata)?;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         abandoned(&destination);
         drop(table);
     } else {
-        written = write_table(args, &hand, &mut observed, table)?;
+        written = write_table(args, &mut hand, &mut observed, table)?;
     }
     observed.summary.memory = run::memory::peaks();
     let validation = match &observed.content {
@@ -104,7 +104,7 @@ fn nothing_to_learn(records: u64) -> CommandError {
 /// validated.
 fn write_table(
     args: &LearnArgs,
-    hand: &HandRules,
+    hand: &mut HandRules,
     observed: &mut ObserveResult,
     mut table: TableWriter,
 ) -> Result<WrittenPatterns, CommandError> {
@@ -131,6 +131,7 @@ fn write_table(
         }
         append_rules(&mut table, batch, args, &mut exported)?;
     }
+    hand.unlearned().into_iter().for_each(|message| print_error(&message));
     append_rules(&mut table, hand.added_batch().map_err(batch_error)?, args, &mut exported)?;
     table.finish()?;
     export(args, &exported)?;

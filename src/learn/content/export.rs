@@ -21,10 +21,10 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
     match rule {
         // An address with a port or of IPv6 keeps its scheme and host.
         ContentRule::Scheme | ContentRule::SameAs { .. } if scope.contains(&b':') => Vec::new(),
-        ContentRule::Scheme => patterns.other_origin("http", "https://$1".to_string()),
+        ContentRule::Scheme => patterns.with_https(),
         ContentRule::SameAs { from_https, is_https, host } => {
-            let from = from_https.map_or("https?", scheme);
-            patterns.other_origin(from, format!("{}://{}$1", scheme(*is_https), String::from_utf8_lossy(host)))
+            let origin = format!("{}://{}", scheme(*is_https), String::from_utf8_lossy(host));
+            patterns.with_origin(from_https.map_or("https?", scheme), &origin)
         }
         ContentRule::DoubledSlashes => patterns.without_doubled_slashes(),
         ContentRule::FinalSlash => patterns.without_final_slash(),
@@ -71,9 +71,15 @@ impl UrlPatterns {
         })
     }
 
-    fn other_origin(&self, from_scheme: &str, replacement: String) -> Vec<RegexRule> {
+    fn with_https(&self) -> Vec<RegexRule> {
         let UrlPatterns { bare_host, first, .. } = self;
-        vec![RegexRule { pattern: format!("^{from_scheme}://{bare_host}({first}(?:[/?#].*)?)$"), replacement }]
+        all([(format!("^http://({bare_host}{first}(?:[/?#].*)?)$"), "https://$1")])
+    }
+
+    fn with_origin(&self, from_scheme: &str, origin: &str) -> Vec<RegexRule> {
+        let UrlPatterns { bare_host, first, .. } = self;
+        let replacement = format!("{origin}$1");
+        all([(format!("^{from_scheme}://{bare_host}({first}(?:[/?#].*)?)$"), &replacement)])
     }
 
     fn without_doubled_slashes(&self) -> Vec<RegexRule> {

@@ -209,7 +209,7 @@ impl RecordAssembler {
     pub(super) fn set_content_len(&mut self, len: u64) {
         let max_len = match self.kind {
             RecordKind::Links => MAX_JSON_LEN,
-            RecordKind::Document => self.max_document_len.unwrap_or_default() + MAX_HTTP_LEN,
+            RecordKind::Document => self.max_document_len.unwrap_or_default().saturating_add(MAX_HTTP_LEN),
             _ => u64::MAX,
         };
         self.is_too_long |= len > max_len;

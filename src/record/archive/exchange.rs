@@ -20,9 +20,9 @@ impl RecordIds {
     /// Whether the next record has the identifiers of a record of the same exchange: one of them names the other, or
     /// neither has any identifiers.
     pub(super) fn match_next(&self, next: &RecordIds) -> bool {
-        let names = |words: &[u8], id: &[u8]| words.split(|&byte| byte == b' ').any(|word| word == id);
-        let is_named = !self.concurrent_to.is_empty() && names(&self.concurrent_to, &next.id);
-        names(&next.concurrent_to, &self.id) || is_named
+        let name = |words: &[u8], id: &[u8]| !id.is_empty() && words.split(|&byte| byte == b' ').any(|word| word == id);
+        let is_named = name(&self.concurrent_to, &next.id) || name(&next.concurrent_to, &self.id);
+        is_named || [self, next].iter().all(|ids| ids.id.is_empty() && ids.concurrent_to.is_empty())
     }
 }
 
@@ -65,6 +65,8 @@ mod tests {
             (ids("a", ""), ids("b", "aa")),
             (ids("a", "bb"), ids("b", "c")),
             (ids("a", ""), ids("", "x")),
+            (ids("", ""), ids("b", "")),
+            (ids("a", ""), ids("", "")),
         ] {
             assert!(!first.match_next(&next), "{first:?} {next:?}");
         }

@@ -6,9 +6,9 @@
 //! resolved against it. JSON that is broken gives the links before that point.
 
 use crate::iri::{Base, FaultKind, find_scheme};
-use crate::kernel::strip_prefix_ignoring_case;
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
 use crate::record::link_header::LinkValues;
+use crate::record::refresh::refresh_target;
 use std::ops::Range;
 
 /// Longest base of the links of a page, in bytes. Every link is resolved against the base, so the size of the output is
@@ -175,7 +175,7 @@ impl LinkReader {
             return true;
         }
         let refresh = std::mem::take(&mut self.refresh);
-        if let Some(url) = refresh_target(&refresh) {
+        if let Some(url) = target_of(&refresh) {
             link.set(url, b"HTTP@/refresh", b"refresh");
             return true;
         }
@@ -246,7 +246,7 @@ impl LinkTexts {
         self.kind.extend_from_slice(b"META@/content");
         if is_refresh {
             self.rel = b"refresh".to_vec();
-            let target = refresh_target(&self.url).map(<[u8]>::to_vec);
+            let target = target_of(&self.url).map(<[u8]>::to_vec);
             let is_link = target.is_some();
             self.url = target.unwrap_or_default();
             return is_link;
@@ -275,17 +275,9 @@ fn for_each_text<'a>(value: JsonValue<'a>, mut handle: impl FnMut(&'a [u8])) {
     }
 }
 
-/// The target of a refresh: what follows `url=`, without quotes. A refresh without a target reloads the page.
-fn refresh_target(content: &[u8]) -> Option<&[u8]> {
-    let (_, rest) = content.split_at_checked(content.iter().position(|byte| matches!(byte, b';' | b','))? + 1)?;
-    let rest = rest.trim_ascii_start();
-    let named = strip_prefix_ignoring_case(rest, b"url").and_then(|rest| rest.trim_ascii_start().strip_prefix(b"="));
-    let value = named.unwrap_or(rest).trim_ascii();
-    let value = match value {
-        [quote @ (b'"' | b'\''), quoted @ ..] => quoted.split(|byte| byte == quote).next().unwrap_or_default(),
-        _ => value,
-    };
-    Some(value.trim_ascii()).filter(|value| !value.is_empty())
+/// The target of a refresh. A refresh without a target reloads the page.
+fn target_of(refresh: &[u8]) -> Option<&[u8]> {
+    refresh_target(refresh).map(|range| &refresh[range]).filter(|target| !target.is_empty())
 }
 
 /// Cuts a text after [`MAX_LABEL_LEN`] bytes or less, at the end of a character.

@@ -343,6 +343,11 @@ fn documents_of_every_kind() {
             .map(|(url, mime, charset, kind, state, len)| ([url, mime, charset].map(str::to_string), kind, state, len));
         assert_eq!(documents.iter().map(of).collect::<Vec<_>>(), expected, "{is_mapped}");
         assert_eq!((&documents[1].content[..], parser.skipped_count()), (&b"def"[..], 1));
+        // No document exceeds the highest limit.
+        let (mut parser, mut batch) = (ArchiveParser::of_documents(u64::MAX), unlimited());
+        parser.begin(0, is_mapped);
+        parse_whole(&mut parser, &text, &mut batch);
+        assert!(batch.take_documents().iter().all(|document| document.state == Whole));
     }
 }
 
