@@ -135,7 +135,7 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
     let sources = job.input.sources()?;
     let replaced = job.files.check(&sources)?;
     let names = sources.names();
-    let (encoder, mut files) = OutputFiles::create(job, &names)?;
+    let (encoder, mut files) = OutputFiles::create(job, &names, false)?;
     let (summary, timeline) = watch(job.reporting, sources.total_len(), |progress| -> Result<Summary, CommandError> {
         let request = RunRequest::new(sources, &job.options, &job.policy, progress);
         match &job.sort {

@@ -60,11 +60,16 @@ impl WrittenFiles {
 }
 
 impl OutputFiles {
-    /// Opens the output of a job over sources of these names.
+    /// Opens the output of a job over sources of these names. If the job was interrupted before, as its manifest says, its
+    /// parts are removed also from a directory without a mark.
     ///
     /// # Errors
     /// The destination cannot be written, or is a directory that has parts already.
-    pub(crate) fn create(job: &Job, sources: &[String]) -> Result<(Encoder, OutputFiles), CommandError> {
+    pub(crate) fn create(
+        job: &Job,
+        sources: &[String],
+        is_interrupted: bool,
+    ) -> Result<(Encoder, OutputFiles), CommandError> {
         let layout = &job.layout;
         let by = layout.arrangement.by.clone();
         let mut options = job.output_options(sources);
@@ -83,7 +88,8 @@ impl OutputFiles {
         let ranges = layout.ranges.map(|count| ("surt_range", count));
         let partitions = layout.partition.as_ref().map(|by| (by.directory_name(), by.count()));
         let root = layout.root(&path);
-        let place = DirectoryLayout { directory: path, fixed: layout.hive.clone(), partitions: partitions.or(ranges) };
+        let (fixed, partitions) = (layout.hive.clone(), partitions.or(ranges));
+        let place = DirectoryLayout { directory: path, fixed, partitions, is_interrupted };
         let (encoder, series) = PartDirectory::create(place, options, layout.arrangement.clone(), new_read_back)?;
         let splits = ranges.map(|_| SplitPoints::default());
         let directory = OutputDirectory { series, root, rows: 0, current: (0, 0), part_rows: layout.part_rows, splits };

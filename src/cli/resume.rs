@@ -149,12 +149,9 @@ impl ResumableJob<'_> {
     }
 
     fn sort_and_merge(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
-        if self.manifest.merge == json!(MERGING) {
-            output::remove_parts(&self.job.layout.root(self.directory))?;
-        }
         let (job, names) = (self.job, self.names);
         let Some(sort) = &job.sort else { return Err(CommandError::Internal("no columns to sort by".to_string())) };
-        let (encoder, files) = OutputFiles::create(job, names)?;
+        let (encoder, files) = OutputFiles::create(job, names, self.manifest.merge == json!(MERGING))?;
         let sorter = Sorter::new(names, sort, &job.policy, &encoder)?;
         let summary = self.run_all(pending, |input, request| write_runs(&sorter, input, request))?;
         self.manifest.merge = json!(MERGING);

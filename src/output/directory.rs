@@ -23,7 +23,7 @@ const PARTITIONS: [&str; 2] = [Partition::HOST_DIRECTORY, Partition::SURT_DIRECT
 
 const MARK: &str = "An irikey job writes this directory, or was interrupted. Run the job again: it starts anew.\n";
 
-/// The paths of the files of a directory.
+/// The paths of the files of a directory, and what is known about those of an earlier job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DirectoryLayout {
     pub(crate) directory: PathBuf,
@@ -31,6 +31,8 @@ pub(crate) struct DirectoryLayout {
     pub(crate) fixed: Vec<String>,
     /// Name prefix of the partitions' directories and their number, if the output has partitions.
     pub(crate) partitions: Option<(&'static str, u32)>,
+    /// An earlier run of the job wrote parts and was interrupted, also if the directory has no mark.
+    pub(crate) is_interrupted: bool,
 }
 
 impl DirectoryLayout {
@@ -119,7 +121,7 @@ impl PartDirectory {
             None => {
                 let created = NewDirectories::create(&root);
                 let created = created.map_err(|error| io_error(&root, "create the directory", error))?;
-                (Some(created), Some(claim_directory(&root)?))
+                (Some(created), Some(claim_directory(&root, layout.is_interrupted)?))
             }
         };
         // The encoder is the same for all files. The output that comes with it is dropped at once.
@@ -225,10 +227,10 @@ impl PartDirectory {
     }
 }
 
-/// Locks a directory, and removes the parts of an interrupted job.
-fn claim_directory(root: &Path) -> Result<DirectoryLock, OutputError> {
+/// Locks a directory, and removes the parts of an interrupted job: the directory has its mark, or `is_interrupted`.
+fn claim_directory(root: &Path, is_interrupted: bool) -> Result<DirectoryLock, OutputError> {
     let lock = lock_directory(root)?;
-    if lock.is_marked() {
+    if lock.is_marked() || is_interrupted {
         remove_parts(root)?;
     }
     let is_part = |name: &str| !name.starts_with(['.', '_']);
@@ -265,8 +267,8 @@ pub(crate) fn lock_directory(directory: &Path) -> Result<DirectoryLock, OutputEr
     })
 }
 
-/// Removes the parts of an interrupted job, and nothing else.
-pub(crate) fn remove_parts(root: &Path) -> Result<(), OutputError> {
+/// Removes the parts of an interrupted job, and nothing else. The caller has the lock of the directory.
+fn remove_parts(root: &Path) -> Result<(), OutputError> {
     let entries = fs::read_dir(root).map_err(|error| io_error(root, "list", error))?;
     for entry in entries {
         let entry = entry.map_err(|error| io_error(root, "list", error))?;

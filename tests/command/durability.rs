@@ -309,6 +309,12 @@ fn a_merge_that_was_not_recorded_is_made_again() {
     assert_whole(&place.accepted(&job));
     // The power failed after the last part had its name.
     saved.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    // The parts may be those of a job that is running.
+    let lock = locked(&place.path("out/_incomplete"));
+    let names = place.names("out");
+    place.refused(&job, 8, "another job is writing this directory");
+    assert_eq!(place.names("out"), names);
+    drop(lock);
     assert_whole(&place.accepted(&job));
 }
 
