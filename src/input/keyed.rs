@@ -1,21 +1,20 @@
 //! Parquet files of rows that have keys, as `canon` and `dedup` write them: [`KeyedFile`].
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader};
-use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
 use super::table::{
-    CheckedRowGroup, PositionedFile, TableFile, catch_panic, chunk_range, first_repeated, load_metadata,
+    CheckedParquet, PositionedFile, TableFile, catch_panic, chunk_range, first_repeated, load_metadata,
 };
 
 /// Maximum number of rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
@@ -103,16 +102,12 @@ impl KeyedFile {
     }
 
     fn read_rows(&self, group: usize, file: PositionedFile, schema: &SchemaRef) -> ParquetResult<RecordBatch> {
-        let metadata = self.metadata.clone();
+        let table = CheckedParquet { file, metadata: self.metadata.clone() };
         let names = schema.fields().iter().map(|field| field.name().as_str());
-        let mask = ProjectionMask::columns(metadata.parquet_schema(), names);
-        let levels = parquet_to_arrow_field_levels(metadata.parquet_schema(), mask, Some(metadata.schema().fields()))?;
-        let rows = metadata.metadata().row_group(group).num_rows() as usize;
-        let (first_repeated, memory) = (self.first_repeated, Arc::default());
-        let row_group = CheckedRowGroup { file, metadata, group, first_repeated, memory };
-        row_group.check()?;
-        let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &row_group, rows.max(1), None)?;
-        let batches = reader.map(|batch| convert(&batch?, schema)).collect::<Result<Vec<_>, _>>()?;
+        let mask = ProjectionMask::columns(table.metadata.parquet_schema(), names);
+        let rows = table.metadata.metadata().row_group(group).num_rows() as usize;
+        let batches = table.batches_of(group..group + 1, &mask, rows.max(1), self.first_repeated)?;
+        let batches = batches.map(|batch| Ok(convert(&batch?, schema)?)).collect::<ParquetResult<Vec<_>>>()?;
         match <[RecordBatch; 1]>::try_from(batches) {
             Ok([batch]) => Ok(batch),
             Err(batches) => Ok(concat_batches(schema, &batches)?),

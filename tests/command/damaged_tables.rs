@@ -14,7 +14,7 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
-use parquet::file::metadata::ParquetMetaDataReader;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter, RowGroupMetaData};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
 /// Address space of a job, in KiB.
@@ -329,6 +329,15 @@ fn page_headers_that_take_time_are_refused_by_all_readers() {
     }
 }
 
+/// A file whose footer describes other row groups.
+fn with_row_groups(file: &[u8], metadata: &ParquetMetaData, groups: Vec<RowGroupMetaData>) -> Vec<u8> {
+    let footer_len = u32::from_le_bytes(file[file.len() - 8..][..4].try_into().unwrap()) as usize;
+    let mut changed = file[..file.len() - 8 - footer_len].to_vec();
+    let metadata = ParquetMetaData::new(metadata.file_metadata().clone(), groups);
+    ParquetMetaDataWriter::new(&mut changed, &metadata).finish().unwrap();
+    changed
+}
+
 /// As other inputs, a file with keys gives its rows up to the damage, and the other files are read.
 #[test]
 fn a_file_with_keys_ends_at_its_first_damaged_row_group() {
@@ -343,13 +352,17 @@ fn a_file_with_keys_ends_at_its_first_damaged_row_group() {
     let mut bytes = fs::read(&damaged).unwrap();
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(&damaged).unwrap()).unwrap();
     assert!(metadata.num_row_groups() > 3);
+    // Pages with fewer rows than the footer states.
+    let mut groups = metadata.row_groups().to_vec();
+    groups[1] = groups[1].clone().into_builder().set_num_rows(groups[1].num_rows() + 3).build().unwrap();
+    let short = with_row_groups(&bytes, &metadata, groups);
     let column = metadata.row_group(1).columns().iter().find(|column| column.column_path().string() == "uri").unwrap();
     let (start, len) = column.byte_range();
     bytes[start as usize..(start + len) as usize].fill(0xFF);
-    fs::write(&damaged, &bytes).unwrap();
     let rows = metadata.row_group(0).num_rows() as u32;
     let expected: String = ["uri\n".to_string()].into_iter().chain((0..rows).chain(4990..5010).map(line)).collect();
-    for threads in ["1", "4"] {
+    for (threads, content) in [("1", &bytes), ("4", &bytes), ("1", &short), ("4", &short)] {
+        fs::write(&damaged, content).unwrap();
         let dedup =
             ["dedup", "-q", "-j", threads, "--columns", "uri", "-o", &out, "--report", &report, &damaged, &whole];
         let (status, message) = run(&dedup, "");

@@ -17,7 +17,7 @@ use super::positioned_file::PositionedFile;
 
 /// A Parquet file whose footer is checked.
 pub(crate) struct CheckedParquet {
-    file: PositionedFile,
+    pub(in crate::input) file: PositionedFile,
     pub(crate) metadata: ArrowReaderMetadata,
 }
 
@@ -47,12 +47,30 @@ impl CheckedParquet {
     /// # Errors
     /// The columns cannot be decoded.
     pub(crate) fn batches(self, mask: &ProjectionMask, batch_rows: usize) -> ParquetResult<ParquetBatches> {
+        let metadata = self.metadata.metadata();
+        let groups = 0..metadata.num_row_groups();
+        let first_repeated = first_repeated(metadata, mask, self.file.len());
+        self.batches_of(groups, mask, batch_rows, first_repeated)
+    }
+
+    /// [`CheckedParquet::batches`] of some row groups. `first_repeated` is that of the file: a caller that reads row groups one
+    /// by one computes it once.
+    ///
+    /// # Errors
+    /// The columns cannot be decoded.
+    pub(in crate::input) fn batches_of(
+        self,
+        groups: Range<usize>,
+        mask: &ProjectionMask,
+        batch_rows: usize,
+        first_repeated: usize,
+    ) -> ParquetResult<ParquetBatches> {
         let CheckedParquet { file, metadata } = self;
         let fields = metadata.schema().fields();
         Ok(ParquetBatches {
             levels: parquet_to_arrow_field_levels(metadata.parquet_schema(), mask.clone(), Some(fields))?,
-            first_repeated: first_repeated(metadata.metadata(), mask, file.len()),
-            groups: 0..metadata.metadata().num_row_groups(),
+            first_repeated,
+            groups,
             file,
             metadata,
             batch_rows,
