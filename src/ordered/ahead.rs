@@ -80,8 +80,8 @@ where
     fn run(&self) {
         loop {
             let taken = catch_unwind(AssertUnwindSafe(|| self.queue.take(&self.source)));
-            let Ok(Ok(taken)) = taken else { return self.queue.fail() };
-            let Some((mut sender, unit)) = taken else { return };
+            // After a panic of the source, the consumer finds an abandoned ticket.
+            let Ok(Ok(Some((mut sender, unit)))) = taken else { return };
             // A unit that panics is abandoned; the thread goes on, so that the units after it are still made.
             let worked = catch_unwind(AssertUnwindSafe(|| (self.work)(unit, &mut sender)));
             if worked.is_ok() {

@@ -45,7 +45,7 @@ struct QueueState<T> {
     weight: usize,
     /// Bytes of all items in the slots.
     held: usize,
-    /// The source has no more work.
+    /// The source has no more work, or has failed.
     is_closed: bool,
     /// A worker consumes items now.
     is_draining: bool,
@@ -145,10 +145,10 @@ impl<T> ReorderQueue<T> {
 
     /// Takes the next unit of work from `source` and issues its ticket, once the window has space. `source` gets the
     /// number of the ticket; it returns the weight of the unit, usually 1, and the unit, or `None` after the last one. Returns
-    /// `None` after the last unit, and if the work was stopped.
+    /// `None` after the last unit, if the work was stopped, and if `source` has failed in another thread.
     ///
     /// # Errors
-    /// An error of `source`.
+    /// An error of `source`. It is not called again after an error or a panic; its ticket is abandoned.
     pub(crate) fn take<J, E>(
         &self,
         source: &Mutex<impl FnMut(u64) -> Result<Option<(usize, J)>, E>>,
@@ -163,7 +163,11 @@ impl<T> ReorderQueue<T> {
             }
             let number = state.next_number();
             drop(state);
-            let Some((weight, work)) = source(number)? else {
+            // Dropped before the lock of the source.
+            let failure = SourceFailure(self);
+            let unit = source(number)?;
+            std::mem::forget(failure);
+            let Some((weight, work)) = unit else {
                 self.state.lock().is_closed = true;
                 self.items.notify_all();
                 return Ok(None);
@@ -179,15 +183,6 @@ impl<T> ReorderQueue<T> {
                 return Ok(Some((ItemSender { queue: self, number }, work)));
             }
         }
-    }
-
-    /// Closes the queue after a ticket that is abandoned: the source has failed.
-    pub(super) fn fail(&self) {
-        let mut state = self.state.lock();
-        state.is_closed = true;
-        state.slots.push_back(QueueSlot { weight: 0, items: VecDeque::new(), status: SlotStatus::Abandoned });
-        drop(state);
-        self.items.notify_all();
     }
 
     /// Takes the next item, in the order of the tickets; waits for it if necessary. Returns `None` after the last item, and
@@ -261,6 +256,19 @@ impl<T> ReorderQueue<T> {
         }
         state.is_draining = false;
         Ok(!self.is_stopped())
+    }
+}
+
+/// A call of the source. Dropping it, because of an error or a panic, closes the queue after a ticket that is abandoned.
+struct SourceFailure<'a, T>(&'a ReorderQueue<T>);
+
+impl<T> Drop for SourceFailure<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.is_closed = true;
+        state.slots.push_back(QueueSlot { weight: 0, items: VecDeque::new(), status: SlotStatus::Abandoned });
+        drop(state);
+        self.0.items.notify_all();
     }
 }
 

@@ -142,6 +142,25 @@ mod tests {
         }
     }
 
+    /// Later units may fail for other reasons, or not at all.
+    #[test]
+    fn the_first_error_of_the_source_is_reported_and_nothing_follows_it() {
+        for attempt in 0..300 {
+            let (mut number, mut appended) = (0, 0);
+            let next = || {
+                number += 1;
+                if number == 7 || number == 9 { Err(number) } else { Ok(Some(number)) }
+            };
+            let append = |number| {
+                appended = number;
+                Ok(())
+            };
+            let ran = produced_in_order(4, next, Ok, append);
+            assert!(matches!(ran, Err(RunError::Output(7))), "attempt {attempt}: {ran:?}");
+            assert!(number == 7 && appended < 7, "attempt {attempt}: {number}, {appended}");
+        }
+    }
+
     /// Without a limit, a slow unit does not keep others waiting.
     #[test]
     fn units_are_taken_while_the_first_one_is_in_progress() {

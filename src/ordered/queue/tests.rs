@@ -226,6 +226,43 @@ fn a_source_that_panics_is_an_abandoned_ticket() {
     assert!(items.eq((0..5).map(Ok).chain([Err(Abandoned)])));
 }
 
+/// What a source returns after an error or a panic means nothing, so it is not called again.
+#[test]
+fn nothing_is_taken_from_a_source_that_has_failed() {
+    const FAILING: u64 = 5;
+    for seed in 0..100 {
+        let (queue, calls, failures) = (ReorderQueue::new(limits(8, 9)), AtomicU64::new(0), AtomicU64::new(0));
+        let source = Mutex::new(|number| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            match number {
+                FAILING if seed % 2 == 0 => panic!("as the test wants"),
+                FAILING => Err(()),
+                _ => Ok(Some((1, number))),
+            }
+        });
+        let work = |random: &mut Random| loop {
+            random.delay();
+            match catch_unwind(AssertUnwindSafe(|| queue.take(&source))) {
+                Ok(Ok(Some((mut sender, number)))) => {
+                    sender.push(number, 1);
+                    sender.finish();
+                }
+                Ok(Ok(None)) => return,
+                _ => {
+                    failures.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            (0..3).for_each(|worker| drop(scope.spawn(move || work(&mut Random::new(seed * 31 + worker)))));
+        });
+        assert_eq!((calls.into_inner(), failures.into_inner()), (FAILING + 1, 1), "seed {seed}");
+        let items = std::iter::from_fn(|| queue.pop());
+        assert!(items.eq((0..FAILING).map(Ok).chain([Err(Abandoned)])), "seed {seed}");
+    }
+}
+
 /// A worker that waits for space for its next item goes on when an item is consumed.
 #[test]
 fn draining_makes_space_for_further_items_of_a_ticket() {
