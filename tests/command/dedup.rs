@@ -6,6 +6,7 @@ use arrow::array::ArrayRef;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -513,6 +514,12 @@ fn collisions_are_reported_and_set_the_exit_code() {
     assert_eq!(ran.stdout, b"http://a/\nhttp://c/\n");
     let ran = irikey(&flags, input, Stdio::piped());
     assert_eq!((ran.status.code(), count()), (Some(0), Some(0)));
+    assert_eq!(ran.stdout, b"http://a/\nhttp://c/\n");
+    // An input that could not be read completely is more than a collision: rows are missing.
+    let mut damaged = tempfile::Builder::new().suffix(".gz").tempfile().unwrap();
+    damaged.write_all(b"\x1f\x8b\x08\0").unwrap();
+    let ran = irikey(&[&flags[..], &["--key-bits", "1", "-", text(damaged.path())]].concat(), input, Stdio::piped());
+    assert_eq!((ran.status.code(), count()), (Some(4), Some(1)));
     assert_eq!(ran.stdout, b"http://a/\nhttp://c/\n");
 }
 

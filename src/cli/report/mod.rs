@@ -92,8 +92,8 @@ impl Report {
 
     /// The exit code of the job, if its report can be written.
     pub(crate) fn status(&self, reporting: &ReportingArgs) -> u8 {
-        match &self.dedup {
-            Some(DedupReport { collisions: Some((1.., _)), .. }) => exit::COLLISION,
+        match (&self.dedup, self.errors.is_empty()) {
+            (Some(DedupReport { collisions: Some((1.., _)), .. }), true) => exit::COLLISION,
             _ => self.outcome().status(reporting),
         }
     }
