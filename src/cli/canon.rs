@@ -115,7 +115,9 @@ impl CanonArgs {
         let (input, reporting) = (&self.input, &self.reporting);
         let files = reporting.files(&input.files.inputs).input("--partition", layout.split_points_file.as_deref());
         let files = match &destination {
-            Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => files.directory(path),
+            Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => {
+                files.directory(path, (!layout.resume).then(|| layout.root(path)))
+            }
             _ => files.destination(&destination, output.format),
         };
         let files = self.columns.add_to(files);

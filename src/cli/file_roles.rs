@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name, shown_path};
-use crate::output::{Destination, OutputFormat, check_creatable, check_name, is_part_file, target_path};
-use crate::process::part_names::member_index_paths;
+use crate::output::{Destination, OutputFormat, check_creatable, check_name, has_parts, is_part_file, target_path};
+use crate::process::part_names::{INCOMPLETE, member_index_paths};
 use crate::process::{HandleName, parent, path_name};
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
@@ -25,6 +25,8 @@ pub(crate) struct FileRoles {
     input_directories: Vec<PathBuf>,
     /// The directory of the parts, if the output is a directory.
     directory: Option<PathBuf>,
+    /// The directory above the parts, if the job does not go on with those of an earlier one.
+    new_parts: Option<PathBuf>,
     /// The directory of the store of seen keys.
     store: Option<PathBuf>,
     /// Standard output is written.
@@ -71,9 +73,10 @@ impl FileRoles {
         self
     }
 
-    /// Adds a directory in which parts are written.
-    pub(crate) fn directory(mut self, path: &Path) -> FileRoles {
-        self.directory = Some(path.to_path_buf());
+    /// Adds a directory in which parts are written: all of them below `root`, unless the job goes on with those of an earlier
+    /// one.
+    pub(crate) fn directory(mut self, path: &Path, root: Option<PathBuf>) -> FileRoles {
+        (self.directory, self.new_parts) = (Some(path.to_path_buf()), root);
         self
     }
 
@@ -114,6 +117,7 @@ impl FileRoles {
         }
         self.check_directory(sources)?;
         self.check_own_files(sources)?;
+        self.check_no_parts()?;
         let replaced: Vec<PathBuf> =
             self.all_outputs().map(|(_, path)| path).filter(|path| self.is_replaced(path)).cloned().collect();
         if let Some(path) = replaced.first().filter(|_| self.no_clobber) {
@@ -125,6 +129,19 @@ impl FileRoles {
         self.all_outputs().try_for_each(|(_, path)| check_name(path))?;
         self.report.as_deref().map_or(Ok(()), check_creatable)?;
         Ok(replaced)
+    }
+
+    /// With `--no-clobber`, there are no parts yet. Those of a job that was interrupted are no output, and are made again.
+    fn check_no_parts(&self) -> Result<(), CommandError> {
+        let Some(root) = self.new_parts.as_deref().filter(|_| self.no_clobber) else { return Ok(()) };
+        let is_listed = RemoteUrl::of_path(root).is_some() || root.is_dir() && !root.join(INCOMPLETE).exists();
+        match is_listed && has_parts(root)? {
+            true => Err(CommandError::Usage(format!(
+                "{}: the directory contains parts, and --no-clobber does not replace them; name another directory",
+                path_name(root)
+            ))),
+            false => Ok(()),
+        }
     }
 
     fn all_outputs(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {

@@ -114,16 +114,16 @@ impl PartDirectory {
         let root = layout.root();
         check_name(&layout.file(0, 0, options.format.suffixes()[0]))?;
         let (created, lock) = match remote_directory(&root) {
-            Some(url) => {
-                check_prefix(&url, &root)?;
-                (None, None)
-            }
+            Some(_) => (None, None),
             None => {
                 let created = NewDirectories::create(&root);
                 let created = created.map_err(|error| io_error(&root, "create the directory", error))?;
                 (Some(created), Some(claim_directory(&root, layout.is_interrupted)?))
             }
         };
+        if has_parts(&root)? {
+            return Err(OutputError::NotEmpty(root));
+        }
         // The encoder is the same for all files. The output that comes with it is dropped at once.
         let probe = Destination::File(root.join("part"));
         let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
@@ -233,26 +233,24 @@ fn claim_directory(root: &Path, is_interrupted: bool) -> Result<DirectoryLock, O
     if lock.is_marked() || is_interrupted {
         remove_parts(root)?;
     }
-    let is_part = |name: &str| !name.starts_with(['.', '_']);
-    let names = file_names(root).map_err(|error| io_error(root, "list", error))?;
-    if names.iter().any(|name| is_part(&name.to_string_lossy())) {
-        return Err(OutputError::NotEmpty(root.to_path_buf()));
-    }
     Ok(lock)
+}
+
+/// Whether a directory, or a prefix in a store, has parts: anything whose name does not begin with `.` or `_`.
+///
+/// # Errors
+/// It cannot be listed.
+pub(crate) fn has_parts(root: &Path) -> Result<bool, OutputError> {
+    if let Some(url) = remote_directory(root) {
+        return has_objects(&url).map_err(|error| io_error(Path::new(&url.name()), "list", error.into()));
+    }
+    let names = file_names(root).map_err(|error| io_error(root, "list", error))?;
+    Ok(names.iter().any(|name| !name.to_string_lossy().starts_with(['.', '_'])))
 }
 
 /// The directory as a prefix in a store, if it is one.
 fn remote_directory(root: &Path) -> Option<RemoteUrl> {
     RemoteUrl::parse(&format!("{}/", root.to_str()?.trim_end_matches('/')))
-}
-
-/// Checks that a prefix has no objects, apart from those whose names begin with `.` or `_`.
-fn check_prefix(url: &RemoteUrl, root: &Path) -> Result<(), OutputError> {
-    match has_objects(url) {
-        Ok(false) => Ok(()),
-        Ok(true) => Err(OutputError::NotEmpty(root.to_path_buf())),
-        Err(error) => Err(io_error(Path::new(&url.name()), "list", error.into())),
-    }
 }
 
 /// Locks a directory in which parts are written.

@@ -270,6 +270,22 @@ fn replaced_files_are_reported_or_kept() {
     place.refused("count in.txt --report links.csv --no-clobber");
     assert!(place.accepted("count in.txt --report links.csv").contains("replaced "));
     place.refused("dedup in.txt -o y.csv --groups e.parquet --no-clobber");
+    // A directory exists if it has parts. Those of a job that was interrupted, or that goes on, are not replaced.
+    fs::create_dir(place.path("rows")).unwrap();
+    place.accepted("canon in.txt -o rows/ --no-clobber");
+    let message = place.refused("canon in.txt -o rows/ --no-clobber");
+    assert!(message.contains("rows: ") && message.contains("--no-clobber"), "{message}");
+    place.refused("canon in.txt -o rows/ --part-rows 9 --sort uri --no-clobber");
+    assert_eq!(place.run("canon in.txt -o rows/").status.code(), Some(5));
+    place.accepted("canon in.txt -o rows/ --hive crawl=A --no-clobber");
+    place.accepted("canon in.txt -o rows/ --hive crawl=B --no-clobber");
+    place.refused("canon in.txt -o rows/ --hive crawl=B --no-clobber");
+    fs::write(place.path("rows/crawl=B/_incomplete"), "interrupted").unwrap();
+    place.accepted("canon in.txt -o rows/ --hive crawl=B --no-clobber");
+    for flags in ["--no-clobber", "--no-clobber --sort uri"] {
+        place.accepted(&format!("canon in.txt -o resumed/{} --resume {flags}", flags.len()));
+        place.accepted(&format!("canon in.txt -o resumed/{} --resume {flags}", flags.len()));
+    }
     assert_eq!(printed(&["canon", "-q", &place.path("in.txt")], b""), String::from_utf8_lossy(LINES));
 }
 
