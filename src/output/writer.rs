@@ -12,7 +12,7 @@ use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
 use super::error::{OutputError, WriteError};
 use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack, ReadBackError};
-use super::packing::TextPacking;
+use super::packing::{TextPacking, gzip};
 use super::pages::PageSink;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
@@ -224,7 +224,7 @@ impl Output {
 
     /// Writes and flushes the end of the file. Removes the file unless `read_back` finds all rows in it.
     fn end(self, read_back: Option<&mut ReadBack>) -> Result<EndedOutput, OutputError> {
-        let Output { writer, target, rows, parts, has_order, .. } = self;
+        let Output { writer, target, rows, parts, members, has_order } = self;
         let mut index = None;
         let ended: Result<Sink, WriteError> = match writer {
             Writer::Parquet(writer) => writer.into_inner().map(PageSink::into_sink).map_err(WriteError::from),
@@ -233,7 +233,7 @@ impl Output {
             Writer::Bytes(sink) => Ok(sink),
             Writer::Zipnum(sink, lines) => {
                 index = Some(lines);
-                Ok(sink)
+                end_members(sink, members)
             }
         };
         let flushed = ended.and_then(|mut sink| sink.flush().map(|()| sink).map_err(WriteError::from));
@@ -274,6 +274,15 @@ impl EndedOutput {
         }
         Ok(finished)
     }
+}
+
+/// Ends a series of gzip members. A file without members would be no gzip file, so it gets one without lines, which the index
+/// does not list.
+fn end_members(mut sink: Sink, members: u64) -> Result<Sink, WriteError> {
+    if members == 0 {
+        sink.write_all(&gzip(&[])?)?;
+    }
+    Ok(sink)
 }
 
 /// Reads a file back, and checks its number of rows.

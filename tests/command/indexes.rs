@@ -32,6 +32,30 @@ fn an_index_behind_a_link_is_replaced() {
     assert!(fs::read_to_string(name("x.idx")).unwrap().contains("\tx.cdx.gz\t0\t"));
 }
 
+/// An index without lines is a gzip file, and one that irikey reads and checks.
+#[test]
+fn an_index_without_lines_is_an_empty_member() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(name("empty.txt"), "").unwrap();
+    for flags in [&["-o", "x.cdx.gz"][..], &["-o", "y.gz", "--output-format", "zipnum"]] {
+        let index = name(flags[1]);
+        let report = name("report.json");
+        succeed(&[&["canon", "-q", &name("empty.txt"), "--report", &report, "-o", &index], &flags[2..]].concat());
+        let bytes = fs::read(&index).unwrap();
+        let mut text = Vec::new();
+        let mut member = flate2::bufread::GzDecoder::new(&bytes[..]);
+        std::io::Read::read_to_end(&mut member, &mut text).unwrap();
+        assert!(text.is_empty() && member.into_inner().is_empty(), "{bytes:?}");
+        assert_eq!(crate::read_json(&report)["output"]["bytes"], bytes.len());
+        let stem = &index[..index.len() - flags[1].len() + 1];
+        assert_eq!(fs::read_to_string(format!("{stem}.idx")).unwrap(), "");
+        assert_eq!(fs::read_to_string(format!("{stem}.loc")).unwrap(), format!("{0}\t{0}\n", flags[1]));
+        assert_eq!(printed(&["canon", "-q", &index, "--input-format", "cdxj"], b""), "");
+        succeed(&["check-sorted", &index]);
+    }
+}
+
 /// The sample has requests with bodies of every kind, and payloads without digests. Its index was made by cdxj-indexer.
 #[test]
 fn archives_give_the_index_of_cdxj_indexer() {
