@@ -148,7 +148,7 @@ fn write(directory: &Path, options: OutputOptions, parts: usize) -> PathBuf {
         output.append(part).unwrap();
     }
     let finished = output.finish().unwrap();
-    assert_eq!((finished.rows, finished.parts), (5 * parts as u64, parts as u64));
+    assert_eq!((finished.rows, finished.row_groups), (5 * parts as u64, parts as u64));
     assert_eq!(finished.bytes, fs::metadata(&path).unwrap().len());
     assert_eq!(finished.path.as_deref(), Some(path.as_path()));
     assert_eq!(fs::read_dir(directory).unwrap().count(), 1, "the directory contains only the output");

@@ -54,8 +54,8 @@ impl WrittenFiles {
     /// The files of the directory at `path`.
     pub(crate) fn in_directory(path: PathBuf, files: Vec<FinishedOutput>) -> WrittenFiles {
         let sum = |count: fn(&FinishedOutput) -> u64| files.iter().map(count).sum();
-        let (bytes, rows, parts) = (sum(|file| file.bytes), sum(|file| file.rows), sum(|file| file.parts));
-        WrittenFiles { whole: FinishedOutput { path: Some(path), bytes, rows, parts }, files }
+        let (bytes, rows, row_groups) = (sum(|file| file.bytes), sum(|file| file.rows), sum(|file| file.row_groups));
+        WrittenFiles { whole: FinishedOutput { path: Some(path), bytes, rows, row_groups }, files }
     }
 }
 
@@ -218,7 +218,7 @@ pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
     if let Some(path) = destination.path() {
         print_error(&format!("{}: not written, because no input could be read", path_name(path)));
     }
-    FinishedOutput { path: None, bytes: 0, rows: 0, parts: 0 }
+    FinishedOutput { path: None, bytes: 0, rows: 0, row_groups: 0 }
 }
 
 /// The parts of a directory, for programs that read it.

@@ -237,7 +237,7 @@ impl Manifest {
             "rows": finished.rows,
             "faulty": summary.tally.faulty,
             "bytes": finished.bytes,
-            "groups": finished.parts,
+            "groups": finished.row_groups,
             "format": summary.source_formats.first(),
             "error": SourceError::of_run(summary).first().map(|error| &error.message),
         });
@@ -411,14 +411,14 @@ impl PendingInput {
 /// The counts of a file, and its path within the directory of the job, so that the directory can be moved.
 pub(crate) fn finished_to_json(file: &FinishedOutput, directory: &Path) -> Value {
     let path = file.path.as_deref().map(|path| path.strip_prefix(directory).unwrap_or(path).to_string_lossy());
-    json!({"path": path, "rows": file.rows, "bytes": file.bytes, "groups": file.parts})
+    json!({"path": path, "rows": file.rows, "bytes": file.bytes, "groups": file.row_groups})
 }
 
 /// Reads [`finished_to_json`].
 pub(crate) fn finished_from_json(json: &Value, directory: &Path) -> FinishedOutput {
     let count = |name: &str| json[name].as_u64().unwrap_or(0);
     let path = json["path"].as_str().map(|path| directory.join(path));
-    FinishedOutput { path, bytes: count("bytes"), rows: count("rows"), parts: count("groups") }
+    FinishedOutput { path, bytes: count("bytes"), rows: count("rows"), row_groups: count("groups") }
 }
 
 #[cfg(test)]
@@ -482,7 +482,7 @@ mod tests {
         let mut manifest = Manifest::open(place, policy.clone()).unwrap();
         manifest.write("no input was read").unwrap();
         for input in &pending {
-            let finished = FinishedOutput { path: Some(input.part.clone()), bytes: 4, rows: 7, parts: 1 };
+            let finished = FinishedOutput { path: Some(input.part.clone()), bytes: 4, rows: 7, row_groups: 1 };
             manifest.add(input, "hash", &finished, &Summary::default()).unwrap();
         }
         let mut found = Manifest::open(place, policy.clone()).unwrap();

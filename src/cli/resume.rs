@@ -291,6 +291,6 @@ fn write_runs(sorter: &Sorter, input: PendingInput, request: RunRequest<'_>) -> 
     let summary = sorter.sort_runs(request, input.number as u32, |blocks| runs.add(blocks))?;
     let hash = input.hash_unchanged()?;
     let (bytes, file) = runs.finish().map_err(SortError::from)?;
-    let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, parts: 1 };
+    let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, row_groups: 1 };
     Ok(FinishedInput { input, part, file: Some(file), summary, hash, elapsed: started.elapsed() })
 }

@@ -25,7 +25,7 @@ pub struct Output {
     writer: Writer,
     target: OutputTarget,
     rows: u64,
-    parts: u64,
+    row_groups: u64,
     /// Gzip members of zipnum so far.
     members: u64,
     /// The format declares the order of rows, so that the file can be read back and verified.
@@ -34,11 +34,11 @@ pub struct Output {
 
 impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Output { target, rows, parts, .. } = self;
+        let Output { target, rows, row_groups, .. } = self;
         f.debug_struct("Output")
             .field("target", target)
             .field("rows", rows)
-            .field("parts", parts)
+            .field("row_groups", row_groups)
             .finish_non_exhaustive()
     }
 }
@@ -79,8 +79,8 @@ pub struct FinishedOutput {
     pub bytes: u64,
     /// Number of rows.
     pub rows: u64,
-    /// Number of parts with rows: row groups, record batches.
-    pub parts: u64,
+    /// Number of row groups with rows: record batches in Arrow; in text formats, the pieces that were appended.
+    pub row_groups: u64,
 }
 
 /// Opens an output: the encoder that workers share, and the output that parts are appended to.
@@ -111,7 +111,7 @@ pub fn create_arranged(
     let header = write_header(format, packing, &builder, &mut sink);
     let opened = header.and_then(|()| open(format, settings, &builder, sink));
     let (writer, plan) = opened.map_err(|error| target.error(error))?;
-    let output = Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() };
+    let output = Output { writer, target, rows: 0, row_groups: 0, members: 0, has_order: format.has_order() };
     Ok((Encoder { builder, plan, packing }, output))
 }
 
@@ -184,7 +184,7 @@ impl Output {
         };
         written.map_err(|error| self.target.error(error))?;
         self.rows += rows;
-        self.parts += 1;
+        self.row_groups += 1;
         Ok(())
     }
 
@@ -224,7 +224,7 @@ impl Output {
 
     /// Writes and flushes the end of the file. Removes the file unless `read_back` finds all rows in it.
     fn end(self, read_back: Option<&mut ReadBack>) -> Result<EndedOutput, OutputError> {
-        let Output { writer, target, rows, parts, members, has_order } = self;
+        let Output { writer, target, rows, row_groups, members, has_order } = self;
         let mut index = None;
         let ended: Result<Sink, WriteError> = match writer {
             Writer::Parquet(writer) => writer.into_inner().map(PageSink::into_sink).map_err(WriteError::from),
@@ -246,7 +246,7 @@ impl Output {
             return Err(not_as_written(place, reason));
         }
         let path = target.path().map(Path::to_path_buf);
-        let finished = FinishedOutput { path, bytes: sink.written(), rows, parts };
+        let finished = FinishedOutput { path, bytes: sink.written(), rows, row_groups };
         Ok(EndedOutput { sink, target, finished, index })
     }
 

@@ -246,7 +246,7 @@ impl Report {
             "policy": pairs_to_json(self.policy.describe()),
             "output": self.output.as_ref().map(|output| {
                 let mut json = file_to_json(output);
-                (json["format"], json["parts"]) = (json!(self.output_format), json!(output.parts));
+                (json["format"], json["row_groups"]) = (json!(self.output_format), json!(output.row_groups));
                 json
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
@@ -317,6 +317,10 @@ mod tests {
         );
         assert_eq!(json["changes"].as_object().unwrap().len(), Changes::ALL.len());
         assert_eq!(json["errors"][0]["source"], "a.txt");
+        let path = Some(PathBuf::from("x.csv"));
+        report.output = Some(FinishedOutput { path, bytes: 9, rows: 4, row_groups: 2 });
+        let output = json!({"path": "x.csv", "format": "", "bytes": 9, "rows": 4, "row_groups": 2});
+        assert_eq!(report.to_json()["output"], output);
         assert!(json["output"].is_null() && json["spoofing_flags"].is_null());
         report.policy.spoofing_flags = true;
         report.summary.tally.spoofing_flags[13] = 2;

@@ -335,7 +335,7 @@ mod tests {
             findings: Some(findings),
             timeline: (0..3u64).map(|at| TimelineSample { seconds: at as f64, records: at, memory: at }).collect(),
             replaced: vec![text.into(), text.into()],
-            output: Some(FinishedOutput { path: Some(text.into()), bytes: 1, rows: 1, parts: 1 }),
+            output: Some(FinishedOutput { path: Some(text.into()), bytes: 1, rows: 1, row_groups: 1 }),
             ..Report::default()
         };
         let fault = Fault { kind: FaultKind::Port, component: Component::Port, at: 0 };
