@@ -9,7 +9,7 @@ use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name, shown_path};
 use crate::output::{Destination, OutputFormat, check_creatable, check_name, has_parts, is_part_file, target_path};
 use crate::process::part_names::{INCOMPLETE, member_index_paths};
-use crate::process::{HandleName, parent, path_name};
+use crate::process::{HandleName, links, parent, path_name};
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
 
@@ -344,13 +344,7 @@ fn is_file_or_pipe(metadata: &Metadata) -> bool {
 
 /// Path of a file that does not exist: its directory without links, and its name. Follows links to missing files.
 fn resolve(path: &Path) -> PathBuf {
-    /// As many links as Linux follows.
-    const MAX_LINKS: usize = 40;
-    let mut path = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        let Ok(target) = fs::read_link(&path) else { break };
-        path = parent(&path).join(target);
-    }
+    let path = links(path).last().unwrap_or_else(|| path.to_path_buf());
     absolute(parent(&path)).join(path.file_name().unwrap_or_default())
 }
 

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
 use crate::process::{
-    BackgroundSync, CommitError, Existing, HandleName, PendingFile, check_stdout, obstacle, parent, path_name, remedy,
-    sync_directory, visible_lines,
+    BackgroundSync, CommitError, Existing, HandleName, PendingFile, check_stdout, links, obstacle, parent, path_name,
+    remedy, sync_directory, visible_lines,
 };
 use crate::remote::{RemoteUrl, RemoteWriter, clear_object};
 
@@ -20,9 +20,6 @@ const BUFFER_LEN: usize = 1 << 16;
 
 /// Bytes after which a background sync is requested. A smaller file is synced only at its end.
 const SYNC_LEN: u64 = 32 << 20;
-
-/// As many links as Linux follows.
-const MAX_LINKS: usize = 40;
 
 /// The state of a regular file after an error: only its temporary name existed.
 const NO_FILE: &str = "no partial file is left behind";
@@ -374,15 +371,10 @@ fn stdout() -> Result<File, OutputError> {
 
 /// The path of the file that is written: a symbolic link is kept, and its target is replaced, or created if it does not exist.
 pub(crate) fn target_path(path: &Path) -> PathBuf {
-    let mut target = path.to_path_buf();
-    for _ in 0..MAX_LINKS {
-        match fs::read_link(&target) {
-            Ok(next) => target = parent(&target).join(next),
-            Err(_) if target == path => return target,
-            Err(_) => return fs::canonicalize(&target).unwrap_or(target),
-        }
+    match links(path).last() {
+        Some(target) if target != path => fs::canonicalize(&target).unwrap_or(target),
+        _ => path.to_path_buf(),
     }
-    path.to_path_buf()
 }
 
 fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputError> {

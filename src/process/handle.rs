@@ -6,10 +6,15 @@
 use super::pending_file::parent;
 use std::fs::{self, File};
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
-/// As many links as Linux follows.
-const MAX_LINKS: usize = 40;
+/// Returns `path`, and where it leads if it is a symbolic link, one link after the other: as many as Linux follows.
+pub(crate) fn links(path: &Path) -> impl Iterator<Item = PathBuf> {
+    const MAX_LINKS: usize = 40;
+    let follow = |path: &PathBuf| Some(parent(path).join(fs::read_link(path).ok()?));
+    iter::successors(Some(path.to_path_buf()), follow).take(1 + MAX_LINKS)
+}
 
 /// A path that names an open handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,14 +28,7 @@ pub(crate) enum HandleName {
 impl HandleName {
     /// Returns the handle that `path` names, also if it is a link to such a name; `None` for other paths.
     pub(crate) fn of(path: &Path) -> Option<HandleName> {
-        let mut path = path.to_path_buf();
-        for _ in 0..MAX_LINKS {
-            if let Some(handle) = HandleName::named(&path) {
-                return Some(handle);
-            }
-            path = parent(&path).join(fs::read_link(&path).ok()?);
-        }
-        None
+        links(path).find_map(|path| HandleName::named(&path))
     }
 
     /// Returns the handle that `path` itself names.

@@ -33,7 +33,7 @@ pub(crate) use allocator::end_without_memory;
 pub(crate) use allocator::{release_free_memory, try_reserve_exact};
 pub(crate) use background_sync::BackgroundSync;
 pub(crate) use directory_lock::{DirectoryLock, lock_directory_of};
-pub(crate) use handle::HandleName;
+pub(crate) use handle::{HandleName, links};
 pub(crate) use pending_file::{
     CommitError, Existing, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory,
 };
