@@ -85,6 +85,17 @@ pub(crate) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
     len + a[len..].iter().zip(&b[len..]).take_while(|(one, other)| one == other).count()
 }
 
+/// Appends a number as a varint: groups of seven bits, the lowest first.
+#[cfg(feature = "pipeline")]
+#[inline]
+pub(crate) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
 /// Returns a mask of the bytes that equal `byte`. The lowest bit belongs to the first byte.
 #[inline(always)]
 pub(crate) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {

@@ -17,7 +17,7 @@ use arrow::error::ArrowError;
 
 use super::held_runs::{BlockQueue, HeldRuns};
 use super::prefix::sort_texts;
-use crate::kernel::common_prefix_len;
+use crate::kernel::{common_prefix_len, push_varint};
 use crate::spill::{ScratchFile, SpillError};
 
 /// About the most bytes of a block of a run; it has at least one record.
@@ -79,8 +79,8 @@ impl RunEncoder {
     /// Adds a record that shares a prefix of `shared` bytes with the one before. Returns a block that became full.
     fn push(&mut self, record: &[u8], shared: usize) {
         let rest = &record[shared..];
-        write_number(shared, &mut self.block);
-        write_number(rest.len(), &mut self.block);
+        push_varint(shared as u64, &mut self.block);
+        push_varint(rest.len() as u64, &mut self.block);
         self.block.extend_from_slice(rest);
         if self.block.len() >= BLOCK_LEN {
             self.run.blocks.push(std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK_LEN + BLOCK_LEN / 4)));
@@ -96,15 +96,7 @@ impl RunEncoder {
     }
 }
 
-/// Appends a number in groups of seven bits, the least significant first.
-fn write_number(mut number: usize, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
+/// Reads what [`push_varint`] wrote.
 fn read_number(bytes: &[u8], at: &mut usize) -> Option<usize> {
     let (mut number, mut shift) = (0, 0);
     loop {

@@ -420,17 +420,9 @@ fn expanded_len(len: u64, codec: Compression) -> u64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    /// Writes a number in base 128.
-    pub(in crate::input::table) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
-        while number >= 0x80 {
-            out.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        out.push(number as u8);
-    }
+    use crate::kernel::push_varint;
 
     #[test]
     fn contents_beyond_what_a_codec_can_expand_to_are_refused() {

@@ -168,7 +168,7 @@ fn is_all_ones(mut levels: &[u8], count: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::table::parquet_pages::tests::push_varint;
+    use crate::kernel::push_varint;
 
     /// Writes `levels`, which are 0 or 1, in the encoding RLE with one bit per level. Each run has a random length and is
     /// written in a random one of the two ways, as far as it can be; the last group of eight levels is filled with ones.

@@ -1,8 +1,7 @@
 //! Parquet's `DELTA_BINARY_PACKED` encoding of numbers (Encodings.md, "Delta Encoding"): the first number, then
 //! blocks of differences. The least difference of a block is subtracted; miniblocks are as wide as their greatest value.
 
-use super::rle::push_varint;
-use crate::kernel::{SimdTask, run_with_simd};
+use crate::kernel::{SimdTask, push_varint, run_with_simd};
 
 /// Differences per block; the format requires a multiple of 128.
 const BLOCK: usize = 128;

@@ -5,7 +5,7 @@
 use parquet::basic::Encoding;
 
 use super::delta::zigzag;
-use super::rle::push_varint;
+use crate::kernel::push_varint;
 
 /// Upper bound of the length of a page header.
 pub(super) const HEADER_LEN: usize = 64;

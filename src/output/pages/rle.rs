@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use arrow::buffer::NullBuffer;
 
+use crate::kernel::push_varint;
+
 /// Appends the definition levels of rows in the encoding `RLE`, preceded by their length in bytes. The level of a value is 1.
 /// Without nulls the levels are one run; otherwise they are the bits of Arrow's bitmap, which has the same bit order.
 pub(super) fn push_levels(nulls: Option<&NullBuffer>, rows: Range<usize>, out: &mut Vec<u8>) {
@@ -36,15 +38,6 @@ pub(super) fn run_lengths(names: usize, runs: impl Iterator<Item = (usize, usize
         out.extend_from_slice(&place.to_le_bytes()[..width.div_ceil(8) as usize]);
     }
     out
-}
-
-/// Appends a number as a varint: groups of seven bits, the lowest first.
-pub(super) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
-    while number > 0x7F {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Footers and page headers are made by the crate parquet, and byte by byte where it would not make them.
 
-use super::super::parquet_pages::tests::push_varint;
 use super::*;
+use crate::kernel::push_varint;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use bytes::Bytes;
