@@ -48,7 +48,7 @@ impl OrderedPool {
         work: impl Fn(&mut W, &StageTicket<'_>, J) -> Result<Option<P>, RunError<E>> + Sync,
         append: impl FnMut(P) -> Result<(), E> + Send,
     ) -> Result<Vec<W>, RunError<E>> {
-        // The window bounds bytes, too: a unit that counts as one is a row group or less.
+        // The window bounds bytes, too, if units are bounded: in a run, one that counts as one is a row group or less.
         let queue = ReorderQueue::new(QueueLimits { window: self.window, bytes: usize::MAX });
         let stages = Stages::new(self.stage_count);
         let (source, append, failed) = (Mutex::new(move |_| next()), Mutex::new(append), Mutex::new(None));
