@@ -51,7 +51,7 @@ fn an_index_without_lines_is_an_empty_member() {
         let stem = &index[..index.len() - flags[1].len() + 1];
         assert_eq!(fs::read_to_string(format!("{stem}.idx")).unwrap(), "");
         assert_eq!(fs::read_to_string(format!("{stem}.loc")).unwrap(), format!("{0}\t{0}\n", flags[1]));
-        assert_eq!(printed(&["canon", "-q", &index, "--input-format", "cdxj"], b""), "");
+        assert_eq!(printed(&["canon", "-q", &index, "--format", "cdxj"], b""), "");
         succeed(&["check-sorted", &index]);
     }
 }
