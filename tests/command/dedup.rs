@@ -37,7 +37,7 @@ fn output_bytes_do_not_depend_on_threads_and_memory() {
         &["--threads", "2", "--chunk-size", "10K"],
         &["--threads", "16"],
         &["--threads", "1", "--memory", "18M"],
-        &["--threads", "5", "--memory", "19M", "--no-mmap"],
+        &["--threads", "5", "--memory", "19.5M", "--no-mmap"],
     ];
     for (keep, suffixes) in
         [("first", &["parquet", "arrow", "txt"][..]), ("last", &["parquet", "csv"]), ("best", &["parquet"])]

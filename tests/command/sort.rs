@@ -288,7 +288,7 @@ fn a_sort_stays_within_the_memory_limit() {
         format!("http://{:x}.example.org/{i}/path/of/some/length?query=value\n", i.wrapping_mul(0x9e37_79b9) % 99_991)
     };
     std::fs::write(name("in.txt"), (0..200_000).map(line).collect::<String>()).unwrap();
-    for (threads, memory, group) in [("1", 20, "64k"), ("3", 32, "256k")] {
+    for (threads, memory, group) in [("1", 20, "64k"), ("3", 32, "256k"), ("32", 64, "64k")] {
         let (input, out, report) = (name("in.txt"), name("out.parquet"), name("report.json"));
         let allowed = format!("{memory}M");
         let flags = ["--sort", "url_surtkey", "--memory", &allowed, "--row-group-size", group, "--threads", threads];
