@@ -13,6 +13,8 @@
 //! number of keys to expect is used if it is known.
 
 use crate::kernel::{positions_of, prefetch};
+use std::cmp::Reverse;
+use std::iter;
 
 /// Slots of a group.
 const GROUP_SLOTS: usize = 16;
@@ -135,11 +137,6 @@ impl<V: Copy + Default> KeyTable<V> {
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// The table has no keys.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Bytes of memory of the table.
@@ -285,6 +282,27 @@ impl<V: Copy + Default> KeyTable<V> {
         groups.flat_map(|(block, group)| {
             let head = &block.heads[group];
             (0..taken_slots(&head.tags)).map(move |slot| (block.keys[group][slot], head.values[slot]))
+        })
+    }
+
+    /// The keys in ascending order. Homes are in the order of keys, and a key is in a group after its home only if all groups
+    /// between them are full. Thus a run of full groups, with the next one, has keys that are less than those of later groups.
+    pub(crate) fn sorted_keys(&self) -> impl Iterator<Item = u128> {
+        let mut groups = self.blocks.iter().flat_map(|block| block.heads.iter().zip(&block.keys));
+        // The keys of a run of groups, the least one last.
+        let mut run = Vec::new();
+        iter::from_fn(move || {
+            if run.is_empty() {
+                for (head, keys) in groups.by_ref() {
+                    let count = taken_slots(&head.tags);
+                    run.extend_from_slice(&keys[..count]);
+                    if count < GROUP_SLOTS && !run.is_empty() {
+                        break;
+                    }
+                }
+                run.sort_unstable_by_key(|key| Reverse(*key));
+            }
+            run.pop()
         })
     }
 
@@ -463,6 +481,7 @@ mod tests {
         assert_eq!(table.len(), map.len());
         let mut pairs: Vec<_> = table.iter().collect();
         pairs.sort_unstable();
+        assert!(table.sorted_keys().eq(map.keys().copied()));
         assert!(pairs.into_iter().eq(map.iter().map(|(key, count)| (*key, *count))));
         let mut got = Vec::new();
         table.get_all(&keys, |i, found| got.push((i, found.copied())));
@@ -482,7 +501,7 @@ mod tests {
         check((0..30_000).map(|i| key(i * 7 % 20_011) >> 6 | 5 << 122), 6);
         check([0, 1, u128::MAX, 0, 2, u128::MAX - 1].into_iter(), 0);
         let mut none = KeyTable::<()>::new(3);
-        assert!(none.is_empty());
+        assert!(none.len() == 0 && none.sorted_keys().next().is_none());
         none.get_all(&[5], |_, found| assert!(found.is_none()));
         none.contains_all(&[5], |_| panic!("the table is empty"));
     }

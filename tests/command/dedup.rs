@@ -407,6 +407,30 @@ fn memory_stays_within_its_limit() {
     }
 }
 
+/// New keys of many threads stay within the limit, whether they fit into memory while records are read or not.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_of_new_keys_stays_within_its_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let (input, out, report) = (at("urls.txt"), at("out.txt"), at("report.json"));
+    fs::write(&input, lines(0, 1_000_000)).unwrap();
+    let mut whole = None;
+    // The new keys take 16 MB, and 22 MB in the key set.
+    for (limit, threads) in [("1G", "2"), ("56M", "64"), ("32M", "32")] {
+        let store = at(&format!("seen-{limit}"));
+        let flags = ["dedup", "-q", &input, "-o", &out, "--seen", &store, "--update-seen", "--report", &report];
+        let more = ["--row-group-size", "16K", "--no-mmap", "--memory", limit, "-j", threads];
+        printed(&[&flags[..], &more, &["--tmp", text(directory.path())]].concat(), b"");
+        let peak = read_json(&report)["peak_anonymous_bytes"].as_u64().unwrap();
+        let allowed = limit.trim_end_matches(['M', 'G']).parse::<u64>().unwrap() << if limit == "1G" { 30 } else { 20 };
+        println!("{limit}: {:.1} MiB", peak as f64 / f64::from(1 << 20));
+        assert!(peak <= allowed, "{limit}: {peak} bytes of {allowed}");
+        let keys = fs::read(Path::new(&store).join("run-000001")).unwrap();
+        assert!(*whole.get_or_insert_with(|| keys.clone()) == keys, "{limit}");
+    }
+}
+
 /// The tables of a long stretch of duplicates, 150 MB here, are written while the duplicates are read back.
 #[cfg(target_os = "linux")]
 #[test]

@@ -7,6 +7,7 @@ use super::super::{Budget, Progress, RowGroup, RunRequest, Ticket, memory};
 use super::candidate_keys::{CandidateKeys, EvidenceColumns};
 use super::compaction::StoreCompaction;
 use super::options::DedupOptions;
+use super::resolution_budget::ResolutionBudget;
 use super::row_groups::{RowGroupBuilder, concat_batches};
 use super::second_pass::{SecondPassChoice, WaitingGroup, WaitingGroups};
 use super::summary::{DedupCounts, DedupError, DedupOutput, RowState, SURELY_KEPT};
@@ -87,6 +88,7 @@ pub(super) struct DedupJob<'a> {
     /// Keys of this run; `None` if all rows have to wait.
     pub(super) keys: Option<KeySet<()>>,
     spill: EntrySpill,
+    pub(super) resolution: ResolutionBudget,
     /// All rows of the next row groups have to wait, to keep the order of the input.
     has_pending: AtomicBool,
     /// `None` if rows are never read a second time.
@@ -140,8 +142,9 @@ impl<'a> DedupJob<'a> {
             has_pending: AtomicBool::new(keys.is_none()),
             second_pass: None,
             progress,
-            keys,
             spill: EntrySpill::new(candidates.layout(), spill_limit, &options.directory),
+            resolution: ResolutionBudget::new(&budget, options, keys.is_some()),
+            keys,
             candidates,
             counts: DedupCounts::default(),
             row_groups: Mutex::new(RowGroupBuilder::new(encoder)),

@@ -4,6 +4,7 @@
 use super::super::{RunError, Summary, in_order::in_order, memory};
 use super::candidate_keys::EvidenceColumns;
 use super::job::{DedupJob, PendingRowGroups, filter};
+use super::new_keys::{NewKeys, PartitionKeys};
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
 use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, DedupTotals, SURELY_KEPT};
@@ -50,24 +51,25 @@ pub(super) fn resolve(
     let keys = job.keys.take().filter(|_| options.gather_new);
     let tables: Vec<_> = keys.into_iter().flat_map(KeySet::into_tables).collect();
     release_free_memory();
-    let share = if tables.is_empty() { 2 } else { 16 };
     let spill = job.take_spill();
+    let share = job.resolution.share();
     let resolution = DuplicateResolution {
         options,
         store: options.seen.as_deref().filter(|_| job.seen.is_none()),
         decisions: &decisions,
         counts: &job.counts,
-        limit: options.memory / read.threads / share,
-        tables,
+        threads: read.threads,
+        limit: share / read.threads,
+        new_keys: NewKeys::new(share / partitions_in_progress(read.threads), &options.directory),
         collisions: Mutex::default(),
     };
-    let new_keys = resolution.resolve(&spill, read.threads, has_pending)?;
-    let collisions = resolution.collisions.into_inner();
+    let new_keys = resolution.resolve(&spill, tables, has_pending)?;
+    let (collisions, keys_len) = (resolution.collisions.into_inner(), resolution.new_keys.written_len());
     if let Some(survey) = &mut job.survey {
         survey.decide_pending(&decisions, resolution.store).map_err(RunError::output)?;
     }
     job.seen = None;
-    let spilled = spool.written_len() + spill.written_len();
+    let spilled = spool.written_len() + spill.written_len() + keys_len;
     if !waiting.is_empty() {
         job.counts.add_all_decided(decisions.all_kept_count());
         waiting.add_kept(&decisions);
@@ -103,53 +105,60 @@ struct DuplicateResolution<'a> {
     store: Option<&'a SeenStore>,
     decisions: &'a Decisions,
     counts: &'a DedupCounts,
-    /// Bytes of memory of a thread.
+    threads: usize,
+    /// Bytes of memory of a thread, to sort entries.
     limit: usize,
-    /// Keys of rows that were not pending, by partition, if new keys are collected.
-    tables: Vec<KeyTable<()>>,
+    new_keys: NewKeys,
     collisions: Mutex<Collisions>,
 }
 
 impl DuplicateResolution<'_> {
-    /// Resolves all partitions. Returns the new keys, if they are collected.
+    /// Resolves all partitions. Returns the new keys, if they are collected. `tables` has those of rows that were not pending,
+    /// by partition, and is freed one by one.
     fn resolve(
         &self,
         spill: &EntrySpill,
-        threads: usize,
+        tables: Vec<KeyTable<()>>,
         has_pending: bool,
     ) -> Result<Option<RunWriter>, RunError<DedupError>> {
         let store = self.options.seen.as_ref().filter(|_| self.options.gather_new);
         let writer = store.map(|store| store.writer()).transpose();
-        let mut writer = writer.map_err(RunError::output)?;
+        let (mut writer, mut tables) = (writer.map_err(RunError::output)?, tables.into_iter());
         if has_pending || writer.is_some() {
-            let write = |keys: Vec<u128>| Ok(writer.as_mut().map_or(Ok(()), |writer| writer.extend(keys))?);
-            in_order(threads, PARTITIONS, |partition| self.resolve_partition(spill, partition), write)?;
+            let write = |keys: PartitionKeys| {
+                let table = tables.next().unwrap_or_else(|| KeyTable::new(PARTITION_BITS));
+                let written = writer.as_mut().map_or(Ok(()), |writer| self.new_keys.write(&keys, &table, writer));
+                memory::sample();
+                written
+            };
+            in_order(self.threads, PARTITIONS, |partition| self.resolve_partition(spill, partition), write)?;
         }
         Ok(writer)
     }
 
-    /// Resolves the pending rows of a partition. Returns its new keys in order, if they are collected.
-    fn resolve_partition(&self, spill: &EntrySpill, partition: usize) -> Result<Vec<u128>, DedupError> {
+    /// Resolves the pending rows of a partition. Returns their new keys, if they are collected.
+    fn resolve_partition(&self, spill: &EntrySpill, partition: usize) -> Result<PartitionKeys, DedupError> {
         let needs_keys = self.store.is_some() || self.options.gather_new;
         let how = (self.options.keep, self.limit);
         if !needs_keys && resolve_by_order(spill, partition, how, self.decisions)? {
             memory::sample();
-            return Ok(Vec::new());
+            return Ok(PartitionKeys::default());
         }
         let first_key = (partition as u128) << (u128::BITS - PARTITION_BITS);
         let mut seen = self.store.map(|store| store.cursor(first_key)).transpose()?;
-        let (mut keys, mut failed) = (Vec::new(), None);
-        let accept = |key| {
-            let is_seen = seen.as_mut().is_some_and(|seen| {
-                seen.seek(key).unwrap_or_else(|error| {
-                    failed = Some(error);
-                    true
-                })
-            });
+        let (mut keys, mut failed) = (PartitionKeys::default(), None);
+        let mut accept = |key| -> Result<bool, DedupError> {
+            let is_seen = seen.as_mut().map_or(Ok(false), |seen| seen.seek(key))?;
             if self.options.gather_new && !is_seen {
-                keys.push(key);
+                self.new_keys.push(&mut keys, key)?;
             }
-            !is_seen
+            Ok(!is_seen)
+        };
+        let accept = |key| {
+            accept(key).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
         };
         let mut resolver = PartitionResolver::new(self.options.keep, self.limit, self.decisions, accept);
         resolver.resolve(spill, partition)?;
@@ -157,15 +166,13 @@ impl DuplicateResolution<'_> {
         let PartitionResolver { refused, collisions, .. } = resolver;
         self.counts.add_seen(refused);
         self.collisions.lock().merge(collisions);
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
-        if let Some(table) = self.tables.get(partition).filter(|table| !table.is_empty()) {
-            keys.extend(table.iter().map(|(key, ())| key));
-            keys.sort_unstable();
-        }
-        Ok(keys)
+        failed.map_or(Ok(keys), Err)
     }
+}
+
+/// Maximum number of partitions that are resolved, but not written.
+fn partitions_in_progress(threads: usize) -> usize {
+    threads.saturating_mul(2).min(PARTITIONS)
 }
 
 /// Spool entries that a worker turns into output at a time.
