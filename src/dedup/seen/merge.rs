@@ -28,10 +28,9 @@ struct RunCursor<'a> {
 impl<'a> KeyCursor<'a> {
     /// Starts at the first key that is at least `from`.
     pub(super) fn new(runs: &'a [SeenRun], from: u128) -> Result<KeyCursor<'a>, SeenError> {
-        let open = |run: &'a SeenRun| RunCursor { run, keys: Vec::new(), at: 0, next: run.block_of(from) };
+        let open = |run: &'a SeenRun| RunCursor { run, keys: Vec::new(), at: 0, next: 0 };
         let mut cursor = KeyCursor { runs: runs.iter().map(open).collect() };
-        cursor.runs.iter_mut().try_for_each(|run| run.start(from))?;
-        cursor.runs.retain(|run| run.head().is_some());
+        cursor.seek(from)?;
         Ok(cursor)
     }
 
@@ -52,15 +51,12 @@ impl<'a> KeyCursor<'a> {
         Ok(Some(key))
     }
 
-    /// Consumes the keys that are less than `key`, and returns whether `key` comes next.
+    /// Consumes the keys that are less than `key`, and returns whether `key` comes next. Blocks that have only such keys are not
+    /// read.
     pub(crate) fn seek(&mut self, key: u128) -> Result<bool, SeenError> {
-        while let Some(head) = self.peek().filter(|head| *head <= key) {
-            if head == key {
-                return Ok(true);
-            }
-            self.next_key()?;
-        }
-        Ok(false)
+        self.runs.iter_mut().try_for_each(|run| run.seek(key))?;
+        self.runs.retain(|run| run.head().is_some());
+        Ok(self.peek() == Some(key))
     }
 }
 
@@ -69,13 +65,18 @@ impl RunCursor<'_> {
         self.keys.get(self.at).copied()
     }
 
-    /// Skips the keys of the first block that are less than `from`.
-    fn start(&mut self, from: u128) -> Result<(), SeenError> {
-        self.fill()?;
-        self.at = self.keys.partition_point(|key| *key < from);
+    /// Skips the keys that are less than `key`.
+    fn seek(&mut self, key: u128) -> Result<(), SeenError> {
+        if self.keys.last().is_none_or(|last| *last < key) {
+            self.at = self.keys.len();
+            self.next = self.next.max(self.run.block_of(key));
+            self.fill()?;
+        }
+        self.at += self.keys[self.at..].partition_point(|known| *known < key);
         self.fill()
     }
 
+    /// Reads the next block if all keys are consumed.
     fn fill(&mut self) -> Result<(), SeenError> {
         if self.at == self.keys.len() && self.next < self.run.block_count() {
             self.keys = self.run.keys(self.next)?;

@@ -463,6 +463,32 @@ mod tests {
         assert_eq!(store.jobs.len(), 2);
     }
 
+    /// Damage in a block is found if the block is read, so that it shows which blocks are read.
+    #[test]
+    fn blocks_without_the_key_are_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys: BTreeSet<u128> = (0..80_000).map(key).collect();
+        let sorted: Vec<u128> = keys.iter().copied().collect();
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        add(&mut store, keys.into_iter());
+        let path = directory.path().join(&store.info().runs[0].name);
+        let mut bytes = fs::read(&path).unwrap();
+        // Block 10 of 20 begins with key 40,960.
+        let damaged = bytes.windows(16).position(|bytes| bytes == sorted[41_000].to_be_bytes()).unwrap();
+        bytes[damaged] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let mut cursor = store.cursor(sorted[100]).unwrap();
+        let before: Vec<usize> = (100..6_000).step_by(7).chain([40_958]).collect();
+        let after: Vec<usize> = (45_056..80_000).step_by(997).chain(79_990..80_000).collect();
+        for i in before.into_iter().chain(after) {
+            assert!(cursor.seek(sorted[i]).unwrap() && cursor.seek(sorted[i]).unwrap(), "{i}");
+            assert!(!cursor.seek(sorted[i] + 1).unwrap(), "{i}");
+        }
+        assert!(!cursor.seek(u128::MAX).unwrap() && cursor.next_key().unwrap().is_none());
+        assert!(store.cursor(0).unwrap().seek(sorted[41_001]).is_err());
+        assert!(store.cursor(sorted[40_000]).unwrap().seek(sorted[40_959] + 1).is_err());
+    }
+
     #[test]
     fn a_missing_file_is_damage() {
         let directory = tempfile::tempdir().unwrap();
