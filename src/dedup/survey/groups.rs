@@ -14,14 +14,17 @@ pub(crate) struct SurveyRow<'a> {
     pub(crate) digest: Option<u64>,
 }
 
-/// Maximum length of the sample, in bytes.
+/// Maximum length of the sample, in bytes. It is longer than any group.
 const MAX_LEN: usize = 4 << 20;
 
-/// Maximum number of different spellings of a group that are remembered, and of URIs.
+/// Maximum number of different spellings of a group that are remembered.
 const MAX_SPELLINGS: usize = 4096;
 
+/// Maximum number of different URIs of a group that are remembered.
+const MAX_URIS: usize = 256;
+
 /// Maximum length of a URI that is remembered, in bytes.
-const MAX_URI_LEN: usize = 2048;
+const MAX_URI_LEN: usize = 1024;
 
 /// Maximum number of different digests of a URI.
 const MAX_DIGESTS: usize = 4;
@@ -64,12 +67,16 @@ fn insert_smallest<T: Ord>(set: &mut Vec<T>, value: T, max: usize) {
 }
 
 impl GroupSample {
-    /// Bytes of memory, about. It only grows while rows are added, until URIs replace others.
-    fn len(&self) -> usize {
-        let uri = |uri: &UriSample| size_of::<UriSample>() + uri.uri.len() + size_of::<u64>() * uri.digests.len();
-        2 * size_of::<GroupSample>()
-            + self.spellings.len() * size_of::<Spelling>()
-            + self.uris.iter().map(uri).sum::<usize>()
+    /// Bytes of memory that count for the group: at least those that it takes, about. The number depends on the set of rows
+    /// only and does not decrease when rows are added. A group with [`MAX_URIS`] URIs therefore counts as if all were as long
+    /// as possible: which of them it has, and how long they are, changes when further ones replace them.
+    fn len(&self, has_uris: bool) -> usize {
+        let len = |text: usize, digests: usize| size_of::<UriSample>() + text + size_of::<u64>() * digests;
+        let uris = match self.uris.len() {
+            MAX_URIS => MAX_URIS * len(if has_uris { MAX_URI_LEN } else { 0 }, MAX_DIGESTS),
+            _ => self.uris.iter().map(|uri| len(uri.uri.len(), uri.digests.len())).sum(),
+        };
+        2 * size_of::<GroupSample>() + self.spellings.len() * size_of::<Spelling>() + uris
     }
 
     fn add(&mut self, row: &SurveyRow<'_>, has_uris: bool) {
@@ -89,9 +96,9 @@ impl GroupSample {
     fn uri(&mut self, rung: u64, text: impl FnOnce() -> Box<[u8]>) -> Option<&mut UriSample> {
         match self.uris.binary_search_by_key(&rung, |uri| uri.rung) {
             Ok(at) => Some(&mut self.uris[at]),
-            Err(MAX_SPELLINGS..) => None,
+            Err(MAX_URIS..) => None,
             Err(at) => {
-                self.uris.truncate(MAX_SPELLINGS - 1);
+                self.uris.truncate(MAX_URIS - 1);
                 let uri = UriSample { rung, uri: text(), rows_with_digest: 0, digests: Vec::new() };
                 self.uris.insert(at, uri);
                 Some(&mut self.uris[at])
@@ -154,8 +161,7 @@ impl GroupSet {
     }
 
     /// Adds the groups of another set. The result does not depend on the order: a group that is removed because lower ones
-    /// fill the memory would be removed in any order, since groups only grow. Those of more than [`MAX_SPELLINGS`] URIs become
-    /// a little shorter or longer.
+    /// fill the memory would be removed in any order, because the lengths of groups never decrease.
     pub(super) fn merge(&mut self, other: GroupSet) {
         self.bound = self.bound.min(other.bound);
         for ((_, key), group) in other.groups {
@@ -168,18 +174,19 @@ impl GroupSet {
 
     fn update(&mut self, key: u128, update: impl FnOnce(&mut GroupSample)) {
         let group = self.groups.entry((key as u64, key)).or_default();
-        let before = if group.rows == 0 { 0 } else { group.len() };
+        let before = if group.rows == 0 { 0 } else { group.len(self.has_uris) };
         update(group);
-        self.len = self.len - before + group.len();
+        self.len = self.len - before + group.len(self.has_uris);
     }
 
     /// Removes the groups above the bound, and lowers the bound until the rest fits.
     fn shrink(&mut self) {
         while let Some((&(low_bits, _), _)) = self.groups.last_key_value() {
-            if low_bits <= self.bound && (self.len <= MAX_LEN || self.groups.len() == 1) {
+            if low_bits <= self.bound && self.len <= MAX_LEN {
                 return;
             }
-            self.len -= self.groups.pop_last().map_or(0, |(_, group)| group.len());
+            let removed = self.groups.pop_last();
+            self.len -= removed.map_or(0, |(_, group)| group.len(self.has_uris));
             self.bound = self.bound.min(low_bits.saturating_sub(1));
         }
     }

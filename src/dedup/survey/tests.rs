@@ -164,6 +164,48 @@ fn keys_that_earlier_runs_have_seen_are_no_duplicates() {
     assert_eq!((findings.hosts[0].records.value, findings.hosts[0].duplicates.value), (300, 120));
 }
 
+/// Which groups are sampled depends on the set of rows, not on their order or row groups, although groups have more URIs than
+/// are remembered, of different lengths.
+#[test]
+fn the_sample_is_a_function_of_the_set_of_rows() {
+    let uri = |group: u64, i: u64| {
+        let len = if group < 4 { number(&format!("{group} {i}")) as usize % 1_500 } else { 30 };
+        format!("http://h/{group}/{i}/{}", "a".repeat(len)).into_bytes()
+    };
+    let several = (0..4).flat_map(|group| (0..2_000).map(move |i| (group, i)));
+    let rows: Vec<(u64, u64)> = several.chain((4..30_000).map(|group| (group, 0))).collect();
+    let survey = |order: &[(u64, u64)], row_groups: usize, has_uris| {
+        let survey = DuplicateSurvey::new(has_uris);
+        for rows in order.chunks(order.len() / row_groups) {
+            let mut row_group = survey.row_group();
+            for &(group, i) in rows {
+                // The large groups are among the first of the sample.
+                let key = if group < 4 { u128::from(group) } else { number(&group.to_string()) };
+                let (rung, uri) = (number(&format!("{group}/{i}")) as u64, uri(group, i));
+                if row_group.takes_group(key) {
+                    row_group.add_to_group(&SurveyRow { key, rungs: [rung; 3], uri: &uri, digest: Some(rung % 9) });
+                }
+            }
+            survey.add(row_group);
+        }
+        survey.finish(&SurveyTotals { kept: 30_000, duplicates: 7_996, seen: 0 }, |_, _| vec!["rule".to_string()])
+    };
+    for has_uris in [true, false] {
+        let expected = survey(&rows, 1, has_uris);
+        assert!(expected.groups.sampled > 5_000 && !expected.groups.is_whole(), "{:?}", expected.groups);
+        for (seed, row_groups) in [(1, 1), (2, 7), (3, 60), (4, 2)] {
+            let mut order = rows.clone();
+            order.sort_by_cached_key(|row| number(&format!("{seed} {row:?}")));
+            assert!(survey(&order, row_groups, has_uris) == expected, "{seed} {has_uris}");
+        }
+        let mut order = rows.clone();
+        order.sort_by_cached_key(|(group, i)| (uri(*group, *i).len(), *group, *i));
+        assert!(survey(&order, 3, has_uris) == expected, "short URIs first {has_uris}");
+        order.reverse();
+        assert!(survey(&order, 3, has_uris) == expected, "long URIs first {has_uris}");
+    }
+}
+
 /// URIs with smaller keys replace those that are remembered, which may be longer.
 #[test]
 fn a_group_of_many_uris_may_become_shorter() {
