@@ -1,7 +1,7 @@
 //! Tables that explain duplicates: one row per duplicate with its representative ([`duplicates`]), and one row per
 //! representative with the size of its group ([`groups`]).
 
-use super::resolution::{Decision, Decisions};
+use super::decisions::{Decision, DecisionReasons};
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringBuilder, UInt64Array, UInt64Builder};
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -70,14 +70,14 @@ pub(crate) fn groups_schema() -> SchemaRef {
 /// compared key if that is not the key of a rung.
 pub(crate) fn duplicates(
     (rows, ordinals): (&RecordBatch, &[Option<u64>]),
-    decisions: &Decisions,
+    decisions: &DecisionReasons<'_>,
     locator: &RecordLocator,
     key_name: &str,
 ) -> Result<RecordBatch, ArrowError> {
     let (mut sources, mut records, mut equal_on) = (StringBuilder::new(), UInt64Builder::new(), StringBuilder::new());
     let mut is_duplicate = Vec::with_capacity(ordinals.len());
     for ordinal in ordinals {
-        let decision = ordinal.and_then(|ordinal| decisions.get(ordinal));
+        let decision = ordinal.map(|ordinal| decisions.get(ordinal));
         is_duplicate.push(matches!(decision, Some(Decision::Duplicate { .. } | Decision::Seen)));
         match decision {
             Some(Decision::Duplicate { of, rung }) => {
@@ -101,9 +101,9 @@ pub(crate) fn duplicates(
 /// The representatives of two or more rows among pending rows.
 pub(crate) fn groups(
     (rows, ordinals): (&RecordBatch, &[Option<u64>]),
-    decisions: &Decisions,
+    decisions: &DecisionReasons<'_>,
 ) -> Result<RecordBatch, ArrowError> {
-    let size = |ordinal: &Option<u64>| match ordinal.and_then(|ordinal| decisions.get(ordinal)) {
+    let size = |ordinal: &Option<u64>| match ordinal.map(|ordinal| decisions.get(ordinal)) {
         Some(Decision::Kept(size)) if size > 1 => Some(size),
         _ => None,
     };

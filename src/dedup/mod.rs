@@ -16,10 +16,11 @@
 //! - `key_table`, `key_set`: the keys of the run; `key_growth`: how many there will be; `key_count`: the number of distinct
 //!   keys of several kinds; `key_pairs`: the keys that merge several other keys. `parallel` has the threads of both, and
 //!   `spilled_table` the tables of keys for which there was no memory at first.
-//! - `entries`, `resolution`: pending rows and the decisions on them.
+//! - `entries`, `resolution`, `decisions`: pending rows and the decisions on them.
 //! - `evidence`: tables of duplicates and groups; `survey`: statistics of duplicates.
 //! - [`seen`]: keys of earlier runs.
 
+mod decisions;
 mod entries;
 pub(crate) mod evidence;
 mod keep;
@@ -34,6 +35,7 @@ pub mod seen;
 mod spilled_table;
 mod survey;
 
+pub(crate) use decisions::Decisions;
 pub(crate) use entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 pub use keep::{Candidate, KeepPolicy};
 pub(crate) use key_count::{KeyBuffer, KeyCounter, KindBits, MAX_KINDS, OnlyKind};
@@ -42,7 +44,7 @@ pub(crate) use key_set::{Inserted, KeySet, PARTITION_BITS, PARTITION_GROUPS, PAR
 pub(crate) use key_table::KeyTable;
 pub(crate) use resolution::Collision;
 pub use resolution::Collisions;
-pub(crate) use resolution::{Decisions, PartitionResolver, resolve_by_order};
+pub(crate) use resolution::{PartitionResolver, resolve_by_order};
 pub(crate) use survey::{Coverage, Estimate, Findings, HostFindings, RuleFindings};
 pub(crate) use survey::{DuplicateSurvey, RowFate, RowGroupSurvey, SurveyRow, SurveyTotals};
 #[cfg(all(test, feature = "cli"))]

@@ -4,6 +4,7 @@
 //! cannot be split, because they have very few different keys, are read twice. If entries have canonical texts, texts
 //! that differ although their keys are equal are reported as [`Collisions`], and each text keeps a row of its own.
 
+use super::decisions::{Decision, Decisions};
 use super::entries::{EntrySpill, EntryTexts, PendingEntry, SortedEntries};
 use super::keep::KeepPolicy;
 use super::key_set::PARTITIONS;
@@ -12,101 +13,6 @@ use crate::iri::Rung;
 use crate::spill::SpillError;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// What is decided about a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// The row is kept and represents this number of rows, including itself.
-    Kept(u64),
-    /// Another row is kept instead.
-    Duplicate {
-        /// Ordinal of the kept row.
-        of: u64,
-        /// The lowest rung on which the two rows are equal; `None` if only the compared key is equal, which is not the key
-        /// of a rung.
-        rung: Option<Rung>,
-    },
-    /// An earlier run has seen the key.
-    Seen,
-}
-
-/// The decisions on the rows of a run, shared by workers: one bit per row, or 64 bits if they are detailed.
-#[derive(Debug)]
-pub(crate) struct Decisions {
-    words: Vec<AtomicU64>,
-    is_detailed: bool,
-}
-
-const KEPT: u64 = 1 << 63;
-const RUNG_SHIFT: u32 = 60;
-const NUMBER: u64 = (1 << RUNG_SHIFT) - 1;
-
-impl Decisions {
-    /// Decisions on `count` rows; initially no row is kept. Only detailed decisions give the reason.
-    pub(crate) fn new(count: u64, is_detailed: bool) -> Decisions {
-        let words = if is_detailed { count } else { count.div_ceil(64) };
-        Decisions { words: (0..words).map(|_| AtomicU64::new(0)).collect(), is_detailed }
-    }
-
-    fn set(&self, ordinal: u64, decision: Decision) {
-        match (decision, self.is_detailed) {
-            (Decision::Kept(_), false) => {
-                self.words[(ordinal / 64) as usize].fetch_or(1 << (ordinal % 64), Relaxed);
-            }
-            (Decision::Kept(count), true) => self.words[ordinal as usize].store(KEPT | count, Relaxed),
-            (Decision::Duplicate { of, rung }, true) => {
-                let rung = rung.map_or(4, |rung| 1 + rung as u64);
-                self.words[ordinal as usize].store(rung << RUNG_SHIFT | of, Relaxed);
-            }
-            (Decision::Duplicate { .. }, false) | (Decision::Seen, _) => (),
-        }
-    }
-
-    /// Keeps those of 64 rows from ordinal `first` on whose bit in `rows` is set. Only for decisions that are not detailed.
-    pub(crate) fn keep(&self, first: u64, rows: u64) {
-        let (word, shift) = ((first / 64) as usize, first % 64);
-        self.words[word].fetch_or(rows << shift, Relaxed);
-        if let Some(rest) = rows.checked_shr(64 - shift as u32).filter(|rest| *rest != 0) {
-            self.words[word + 1].fetch_or(rest, Relaxed);
-        }
-    }
-
-    /// Number of all kept rows. Only for decisions that are not detailed.
-    pub(crate) fn all_kept_count(&self) -> u64 {
-        self.words.iter().map(|word| u64::from(word.load(Relaxed).count_ones())).sum()
-    }
-
-    /// The row is kept.
-    pub(crate) fn is_kept(&self, ordinal: u64) -> bool {
-        if self.is_detailed {
-            return self.words[ordinal as usize].load(Relaxed) & KEPT != 0;
-        }
-        self.words[(ordinal / 64) as usize].load(Relaxed) >> (ordinal % 64) & 1 == 1
-    }
-
-    /// Number of kept rows among `count` rows from ordinal `first` on.
-    pub(crate) fn kept_count(&self, first: u64, count: u64) -> u64 {
-        (first..first + count).filter(|ordinal| self.is_kept(*ordinal)).count() as u64
-    }
-
-    /// The decision on a row; `None` if decisions are not detailed.
-    pub(crate) fn get(&self, ordinal: u64) -> Option<Decision> {
-        let word = self.words.get(ordinal as usize).filter(|_| self.is_detailed)?;
-        let word = word.load(Relaxed);
-        if word & KEPT != 0 {
-            return Some(Decision::Kept(word & NUMBER));
-        }
-        let rung = match word >> RUNG_SHIFT {
-            0 => return Some(Decision::Seen),
-            1 => Some(Rung::Simple),
-            2 => Some(Rung::Syntax),
-            3 => Some(Rung::Scheme),
-            _ => None,
-        };
-        Some(Decision::Duplicate { of: word & NUMBER, rung })
-    }
-}
 
 /// Two different texts with the same key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,7 +79,7 @@ pub(crate) fn resolve_by_order(
     (keep, limit): (KeepPolicy, usize),
     decisions: &Decisions,
 ) -> Result<bool, SpillError> {
-    if decisions.is_detailed || !spill.has_ordinals_only() {
+    if decisions.has_reasons() || !spill.has_ordinals_only() {
         return Ok(false);
     }
     match keep {
@@ -191,9 +97,8 @@ fn keep_one<const IS_LAST: bool>(
     decisions: &Decisions,
 ) -> Result<(), SpillError> {
     for_each_table(spill, partition, limit, &mut |spilled: SpilledTable<'_, KeptOrdinal<IS_LAST>>| {
-        let kept = spilled.table.iter().map(|(_, KeptOrdinal(ordinal))| ordinal);
-        kept.for_each(|ordinal| decisions.set(ordinal, Decision::Kept(1)));
-        Ok(())
+        let mut kept = spilled.table.iter().map(|(_, KeptOrdinal(ordinal))| ordinal);
+        kept.try_for_each(|ordinal| decisions.set(ordinal, Decision::Kept(1)))
     })
 }
 
@@ -237,8 +142,7 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
     /// Resolves the rows of a partition, and removes its entries.
     pub(crate) fn resolve(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), SpillError> {
         if spill.sorted_len(partition) <= self.limit {
-            self.resolve_sorted(&spill.sorted(partition)?);
-            return Ok(());
+            return self.resolve_sorted(&spill.sorted(partition)?);
         }
         match spill.split(partition, self.limit / 2)? {
             Some(parts) => (0..PARTITIONS).try_for_each(|partition| self.resolve(&parts, partition)),
@@ -246,7 +150,7 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
         }
     }
 
-    fn resolve_sorted(&mut self, entries: &SortedEntries) {
+    fn resolve_sorted(&mut self, entries: &SortedEntries) -> Result<(), SpillError> {
         let mut previous = None;
         for range in entries.groups() {
             let Some((best, texts)) = entries.range(range.clone()).reduce(|a, b| self.better(a, b)) else { continue };
@@ -254,8 +158,9 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
             let group =
                 EntryGroup { key: best.key, canonical: texts.canonical, best: best.ordinal, count, is_kept: false };
             let is_kept = self.decide_group(group, &mut previous);
-            entries.range(range).for_each(|(entry, _)| self.set(&entry, &best, count, is_kept));
+            entries.range(range).try_for_each(|(entry, _)| self.set(&entry, &best, count, is_kept))?;
         }
+        Ok(())
     }
 
     /// Resolves the rows of few keys, however many rows there are, and reads them twice.
@@ -279,10 +184,8 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
             *is_kept = self.decide_group(group, &mut previous);
         }
         spill.visit(partition, |entry, texts| {
-            if let Some(best) = groups.get(&group_key(&entry, &texts)) {
-                self.set(&entry, &best.entry, best.count, best.is_kept);
-            }
-            Ok(())
+            let best = groups.get(&group_key(&entry, &texts));
+            best.map_or(Ok(()), |best| self.set(&entry, &best.entry, best.count, best.is_kept))
         })?;
         spill.clear(partition);
         Ok(())
@@ -318,13 +221,13 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
         if order.is_gt() { b } else { a }
     }
 
-    fn set(&self, entry: &PendingEntry, best: &PendingEntry, count: u64, is_kept: bool) {
+    fn set(&self, entry: &PendingEntry, best: &PendingEntry, count: u64, is_kept: bool) -> Result<(), SpillError> {
         let decision = match (is_kept, entry.ordinal == best.ordinal) {
             (false, _) => Decision::Seen,
             (true, true) => Decision::Kept(count),
             (true, false) => Decision::Duplicate { of: best.ordinal, rung: lowest_equal_rung(entry, best) },
         };
-        self.decisions.set(entry.ordinal, decision);
+        self.decisions.set(entry.ordinal, decision)
     }
 }
 
@@ -344,6 +247,7 @@ mod tests {
     use super::super::keep::Candidate;
     use super::super::key_set::{PartitionedKeys, key_number};
     use super::*;
+    use std::path::Path;
 
     fn hash(i: u64) -> u128 {
         key_number(&crate::key::KeyAlgorithm::Xxh3.key(&i.to_le_bytes()))
@@ -364,6 +268,14 @@ mod tests {
         keys
     }
 
+    fn decisions(count: u64, reasons_in: Option<&Path>) -> Decisions {
+        let decisions = Decisions::new(count);
+        match reasons_in {
+            Some(directory) => decisions.with_reasons(10_000, directory),
+            None => decisions,
+        }
+    }
+
     /// Decisions equal those of a sort, in memory, from a file, and with partitions that are split.
     #[test]
     fn decisions_agree_with_a_sort() {
@@ -375,7 +287,7 @@ mod tests {
             Candidate { time, status, uri: uris[i as usize].as_bytes(), ordinal: i }
         };
         let ways = [(usize::MAX, false), (10_000, true), (0, true), (200_000, false)];
-        for (keep, (limit, is_detailed)) in KeepPolicy::ALL.into_iter().flat_map(|keep| ways.map(|way| (keep, way))) {
+        for (keep, (limit, has_reasons)) in KeepPolicy::ALL.into_iter().flat_map(|keep| ways.map(|way| (keep, way))) {
             let has_uri = keep == KeepPolicy::Best;
             let layout =
                 EntryLayout { has_ordinal: true, has_rank: keep.compares_time(), has_uri, ..EntryLayout::default() };
@@ -388,7 +300,7 @@ mod tests {
             };
             spill.extend(&keys, |_| true, entry).unwrap();
             assert_eq!(spill.written_len() > 0, limit < usize::MAX);
-            let decisions = Decisions::new(5_000, is_detailed);
+            let decisions = decisions(5_000, has_reasons.then_some(directory.path()));
             let mut accepted = Vec::new();
             let accept = |key| {
                 accepted.push(key);
@@ -405,6 +317,8 @@ mod tests {
             assert_eq!(refused, (0..5_000).filter(|i| key(*i) == 6).count() as u64);
             assert_eq!(resolver.collisions, Collisions::default());
             assert!(accepted.iter().eq(groups.keys()));
+            decisions.sort_reasons().unwrap();
+            let reasons = decisions.reasons(0, 4_999).unwrap();
             for (&key, group) in &groups {
                 for &ordinal in group {
                     assert_eq!(decisions.is_kept(ordinal), key != 6 && ordinal == group[0]);
@@ -413,7 +327,7 @@ mod tests {
                         true => Decision::Kept(group.len() as u64),
                         false => Decision::Duplicate { of: group[0], rung: Some(Rung::Simple) },
                     };
-                    assert_eq!(decisions.get(ordinal), is_detailed.then_some(expected));
+                    assert!(!has_reasons || reasons.get(ordinal) == expected, "{ordinal}");
                 }
             }
         }
@@ -434,7 +348,7 @@ mod tests {
         for (keep, limit) in KeepPolicy::ALL.into_iter().flat_map(|keep| ways.map(|way| (keep, way))) {
             let spill = EntrySpill::new(layout, limit, directory.path());
             spill.extend(&keys, |_| true, entry).unwrap();
-            let decisions = Decisions::new(5_000, false);
+            let decisions = decisions(5_000, None);
             let resolve = |partition| resolve_by_order(&spill, partition, (keep, limit), &decisions).unwrap();
             let are_resolved = (0..PARTITIONS).all(resolve);
             assert_eq!(are_resolved, matches!(keep, KeepPolicy::First | KeepPolicy::Last));
@@ -448,24 +362,11 @@ mod tests {
             assert_eq!(decisions.all_kept_count(), if are_resolved { kept.len() as u64 } else { 0 });
         }
         let with_rank = EntrySpill::new(EntryLayout { has_rank: true, ..layout }, 0, directory.path());
-        let detailed = Decisions::new(1, true);
-        let (plain, undetailed) = (EntrySpill::new(layout, 0, directory.path()), Decisions::new(1, false));
-        for (spill, decisions) in [(&with_rank, &undetailed), (&plain, &detailed)] {
+        let plain = EntrySpill::new(layout, 0, directory.path());
+        let (with_reasons, without) = (decisions(1, Some(directory.path())), decisions(1, None));
+        for (spill, decisions) in [(&with_rank, &without), (&plain, &with_reasons)] {
             assert!(!resolve_by_order(spill, 0, (KeepPolicy::First, 0), decisions).unwrap());
         }
-    }
-
-    #[test]
-    fn rows_are_kept_by_bits() {
-        for first in [0, 1, 63, 64, 100] {
-            let decisions = Decisions::new(200, false);
-            decisions.keep(first, 1 | 1 << 30 | 1 << 63);
-            let kept: Vec<u64> = (0..200).filter(|ordinal| decisions.is_kept(*ordinal)).collect();
-            assert_eq!(kept, [first, first + 30, first + 63]);
-            assert_eq!(decisions.all_kept_count(), 3);
-        }
-        // The bits of the last rows are all in the last word.
-        Decisions::new(70, false).keep(66, 0b1111);
     }
 
     /// The examples are those with the lowest keys.
@@ -503,7 +404,7 @@ mod tests {
                 (entry, EntryTexts { canonical, uri: b"" })
             };
             spill.extend(&keys, |_| true, entry).unwrap();
-            let decisions = Decisions::new(3_000, true);
+            let decisions = decisions(3_000, Some(directory.path()));
             let mut accepted = Vec::new();
             let accept = |key| {
                 accepted.push(key);

@@ -281,6 +281,9 @@ impl<'a> DedupJob<'a> {
     ) -> Result<Option<()>, DedupError> {
         let Some(must_wait) = self.find_states(ticket, rows, buffers) else { return Ok(None) };
         buffers.must_wait = must_wait;
+        if must_wait {
+            self.resolution.check_rows(ticket.first_row() + rows.len() as u64, self.progress)?;
+        }
         let RowGroupBuffers { keys, states, .. } = buffers;
         if states.contains(&RowState::Pending) {
             let entry = |key, row| {

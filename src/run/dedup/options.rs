@@ -23,8 +23,8 @@ pub struct DedupOptions {
     pub seen: Option<Arc<SeenStore>>,
     /// Collect the keys that are not in the store, in `DedupSummary::new_keys`.
     pub gather_new: bool,
-    /// Make the tables of duplicates and groups. All rows are pending then and take 8 bytes of memory each. The policy
-    /// needs the keys of the rungs `simple` and `syntax` among its `more_keys`.
+    /// Make the tables of duplicates and groups. All rows are pending then. The policy needs the keys of the rungs `simple`
+    /// and `syntax` among its `more_keys`.
     pub has_evidence: bool,
     /// Compare canonical texts of rows with equal keys. All rows are pending then, with their texts.
     pub verify: bool,

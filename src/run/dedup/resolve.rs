@@ -46,13 +46,12 @@ pub(super) fn resolve(
     let PendingRowGroups { spool, waiting } = pending;
     let has_pending = !spool.is_empty() || !waiting.is_empty();
     let options = job.options;
-    let decisions = Decisions::new(if has_pending { read.summary.rows } else { 0 }, options.has_evidence);
     // The key set is freed for the resolution, unless its keys are collected.
     let keys = job.keys.take().filter(|_| options.gather_new);
     let tables: Vec<_> = keys.into_iter().flat_map(KeySet::into_tables).collect();
     release_free_memory();
     let spill = job.take_spill();
-    let share = job.resolution.share();
+    let (decisions, share) = begin_decisions(job, if has_pending { read.summary.rows } else { 0 });
     let resolution = DuplicateResolution {
         options,
         store: options.seen.as_deref().filter(|_| job.seen.is_none()),
@@ -69,12 +68,22 @@ pub(super) fn resolve(
         survey.decide_pending(&decisions, resolution.store).map_err(RunError::output)?;
     }
     job.seen = None;
-    let spilled = spool.written_len() + spill.written_len() + keys_len;
+    decisions.sort_reasons().map_err(RunError::output)?;
+    let spilled = spool.written_len() + spill.written_len() + keys_len + decisions.written_len();
     if !waiting.is_empty() {
         job.counts.add_all_decided(decisions.all_kept_count());
         waiting.add_kept(&decisions);
     }
     Ok(Resolved { decisions, collisions, new_keys, spilled })
+}
+
+/// Returns decisions on the rows of a run, and the bytes of memory of each consumer besides them.
+fn begin_decisions(job: &DedupJob<'_>, rows: u64) -> (Decisions, usize) {
+    let (decisions, share) = (Decisions::new(rows), job.resolution.share(rows));
+    match job.options.has_evidence {
+        true => (decisions.with_reasons(share, &job.options.directory), share),
+        false => (decisions, share),
+    }
 }
 
 /// Ends a run when all pending rows are decided: appends those of the spool that are kept, and checks that no row was lost.
@@ -281,7 +290,7 @@ impl PendingWriter<'_> {
                 });
             }
             if let Some(evidence) = self.evidence {
-                output.extend(self.evidence_tables(evidence, &pending).map_err(SpillError::from)?);
+                output.extend(self.evidence_tables(evidence, &pending)?);
             }
             memory::sample();
         }
@@ -307,12 +316,15 @@ impl PendingWriter<'_> {
         &self,
         evidence: &EvidenceColumns,
         PendingRows { batch, ordinals }: &PendingRows,
-    ) -> Result<[DedupOutput; 2], arrow::error::ArrowError> {
+    ) -> Result<[DedupOutput; 2], SpillError> {
         let competing = |&ordinal: &u64| (ordinal & SURELY_KEPT == 0).then_some(ordinal);
         let competing: Vec<_> = ordinals.iter().map(competing).collect();
+        let mut ordinals = competing.iter().flatten().copied();
+        let first = ordinals.next().unwrap_or(0);
+        let reasons = self.decisions.reasons(first, ordinals.next_back().unwrap_or(first))?;
         let rows = (batch, &competing[..]);
-        let duplicates = evidence::duplicates(rows, self.decisions, self.locator, evidence.key_name)?;
-        let groups = evidence::groups(rows, self.decisions)?;
+        let duplicates = evidence::duplicates(rows, &reasons, self.locator, evidence.key_name)?;
+        let groups = evidence::groups(rows, &reasons)?;
         Ok([DedupOutput::Duplicates(duplicates), DedupOutput::Groups(groups)])
     }
 }
