@@ -9,7 +9,7 @@ use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
 use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, DedupTotals, SURELY_KEPT};
 use crate::dedup::evidence::{self, RecordLocator};
-use crate::dedup::seen::{RunWriter, SeenStore};
+use crate::dedup::seen::{KeyCursor, RunWriter, SeenError, SeenStore};
 use crate::dedup::{
     Collisions, Decisions, EntrySpill, KeySet, KeyTable, PARTITION_BITS, PARTITIONS, PartitionResolver,
     resolve_by_order,
@@ -153,11 +153,12 @@ impl DuplicateResolution<'_> {
             memory::sample();
             return Ok(PartitionKeys::default());
         }
-        let first_key = (partition as u128) << (u128::BITS - PARTITION_BITS);
-        let mut seen = self.store.map(|store| store.cursor(first_key)).transpose()?;
-        let (mut keys, mut failed) = (PartitionKeys::default(), None);
+        let (mut keys, mut seen, mut failed) = (PartitionKeys::default(), None, None);
         let mut accept = |key| -> Result<bool, DedupError> {
-            let is_seen = seen.as_mut().map_or(Ok(false), |seen| seen.seek(key))?;
+            let is_seen = match self.store {
+                Some(store) => is_seen(store, &mut seen, key)?,
+                None => false,
+            };
             if self.options.gather_new && !is_seen {
                 self.new_keys.push(&mut keys, key)?;
             }
@@ -176,6 +177,15 @@ impl DuplicateResolution<'_> {
         self.counts.add_seen(refused);
         self.collisions.lock().merge(collisions);
         failed.map_or(Ok(keys), Err)
+    }
+}
+
+/// Returns whether a store has a key. Keys ascend; the cursor is opened for the first one, so that a partition without pending
+/// rows reads nothing.
+fn is_seen<'a>(store: &'a SeenStore, cursor: &mut Option<KeyCursor<'a>>, key: u128) -> Result<bool, SeenError> {
+    match cursor {
+        Some(cursor) => cursor.seek(key),
+        None => cursor.insert(store.cursor(key)?).seek(key),
     }
 }
 
