@@ -103,11 +103,11 @@ pub(crate) struct DedupArgs {
           value_parser = clap::value_parser!(u32).range(1..=128))]
     key_bits: u32,
     /// Write the records that are left out to FILE (Parquet), each with the record that was kept instead and the lowest rung
-    /// on which both are equal. Needs space in --tmp for all rows, and 8 bytes of memory per record
+    /// on which both are equal. Needs space in --tmp for all rows
     #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(check_parquet_path), help_heading = "Dedup")]
     pub(super) duplicates: Option<PathBuf>,
     /// Write the kept records that have duplicates to FILE (Parquet), with the number of records of their key. Needs as much
-    /// space and memory as --duplicates
+    /// space as --duplicates
     #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(check_parquet_path), help_heading = "Dedup")]
     pub(super) groups: Option<PathBuf>,
     /// Add a survey of the duplicates to --report: sizes of groups, rungs or rules that made records equal, hosts, and
