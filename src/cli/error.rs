@@ -129,6 +129,7 @@ impl From<DedupError> for CommandError {
     fn from(error: DedupError) -> CommandError {
         match error {
             DedupError::Output(error) => CommandError::Output(error),
+            DedupError::TooManyRows { .. } => CommandError::Usage(error.to_string()),
             DedupError::Spill(error) => CommandError::SideFile(error.to_string()),
             DedupError::Seen(error) => error.into(),
             DedupError::Changed => CommandError::Input(error.to_string()),

@@ -38,17 +38,6 @@ pub enum SpillError {
         advice = advice(.1, "check the storage device")
     )]
     Read(PathBuf, io::Error),
-    /// Decisions, which have to be in memory, do not fit.
-    #[error(
-        "more than {rows} records have to wait until all records are read, and need a bit of memory each; the output was \
-         not written; allow at least {more}M more with --memory"
-    )]
-    TooManyRows {
-        /// Records read so far.
-        rows: u64,
-        /// MiB of memory that would suffice in addition, as far as the length of the input is known.
-        more: u64,
-    },
     /// A record batch could not be encoded or decoded.
     #[error(
         "cannot encode or decode rows of a temporary file: {0}; check the storage device of --tmp, and run the job again"

@@ -2,8 +2,8 @@
 
 use super::super::{Budget, Progress};
 use super::options::DedupOptions;
+use super::summary::DedupError;
 use crate::dedup::Decisions;
-use crate::spill::SpillError;
 
 /// Bytes for decisions that are always there, also for jobs with very little memory: 8 million rows.
 const MIN_DECISIONS: usize = 1 << 20;
@@ -36,8 +36,8 @@ impl ResolutionBudget {
     /// Checks that decisions on the first `rows` rows fit, and leave a quarter for the consumers.
     ///
     /// # Errors
-    /// [`SpillError::TooManyRows`], with the memory that all rows will need, if the progress tells how many there are.
-    pub(super) fn check_rows(&self, rows: u64, progress: &Progress) -> Result<(), SpillError> {
+    /// [`DedupError::TooManyRows`], with the memory that all rows will need, if the progress tells how many there are.
+    pub(super) fn check_rows(&self, rows: u64, progress: &Progress) -> Result<(), DedupError> {
         if Decisions::memory_len(rows) <= (self.bytes / 4 * 3).max(MIN_DECISIONS) {
             return Ok(());
         }
@@ -45,7 +45,7 @@ impl ResolutionBudget {
         let all_rows = rows as f64 * (total as f64 / read as f64).max(1.0);
         let needed = Decisions::memory_len(all_rows as u64) / 3 * 4;
         let more = needed.saturating_sub(self.bytes) / self.eighths * 8;
-        Err(SpillError::TooManyRows { rows, more: (more >> 20) as u64 + 1 })
+        Err(DedupError::TooManyRows { rows, more: (more >> 20) as u64 + 1 })
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
             assert!(of(memory, gather_new).check_rows(8 << 20, &progress).is_ok());
             let rows = 80_000_000;
             let refused = of(memory, gather_new).check_rows(rows, &progress);
-            let Err(SpillError::TooManyRows { more, .. }) = refused else { panic!("{refused:?}") };
+            let Err(DedupError::TooManyRows { more, .. }) = refused else { panic!("{refused:?}") };
             let enough = of(memory + ((more as usize) << 20), gather_new);
             assert!(enough.check_rows(2 * rows, &progress).is_ok(), "{more}");
             let less = of(memory + ((more as usize - 2) << 20), gather_new);

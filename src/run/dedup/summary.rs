@@ -52,6 +52,17 @@ pub enum DedupError {
     /// The output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// Decisions, which have to be in memory, do not fit.
+    #[error(
+        "more than {rows} records have to wait until all records are read, and need a bit of memory each; the output was \
+         not written; allow at least {more}M more with --memory"
+    )]
+    TooManyRows {
+        /// Records read so far.
+        rows: u64,
+        /// MiB of memory that would suffice in addition, as far as the length of the input is known.
+        more: u64,
+    },
     /// A temporary file cannot be used.
     #[error(transparent)]
     Spill(#[from] SpillError),
