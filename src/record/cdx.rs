@@ -168,8 +168,8 @@ fn fit_any(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, Field
         && columns.contains(&b'r')
         && tokens.get(META_TAGS_AT).is_some_and(|tags| are_meta_tags(tags.of(chunk)))
         && fit_with(chunk, tokens, columns, 0).is_some();
-    let common = if is_from_other_file { fit_common(chunk, tokens) } else { None };
-    common.or_else(|| fit(chunk, tokens, columns)).or_else(|| fit_common(chunk, tokens))
+    let (own, common) = (|| fit(chunk, tokens, columns), || fit_common(chunk, tokens));
+    if is_from_other_file { common().or_else(own) } else { own().or_else(common) }
 }
 
 /// Whether `text` is what crawlers write for the meta tags of a page about robots.
@@ -199,9 +199,9 @@ fn fit_with(chunk: &[u8], tokens: &[Span], columns: &[u8], url_extra: usize) -> 
     let redirect_extra = (tokens.len() - columns.len()) - url_extra;
     let at = |letter: u8| columns.iter().position(|&other| other == letter);
     let (url_at, redirect_at) = (at(b'a')?, at(b'r'));
-    read_columns(chunk, tokens, columns, |column| match Some(column) {
-        column if column == Some(url_at) => 1 + url_extra,
-        column if column == redirect_at => 1 + redirect_extra,
+    read_columns(chunk, tokens, columns, |column| match column {
+        _ if column == url_at => 1 + url_extra,
+        _ if Some(column) == redirect_at => 1 + redirect_extra,
         _ => 1,
     })
 }

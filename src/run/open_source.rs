@@ -203,10 +203,10 @@ impl OpenSource {
     /// Opens a table in a binary format.
     fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), OpenError> {
         check_charset_columns(Some(format.name()), options)?;
-        let SourceFile::Table(file) = &self.file else { return Err(Defect::Unsupported(STREAMED_TABLE).into()) };
-        if self.body.is_compressed() {
-            return Err(Defect::Unsupported(STREAMED_TABLE).into());
-        }
+        let file = match &self.file {
+            SourceFile::Table(file) if !self.body.is_compressed() => file,
+            _ => return Err(Defect::Unsupported(STREAMED_TABLE).into()),
+        };
         let columns = match &options.run.format {
             InputFormat::Auto(format) => TableColumns { url: format.csv.url.clone(), base: format.csv.base.clone() },
             _ => return Err(Defect::Unsupported(TABLE_AS_TEXT).into()),
