@@ -419,6 +419,19 @@ mod tests {
         }
     }
 
+    /// The lines of a record after broken ones count as if it were the first one.
+    #[test]
+    fn a_record_after_broken_ones_may_have_as_many_lines() {
+        let line = "a\",\"b\n";
+        for broken_count in [1, 2] {
+            let text = line.repeat(MAX_QUOTED_LINES - 1 + broken_count) + "a\",c\n";
+            let find = |target| Boundary::new(Some(CSV), usize::MAX).find(text.as_bytes(), target);
+            let ends: Vec<usize> = (1..=broken_count).map(|number| number * line.len()).collect();
+            assert!(ends.iter().all(|end| find(*end) == Ok(Some(*end))));
+            assert_eq!(find(ends[broken_count - 1] + 1), Ok(Some(text.len())));
+        }
+    }
+
     /// A record of several lines that is not closed is broken at the limit, unless it is too long there.
     #[test]
     fn a_broken_record_is_not_too_long() {

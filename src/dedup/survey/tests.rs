@@ -203,6 +203,9 @@ fn the_sample_is_a_function_of_the_set_of_rows() {
         assert!(survey(&order, 3, has_uris) == expected, "short URIs first {has_uris}");
         order.reverse();
         assert!(survey(&order, 3, has_uris) == expected, "long URIs first {has_uris}");
+        // The large groups are longest when all others are there.
+        order.sort_by_key(|(group, _)| *group < 4);
+        assert!(survey(&order, 1, has_uris) == expected, "large groups last {has_uris}");
     }
 }
 
