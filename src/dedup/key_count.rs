@@ -232,11 +232,8 @@ impl<K: KindBits> KeyCounter<K> {
     /// [`KeyCounter::insert_rest`] must have been called with `buffers`.
     pub(crate) fn finish(self, buffers: &[KeyBuffer<K>], threads: usize, limit: usize) -> Result<Vec<u64>, SpillError> {
         let KeyCounter { keys, spill, .. } = self;
-        // Frees memory for the spilled keys. Several threads free large tables faster.
-        for_each(threads, keys.into_tables(), |table| {
-            drop(table);
-            Ok(())
-        })?;
+        // Frees memory for the spilled keys.
+        drop(keys);
         let mut totals = vec![0; K::LEN * MAX_KINDS];
         buffers.iter().for_each(|buffer| buffer.counts.add_to(&mut totals));
         let totals = Mutex::new(totals);

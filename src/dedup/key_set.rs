@@ -9,10 +9,12 @@
 //! to stay in the cache while the keys of one row group are inserted. Each partition has a lock, so that workers rarely wait
 //! for each other.
 
+use super::block_arena::BlockArena;
 use super::key_growth::KeyGrowth;
 use super::key_table::KeyTable;
 use crate::key::KeyBytes;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Bits of a key that choose its partition.
@@ -115,10 +117,12 @@ struct KeyPartition<V> {
 impl<V: Copy + Default> KeySet<V> {
     /// An empty set, which will take at most `limit` bytes of memory.
     pub(crate) fn new(limit: usize) -> KeySet<V> {
-        let partition = |_| Mutex::new(KeyPartition { table: KeyTable::new(PARTITION_BITS), is_frozen: false });
+        let arena = BlockArena::shared(limit);
+        let table = || KeyTable::in_arena(PARTITION_BITS, Arc::clone(&arena));
+        let partition = |_| Mutex::new(KeyPartition { table: table(), is_frozen: false });
         KeySet {
             partitions: (0..PARTITIONS).map(partition).collect(),
-            limit,
+            limit: limit - arena.spare_len(),
             used: AtomicUsize::new(0),
             is_frozen: AtomicBool::new(false),
             len: AtomicUsize::new(0),

@@ -12,14 +12,16 @@
 //! keys within the table, from the end. That takes a third of the time if the table always grows by a quarter, so that the
 //! number of keys to expect is used if it is known.
 
+use super::block_arena::{BlockArena, Blocks};
 use crate::kernel::{positions_of, prefetch};
 use std::cmp::Reverse;
 use std::iter;
+use std::sync::Arc;
 
 /// Slots of a group.
 const GROUP_SLOTS: usize = 16;
 
-/// Groups of a block, the unit of allocation. Smaller blocks cost system calls.
+/// Groups of a block, the unit of allocation.
 const BLOCK_GROUPS: usize = 64;
 
 /// Up to this number of blocks a table doubles when it grows.
@@ -35,9 +37,9 @@ const BATCH_LEN: usize = 16;
 const FREE_TAG: u8 = 0;
 
 /// Keys of one partition, with values. All keys have their first `prefix_bits` bits in common.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct KeyTable<V> {
-    blocks: Vec<Box<TableBlock<V>>>,
+    blocks: Blocks<TableBlock<V>>,
     len: usize,
     /// Groups that can be the home of a key. A few more may follow, for keys that do not fit into the last ones.
     groups: usize,
@@ -47,7 +49,7 @@ pub(crate) struct KeyTable<V> {
 }
 
 /// Groups that are allocated together. The slots of a group are filled in order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct TableBlock<V> {
     heads: [GroupHead<V>; BLOCK_GROUPS],
     keys: [[u128; GROUP_SLOTS]; BLOCK_GROUPS],
@@ -118,7 +120,12 @@ impl Lookahead {
 impl<V: Copy + Default> KeyTable<V> {
     /// An empty table for keys that have their first `prefix_bits` bits in common.
     pub(crate) fn new(prefix_bits: u32) -> KeyTable<V> {
-        KeyTable { blocks: Vec::new(), len: 0, groups: 0, prefix_bits, expected: 0 }
+        KeyTable::in_arena(prefix_bits, BlockArena::of_table())
+    }
+
+    /// As [`KeyTable::new`], with the memory of `arena`.
+    pub(super) fn in_arena(prefix_bits: u32, arena: Arc<BlockArena>) -> KeyTable<V> {
+        KeyTable { blocks: Blocks::new(arena), len: 0, groups: 0, prefix_bits, expected: 0 }
     }
 
     /// A table of distinct `keys`, with little space for more.
@@ -141,7 +148,7 @@ impl<V: Copy + Default> KeyTable<V> {
 
     /// Bytes of memory of the table.
     pub(crate) fn memory_len(&self) -> usize {
-        self.blocks.len() * size_of::<TableBlock<V>>() + self.blocks.capacity() * size_of::<usize>()
+        self.blocks.memory_len()
     }
 
     /// Bytes of memory of a table of `count` keys, see [`KeyTable::of`].
@@ -366,23 +373,23 @@ impl<V: Copy + Default> KeyTable<V> {
     #[inline(always)]
     fn set_slot(&mut self, group: usize, slot: usize, key: u128, value: V) {
         if group / BLOCK_GROUPS == self.blocks.len() {
-            self.add_block();
+            self.add_blocks(group / BLOCK_GROUPS + 1);
         }
         let (block, group) = self.group_mut(group);
         let head = &mut block.heads[group];
         (head.tags[slot], head.values[slot], block.keys[group][slot]) = (tag(key), value, key);
     }
 
+    /// Appends blocks until there are `count`.
     #[cold]
-    fn add_block(&mut self) {
+    fn add_blocks(&mut self, count: usize) {
         let heads = [GroupHead::default(); BLOCK_GROUPS];
-        self.blocks.push(Box::new(TableBlock { heads, keys: [[0; GROUP_SLOTS]; BLOCK_GROUPS] }));
+        self.blocks.grow_to(count, TableBlock { heads, keys: [[0; GROUP_SLOTS]; BLOCK_GROUPS] });
     }
 
     fn set_blocks(&mut self, count: usize) {
         self.groups = count * BLOCK_GROUPS;
-        self.blocks.reserve_exact(count.saturating_sub(self.blocks.len()));
-        (self.blocks.len()..count).for_each(|_| self.add_block());
+        self.add_blocks(count);
     }
 
     /// Appends blocks, see [`KeyTable::grown`], and moves every key to its new home. Homes are in the order of keys, so that

@@ -14,12 +14,13 @@
 //!
 //! - `keep`: which row of a key is kept ([`KeepPolicy`]).
 //! - `key_table`, `key_set`: the keys of the run; `key_growth`: how many there will be; `key_count`: the number of distinct
-//!   keys of several kinds; `key_pairs`: the keys that merge several other keys. `parallel` has the threads of both, and
-//!   `spilled_table` the tables of keys for which there was no memory at first.
+//!   keys of several kinds; `key_pairs`: the keys that merge several other keys. `parallel` has the threads of both,
+//!   `spilled_table` the tables of keys for which there was no memory at first, and `block_arena` the memory of tables.
 //! - `entries`, `resolution`, `decisions`: pending rows and the decisions on them.
 //! - `evidence`: tables of duplicates and groups; `survey`: statistics of duplicates.
 //! - [`seen`]: keys of earlier runs.
 
+mod block_arena;
 mod decisions;
 mod entries;
 pub(crate) mod evidence;

@@ -33,11 +33,12 @@ const LAST_PURE_LAYER: usize = 4;
 /// Modules in those layers that are not pure.
 const IMPURE_MODULES: [&str; 2] = ["ordered", "process"];
 
-/// Where `unsafe` is allowed: the byte kernels, the mapping of files, libdeflate and zstd, signals, Arrow arrays made without a
-/// second check, and the function that runs before the runtime.
-const UNSAFE: [&str; 7] = [
+/// Where `unsafe` is allowed: the byte kernels, the mapping of files, the memory of key tables, libdeflate and zstd, signals, Arrow
+/// arrays made without a second check, and the function that runs before the runtime.
+const UNSAFE: [&str; 8] = [
     "src/kernel/",
     "src/input/mmap",
+    "src/dedup/block_arena",
     "src/input/deflate",
     "src/output/pages/zstd_context",
     "src/process",

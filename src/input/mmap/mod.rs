@@ -25,6 +25,14 @@ use std::io::{self, Read};
 use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
+#[cfg(unix)]
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Length of text after which pages are removed from the resident memory. Each time, the system interrupts all threads.
+const RELEASE_LEN: usize = 32 << 20;
+
+/// Pages that far before the end of released text are removed as well, because ranges are not released in order.
+const RELEASE_WINDOW: usize = 8 * RELEASE_LEN;
 
 /// A file mapped into memory, watched for SIGBUS while it exists. Dereferences to its bytes, which another process may
 /// change at any time: search or copy them, but do not parse them in place.
@@ -38,6 +46,9 @@ pub(crate) struct MappedFile {
     start: u64,
     #[cfg(unix)]
     slot: usize,
+    /// Bytes of the ranges that were released.
+    #[cfg(unix)]
+    released: AtomicUsize,
 }
 
 impl MappedFile {
@@ -66,7 +77,7 @@ impl MappedFile {
             let _ = map.advise(memmap2::Advice::Sequential);
             let file = file.try_clone().ok()?;
             let slot = signal::watch(&map, path)?;
-            Some(MappedFile { map, file, start, slot })
+            Some(MappedFile { map, file, start, slot, released: AtomicUsize::new(0) })
         }
         #[cfg(not(unix))]
         {
@@ -103,25 +114,33 @@ impl MappedFile {
         done
     }
 
-    /// Removes the pages of `range` from the resident memory of this process, which would otherwise grow to the length of
-    /// the file. The pages can still be read, from the page cache or the file.
+    /// States that the bytes of `range` were read. From time to time, removes the pages of such ranges from the resident memory of
+    /// this process, which would otherwise grow to the length of the file. The pages can still be read, from the page cache or
+    /// the file.
     pub(crate) fn release(&self, range: Range<usize>) {
         #[cfg(unix)]
         {
-            // Only whole pages can be released; a multiple of the page length works as well.
-            const PAGE_LEN: usize = 64 << 10;
-            let (start, end) = (range.start.next_multiple_of(PAGE_LEN), range.end.min(self.map.len()));
-            let end = end - end % PAGE_LEN;
-            if start < end {
-                // SAFETY: MADV_DONTNEED on a shared, read-only mapping of a file changes no byte: the pages are read
-                // from the file again when they are accessed, so slices of the map stay valid. The range is within the
-                // map.
-                let _ =
-                    unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start) };
+            let before = self.released.fetch_add(range.len(), Ordering::Relaxed);
+            if before / RELEASE_LEN < (before + range.len()) / RELEASE_LEN {
+                self.remove_pages(range.end.saturating_sub(RELEASE_WINDOW)..range.end);
             }
         }
         #[cfg(not(unix))]
         let _ = range;
+    }
+
+    /// Removes the whole pages of `range` from the resident memory.
+    #[cfg(unix)]
+    fn remove_pages(&self, range: Range<usize>) {
+        // A multiple of the length of a page works as well.
+        const PAGE_LEN: usize = 64 << 10;
+        let (start, end) = (range.start.next_multiple_of(PAGE_LEN), range.end.min(self.map.len()));
+        let end = end - end % PAGE_LEN;
+        if start < end {
+            // SAFETY: MADV_DONTNEED on a shared, read-only mapping of a file changes no byte: the pages are read from the file
+            // again when they are accessed, so slices of the map stay valid. The range is within the map.
+            let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start) };
+        }
     }
 }
 

@@ -123,7 +123,7 @@ struct DuplicateResolution<'a> {
 
 impl DuplicateResolution<'_> {
     /// Resolves all partitions. Returns the new keys, if they are collected. `tables` has those of rows that were not pending,
-    /// by partition, and is freed one by one.
+    /// by partition.
     fn resolve(
         &self,
         spill: &EntrySpill,
