@@ -1,11 +1,13 @@
 //! A named input: [`Source`], and where its bytes come from: [`Origin`].
 
+use super::detect::{ContentType, Packing, SNIFF_LEN, content_type, packing};
 use super::error::{Defect, ListError};
 use super::table::TableFile;
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
 use crate::kernel::strip_prefix_ignoring_case;
 use crate::process::{path_name, visible};
 use crate::record::UnsupportedFormat;
+use crate::record::archive::is_archive;
 use crate::remote::{RemoteObject, RemoteReader};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -122,6 +124,16 @@ impl Source {
             Origin::Member(member) => matches!(member.file, TableFile::Path(_)),
             Origin::Stdin | Origin::Special | Origin::Unreadable(_) | Origin::Remote(_) | Origin::Reader(_) => false,
         }
+    }
+
+    /// Whether several threads can read the source at once: it is a file of this system that begins with text as it is stored.
+    /// Archives, and JSON, which may be one document, count as others. Only the time to read depends on the answer.
+    pub(crate) fn is_divisible(&self) -> bool {
+        let (Origin::Path(path), Some(_)) = (&self.origin, self.len) else { return false };
+        let mut head = Vec::with_capacity(SNIFF_LEN);
+        let read = File::open(path).and_then(|file| file.take(SNIFF_LEN as u64).read_to_end(&mut head));
+        let is_text = packing(&head) == Packing::Plain && matches!(content_type(&head), ContentType::Records(_));
+        read.is_ok() && is_text && !is_archive(&head) && !head.trim_ascii_start().starts_with(b"{")
     }
 
     pub(super) fn stdin() -> Source {

@@ -7,7 +7,7 @@ use super::canonicalize::{RowGroup, canon};
 use super::error::RunError;
 use super::options::{RunOptions, RunRequest};
 use super::summary::Summary;
-use crate::input::Sources;
+use crate::input::{Source, Sources};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -84,21 +84,46 @@ impl<T> ThreadShares<T> {
 /// Bytes of short inputs that have a run together, because beginning a run takes as long as reading 200 KiB of text.
 const MIN_RUN_LEN: u64 = 4 << 20;
 
-/// Divides inputs of these lengths, in their order: several short ones together, others alone. Returns the length and the number of
-/// inputs of each group, which depend on the lengths only.
-fn join_short(lens: &[Option<u64>]) -> Vec<(Option<u64>, usize)> {
-    let mut groups: Vec<(Option<u64>, usize)> = Vec::new();
-    for &len in lens {
-        let joined = groups.last_mut().and_then(|group| Some((group.0?.checked_add(len?)?, group)));
-        match joined {
-            Some((joined_len, group)) if joined_len <= MIN_RUN_LEN => *group = (Some(joined_len), group.1 + 1),
-            _ => groups.push((len, 1)),
+/// Shorter inputs are not opened to find out whether threads can divide them.
+const MIN_DIVISIBLE_LEN: u64 = 1 << 20;
+
+/// Inputs that have a run together, which follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct InputGroup {
+    /// Bytes; `None` if the length of the input is not known.
+    len: Option<u64>,
+    count: usize,
+    /// Several threads can read each of the inputs at once.
+    is_divisible: bool,
+}
+
+impl InputGroup {
+    fn of(source: &Source) -> InputGroup {
+        let is_divisible = source.len.is_some_and(|len| len >= MIN_DIVISIBLE_LEN) && source.is_divisible();
+        InputGroup { len: source.len, count: 1, is_divisible }
+    }
+
+    /// The inputs of both, if they are few bytes, or if threads can divide them: then none waits for another at the end.
+    fn join(self, other: InputGroup) -> Option<InputGroup> {
+        let (len, count) = (self.len?.checked_add(other.len?)?, self.count + other.count);
+        let is_divisible = self.is_divisible && other.is_divisible;
+        (is_divisible || len <= MIN_RUN_LEN).then_some(InputGroup { len: Some(len), count, is_divisible })
+    }
+}
+
+/// Joins inputs that follow each other, where possible. The result depends on the inputs only.
+fn join(inputs: impl Iterator<Item = InputGroup>) -> Vec<InputGroup> {
+    let mut groups: Vec<InputGroup> = Vec::new();
+    for input in inputs {
+        match groups.last_mut().and_then(|group| Some((group.join(input)?, group))) {
+            Some((joined, group)) => *group = joined,
+            None => groups.push(input),
         }
     }
     groups
 }
 
-/// [`canon`] with a run for each input, or for several short ones, side by side. `use_rows` gets the row groups of all inputs in
+/// [`canon`] with a run for each input, or for several that are short or that threads can divide, side by side. `use_rows` gets the row groups of all inputs in
 /// any order, and nothing is appended. The summary is that of one run, except that advice depends on the rows of a run.
 ///
 /// # Errors
@@ -114,10 +139,9 @@ pub(super) fn canon_unordered<E: Error + Send>(
         return canon(request, |group| use_rows(group).map(Some), |()| Ok(()));
     }
     progress.set_total(sources.total_len());
-    let lens: Vec<Option<u64>> = sources.0.iter().map(|source| source.len).collect();
+    let groups = join(sources.0.iter().map(InputGroup::of)).into_iter();
     let mut sources = sources.0.into_iter();
-    let groups = join_short(&lens).into_iter();
-    let groups = groups.map(|(len, count)| (len.unwrap_or(0), Sources(sources.by_ref().take(count).collect())));
+    let groups = groups.map(|group| (group.len.unwrap_or(0), Sources(sources.by_ref().take(group.count).collect())));
     let ThreadShares { threads, runs } = ThreadShares::new(groups.collect(), options.threads, usize::MAX);
     let (count, mut rest) = (runs.len(), runs.into_iter());
     let next = move || {
@@ -199,12 +223,44 @@ mod tests {
 
     #[test]
     fn short_inputs_have_a_run_together() {
-        let groups = |lens: &[Option<u64>]| join_short(lens).into_iter().map(|(_, count)| count).collect::<Vec<_>>();
+        let groups = |lens: &[Option<u64>]| {
+            let inputs = lens.iter().map(|&len| InputGroup { len, count: 1, is_divisible: false });
+            join(inputs).into_iter().map(|group| group.count).collect::<Vec<_>>()
+        };
         let (half, whole) = (Some(MIN_RUN_LEN / 2), Some(MIN_RUN_LEN));
         assert_eq!(groups(&[half, half, half, Some(1), whole, Some(0), Some(1), half]), [2, 2, 2, 2]);
         assert_eq!(groups(&[Some(0), None, Some(0), Some(u64::MAX), None]), [1; 5]);
         assert_eq!(groups(&[Some(1); 1000]), [1000]);
         assert_eq!(groups(&[]), [0; 0]);
+    }
+
+    /// Files of text have a run together, so that threads share them; packed files, archives and JSON have runs of their own.
+    #[test]
+    fn inputs_that_threads_can_divide_have_a_run_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |i: usize, head: &[u8], len: u64| {
+            let path = directory.path().join(i.to_string());
+            std::fs::write(&path, head).unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
+            Source::path(path).unwrap()
+        };
+        let heads = |files: &[(&[u8], u64)]| {
+            let sources = files.iter().enumerate().map(|(i, &(head, len))| file(i, head, len));
+            let groups = join(sources.map(|source| InputGroup::of(&source)));
+            groups.into_iter().map(|group| (group.count, group.is_divisible)).collect::<Vec<_>>()
+        };
+        const LINES: &[u8] = b"http://a.example/\nhttp://b.example/\n";
+        let text = (LINES, MIN_RUN_LEN);
+        let others: [&[u8]; 5] =
+            [b"\x1f\x8b\x08", b"WARC/1.0\r\nWARC-Type: response\r\n", b" {\"log\":", b"PAR1\x15", b"\xff\xfea\0"];
+        for other in others {
+            let files = [text, text, (other, MIN_RUN_LEN), (other, MIN_RUN_LEN), text, text, text];
+            assert_eq!(heads(&files), [(2, true), (1, false), (1, false), (3, true)], "{other:?}");
+        }
+        // A short file is not opened, and a long one would have to wait for it.
+        let short = (LINES, MIN_DIVISIBLE_LEN - 1);
+        assert_eq!(heads(&[text, short, short, text]), [(1, true), (2, false), (1, true)]);
+        assert!(!InputGroup::of(&Source::reader("pipe", LINES)).is_divisible);
     }
 
     #[test]
