@@ -20,7 +20,7 @@ const HUGE_PAGE_LEN: usize = 2 << 20;
 /// Memory of blocks, shared by tables. It is freed with the last of them.
 #[derive(Debug)]
 pub(super) struct BlockArena {
-    /// Minimum length of a mapping.
+    /// Length of a mapping, unless a table needs more at once. Mappings hold whole blocks and are a little shorter.
     mapping_len: usize,
     memory: Mutex<ArenaMemory>,
 }
@@ -97,16 +97,17 @@ impl BlockArena {
         self.mapping_len.min(HUGE_PAGE_LEN)
     }
 
-    /// Appends memory for blocks of type `B` to `blocks`: for one at least, for `count` at most. Nothing else refers to it.
+    /// Appends memory for at least one block of type `B` to `blocks`, and for `count` at most, which is not 0. Nothing else refers
+    /// to this memory.
     fn take<B>(&self, count: usize, blocks: &mut Vec<NonNull<B>>) {
         const { assert!(align_of::<B>() <= align_of::<u128>() && size_of::<B>() > 0) };
-        // A multiple of the alignment of a block, because the length of a type is one of its own.
+        // Mappings and the blocks in them begin at multiples of the largest alignment that a block may have.
         let len = size_of::<B>().next_multiple_of(align_of::<u128>());
         let memory = &mut *self.memory.lock();
         if memory.free_len() < len {
-            memory.add(self.mapping_len.max(count.max(1) * len));
+            memory.add((self.mapping_len / len).max(count) * len);
         }
-        let (count, taken) = (count.clamp(1, memory.free_len() / len), memory.taken);
+        let (count, taken) = (count.min(memory.free_len() / len), memory.taken);
         memory.taken += count * len;
         let (start, _) = memory.mappings.last_mut().expect("a mapping has space").bytes();
         blocks.extend((0..count).map(|i| {
@@ -215,19 +216,19 @@ mod tests {
         }
     }
 
-    /// At most one block per mapping is not used, and a mapping of a table has the length of its blocks.
+    /// Mappings hold whole blocks, and a mapping of a single table has the length of the blocks that it needs.
     #[test]
     fn mappings_are_used_up() {
         let lens = |arena: &BlockArena| -> Vec<usize> {
             arena.memory.lock().mappings.iter_mut().map(|mapping| mapping.bytes().1).collect()
         };
-        let shared = BlockArena::shared(16_000 << 4);
+        let shared = BlockArena::shared(17_000 << 4);
         let mut lists = [(); 2].map(|()| Blocks::<[u128; 100]>::new(Arc::clone(&shared)));
         for count in 1..=15 {
             lists.iter_mut().for_each(|list| list.grow_to(count, [1; 100]));
         }
         assert_eq!(lens(&shared), [16_000; 3]);
-        assert_eq!(shared.spare_len(), 16_000);
+        assert_eq!(shared.spare_len(), 17_000);
         let own = BlockArena::of_table();
         let mut list = Blocks::<[u128; 100]>::new(Arc::clone(&own));
         [1, 4, 9].into_iter().for_each(|count| list.grow_to(count, [1; 100]));

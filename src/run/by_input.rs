@@ -87,6 +87,10 @@ const MIN_RUN_LEN: u64 = 4 << 20;
 /// Shorter inputs are not opened to find out whether threads can divide them.
 const MIN_DIVISIBLE_LEN: u64 = 1 << 20;
 
+/// Of more inputs, none is opened to find that out: opening all of them takes long on a slow disk, and the time in which threads
+/// wait for the last ones is a small part of the whole.
+const MAX_DIVISIBLE_COUNT: usize = 256;
+
 /// Inputs that have a run together, which follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct InputGroup {
@@ -98,8 +102,10 @@ struct InputGroup {
 }
 
 impl InputGroup {
-    fn of(source: &Source) -> InputGroup {
-        let is_divisible = source.len.is_some_and(|len| len >= MIN_DIVISIBLE_LEN) && source.is_divisible();
+    /// The group of one of `count` sources.
+    fn of(source: &Source, count: usize) -> InputGroup {
+        let is_long = source.len.is_some_and(|len| len >= MIN_DIVISIBLE_LEN);
+        let is_divisible = is_long && count <= MAX_DIVISIBLE_COUNT && source.is_divisible();
         InputGroup { len: source.len, count: 1, is_divisible }
     }
 
@@ -123,8 +129,9 @@ fn join(inputs: impl Iterator<Item = InputGroup>) -> Vec<InputGroup> {
     groups
 }
 
-/// [`canon`] with a run for each input, or for several that are short or that threads can divide, side by side. `use_rows` gets the row groups of all inputs in
-/// any order, and nothing is appended. The summary is that of one run, except that advice depends on the rows of a run.
+/// [`canon`] with a run for each input, or for several that are short or that threads can divide, side by side. `use_rows` gets
+/// the row groups of all inputs in any order, and nothing is appended. The summary is that of one run, except that advice
+/// depends on the rows of a run.
 ///
 /// # Errors
 /// As [`canon`]. Of several errors, that of the run which begins first counts.
@@ -139,7 +146,7 @@ pub(super) fn canon_unordered<E: Error + Send>(
         return canon(request, |group| use_rows(group).map(Some), |()| Ok(()));
     }
     progress.set_total(sources.total_len());
-    let groups = join(sources.0.iter().map(InputGroup::of)).into_iter();
+    let groups = join(sources.0.iter().map(|source| InputGroup::of(source, sources.0.len()))).into_iter();
     let mut sources = sources.0.into_iter();
     let groups = groups.map(|group| (group.len.unwrap_or(0), Sources(sources.by_ref().take(group.count).collect())));
     let ThreadShares { threads, runs } = ThreadShares::new(groups.collect(), options.threads, usize::MAX);
@@ -246,7 +253,7 @@ mod tests {
         };
         let heads = |files: &[(&[u8], u64)]| {
             let sources = files.iter().enumerate().map(|(i, &(head, len))| file(i, head, len));
-            let groups = join(sources.map(|source| InputGroup::of(&source)));
+            let groups = join(sources.map(|source| InputGroup::of(&source, files.len())));
             groups.into_iter().map(|group| (group.count, group.is_divisible)).collect::<Vec<_>>()
         };
         const LINES: &[u8] = b"http://a.example/\nhttp://b.example/\n";
@@ -260,7 +267,11 @@ mod tests {
         // A short file is not opened, and a long one would have to wait for it.
         let short = (LINES, MIN_DIVISIBLE_LEN - 1);
         assert_eq!(heads(&[text, short, short, text]), [(1, true), (2, false), (1, true)]);
-        assert!(!InputGroup::of(&Source::reader("pipe", LINES)).is_divisible);
+        assert!(!InputGroup::of(&Source::reader("pipe", LINES), 1).is_divisible);
+        let one = file(0, LINES, MIN_RUN_LEN);
+        let of_many =
+            [MAX_DIVISIBLE_COUNT, MAX_DIVISIBLE_COUNT + 1].map(|count| InputGroup::of(&one, count).is_divisible);
+        assert_eq!(of_many, [true, false]);
     }
 
     #[test]

@@ -28,10 +28,12 @@ use std::sync::Arc;
 #[cfg(unix)]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Length of text after which pages are removed from the resident memory. Each time, the system interrupts all threads.
+/// Length of released ranges after which pages are removed from the resident memory. Each time, the system interrupts all threads.
+#[cfg(unix)]
 const RELEASE_LEN: usize = 32 << 20;
 
-/// Pages that far before the end of released text are removed as well, because ranges are not released in order.
+/// Pages up to this far before the end of a released range are removed with it. Ranges are released almost in order.
+#[cfg(unix)]
 const RELEASE_WINDOW: usize = 8 * RELEASE_LEN;
 
 /// A file mapped into memory, watched for SIGBUS while it exists. Dereferences to its bytes, which another process may

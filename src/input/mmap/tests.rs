@@ -139,3 +139,32 @@ fn other_bus_errors_terminate_the_process() {
     let output = child("child_gets_another_bus_error", directory.path());
     assert_eq!(output.status.signal(), Some(7), "{output:?}");
 }
+
+/// Pages of released ranges leave the resident memory, and can still be read.
+#[cfg(target_os = "linux")]
+#[test]
+fn resident_memory_of_a_mapping_is_bounded() {
+    use super::RELEASE_LEN;
+    const STEP: usize = 1 << 20;
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(3 * RELEASE_LEN as u64).unwrap();
+    let mapping = MappedFile::new(&file, Path::new("sparse")).unwrap();
+    let mut peak = 0;
+    for start in (0..mapping.len()).step_by(STEP) {
+        assert!(mapping[start..start + STEP].iter().all(|byte| *byte == 0));
+        peak = peak.max(resident_len(&mapping));
+        mapping.release(start..start + STEP);
+    }
+    assert!((STEP..=RELEASE_LEN + STEP).contains(&peak), "{peak}");
+    assert!(resident_len(&mapping) < STEP && mapping[0] == 0);
+}
+
+/// Bytes of a mapping that are in the resident memory.
+#[cfg(target_os = "linux")]
+fn resident_len(mapping: &MappedFile) -> usize {
+    let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let begin = format!("{:x}-", mapping.as_ptr() as usize);
+    let mut lines = maps.lines().skip_while(|line| !line.starts_with(&begin));
+    let resident = lines.find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    resident.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() << 10
+}
