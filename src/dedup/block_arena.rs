@@ -20,7 +20,7 @@ const HUGE_PAGE_LEN: usize = 2 << 20;
 /// Memory of blocks, shared by tables. It is freed with the last of them.
 #[derive(Debug)]
 pub(super) struct BlockArena {
-    /// Length of a mapping, unless a table needs more at once. Mappings hold whole blocks and are a little shorter.
+    /// Length of a mapping, unless a table needs more at once: 0, or a whole number of huge pages.
     mapping_len: usize,
     memory: Mutex<ArenaMemory>,
 }
@@ -77,10 +77,11 @@ impl ArenaMemory {
 }
 
 impl BlockArena {
-    /// An arena for tables that share its mappings, for a set that may take `limit` bytes. All but [`BlockArena::spare_len`] of
-    /// the memory that it takes is in blocks.
+    /// An arena for tables that share its mappings, for a set that may take `limit` bytes. Of a low limit, a huge page that is not
+    /// used would be too large a part: then each table gets memory of its own.
     pub(super) fn shared(limit: usize) -> Arc<BlockArena> {
-        BlockArena::with_mappings_of(SHARED_MAPPING_LEN.min(limit / 16))
+        let huge_pages = limit / 16 / HUGE_PAGE_LEN;
+        BlockArena::with_mappings_of(SHARED_MAPPING_LEN.min(huge_pages.saturating_mul(HUGE_PAGE_LEN)))
     }
 
     /// An arena for a single table. A mapping is as long as the blocks that the table needs when it grows.
@@ -105,7 +106,7 @@ impl BlockArena {
         let len = size_of::<B>().next_multiple_of(align_of::<u128>());
         let memory = &mut *self.memory.lock();
         if memory.free_len() < len {
-            memory.add((self.mapping_len / len).max(count) * len);
+            memory.add(self.mapping_len.max(count * len));
         }
         let (count, taken) = (count.min(memory.free_len() / len), memory.taken);
         memory.taken += count * len;
@@ -216,22 +217,33 @@ mod tests {
         }
     }
 
-    /// Mappings hold whole blocks, and a mapping of a single table has the length of the blocks that it needs.
+    /// At most one block per mapping is not used, and a mapping of a single table has the length of the blocks that it needs.
     #[test]
     fn mappings_are_used_up() {
         let lens = |arena: &BlockArena| -> Vec<usize> {
             arena.memory.lock().mappings.iter_mut().map(|mapping| mapping.bytes().1).collect()
         };
-        let shared = BlockArena::shared(17_000 << 4);
+        let shared = BlockArena::with_mappings_of(16_000);
         let mut lists = [(); 2].map(|()| Blocks::<[u128; 100]>::new(Arc::clone(&shared)));
         for count in 1..=15 {
             lists.iter_mut().for_each(|list| list.grow_to(count, [1; 100]));
         }
         assert_eq!(lens(&shared), [16_000; 3]);
-        assert_eq!(shared.spare_len(), 17_000);
         let own = BlockArena::of_table();
         let mut list = Blocks::<[u128; 100]>::new(Arc::clone(&own));
         [1, 4, 9].into_iter().for_each(|count| list.grow_to(count, [1; 100]));
         assert_eq!((lens(&own), own.spare_len()), (vec![1_600, 4_800, 8_000], 0));
+    }
+
+    /// What may be taken and not used is a small part of the limit.
+    #[test]
+    fn shared_mappings_are_huge_pages_if_there_is_memory() {
+        let lens = |limit| {
+            let arena = BlockArena::shared(limit);
+            (arena.mapping_len, arena.spare_len())
+        };
+        assert_eq!([0, 16 * HUGE_PAGE_LEN - 1].map(lens), [(0, 0); 2]);
+        assert_eq!([16 * HUGE_PAGE_LEN, 32 * HUGE_PAGE_LEN - 1].map(lens), [(HUGE_PAGE_LEN, HUGE_PAGE_LEN); 2]);
+        assert_eq!([1 << 40, usize::MAX].map(lens), [(SHARED_MAPPING_LEN, HUGE_PAGE_LEN); 2]);
     }
 }

@@ -30,11 +30,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Length of released ranges after which pages are removed from the resident memory. Each time, the system interrupts all threads.
 #[cfg(unix)]
-const RELEASE_LEN: usize = 32 << 20;
+const RELEASE_LEN: usize = 8 << 20;
 
 /// Pages up to this far before the end of a released range are removed with it. Ranges are released almost in order.
 #[cfg(unix)]
-const RELEASE_WINDOW: usize = 8 * RELEASE_LEN;
+const RELEASE_WINDOW: usize = 256 << 20;
 
 /// A file mapped into memory, watched for SIGBUS while it exists. Dereferences to its bytes, which another process may
 /// change at any time: search or copy them, but do not parse them in place.
