@@ -130,7 +130,8 @@ impl ReferenceWriter {
         Ok(prepared)
     }
 
-    /// Prepares the `href` of a browser. The text of the simple rung is the record, or the `href` if there is a base.
+    /// Prepares the `href` of a browser. The text of the simple rung is the record, or the `href` if it also depends on a base or
+    /// a charset.
     fn prepare_href(
         &mut self,
         record: &RecordText<'_>,
@@ -145,7 +146,7 @@ impl ReferenceWriter {
         let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
         let href = whatwg_href(&text, base, query).map_err(|fault| in_record(fault, &text, &record.text))?;
         self.simple.clear();
-        self.simple.extend_from_slice(if has_base { href.as_bytes() } else { &text });
+        self.simple.extend_from_slice(if has_base || charset.is_some() { href.as_bytes() } else { &text });
         let mut changes = record.changes;
         if href.as_bytes() != record.line {
             changes |= Changes::WHATWG;

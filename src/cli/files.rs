@@ -213,7 +213,7 @@ impl OutputDirectory {
     }
 }
 
-/// An output that was not written, because no input could be read. Prints this.
+/// An output that was not written, because errors of the inputs left no row. Prints this.
 pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
     if let Some(path) = destination.path() {
         print_error(&format!("{}: not written, because no input could be read", path_name(path)));

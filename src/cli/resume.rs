@@ -24,6 +24,7 @@ use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::progress::watch;
 use super::report::{Report, ResumedInputs};
+use super::terminal::count_of;
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::part_names::MANIFEST;
 use crate::process::{NewDirectories, PendingFile, commit_all};
@@ -235,8 +236,8 @@ impl ResumableJob<'_> {
         summary.fault_examples.iter_mut().for_each(|example| example.source = places[example.source]);
         if let Some((first, count)) = self.manifest.others_than(self.names) {
             let source = self.directory.display().to_string();
-            let text =
-                format!("the directory also has parts of {count} inputs that are not named now, such as {first}");
+            let inputs = count_of(count as u64, "input");
+            let text = format!("the directory also has parts of {inputs} not named now, such as {first}");
             summary.advice.push(SourceAdvice { source, text });
         }
     }

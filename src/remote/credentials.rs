@@ -35,6 +35,10 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Opens the store of `url`. No request is made.
 pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector) -> Result<RemoteStore, RemoteError> {
     let retry = retry_config(purpose);
+    let is_http = url.scheme == RemoteScheme::Http;
+    if let Some(c) = not_in_host(url).filter(|_| is_http) {
+        return Err(RemoteError::new(format!("{c:?} is not allowed in a host"), "check the address"));
+    }
     let opened = match url.scheme {
         RemoteScheme::Http => open_http(url, retry, connector),
         _ if url.bucket.is_empty() => return Err(RemoteError::new("no bucket is named", "write s3://BUCKET/KEY")),
@@ -48,11 +52,20 @@ pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector
     };
     opened.map_err(|error| {
         let cause = Failure::of(&error).cause;
-        RemoteError::new(
-            format!("the options of the store are wrong: {cause}"),
-            "check --store-option and the environment",
-        )
+        match is_http {
+            true => RemoteError::new(format!("the address is not valid: {cause}"), "check it"),
+            false => RemoteError::new(
+                format!("the options of the store are wrong: {cause}"),
+                "check --store-option and the environment",
+            ),
+        }
     })
+}
+
+/// The first character of the host and port that no address has. The client takes some of them, and then panics.
+fn not_in_host(url: &RemoteUrl) -> Option<char> {
+    let host = url.bucket.rsplit('@').next()?;
+    host.chars().find(|c| !c.is_alphanumeric() && c.is_ascii() && !"-._~!$&'()*+,;=%:[]".contains(*c))
 }
 
 /// Time after which a request is not repeated any more.

@@ -59,7 +59,9 @@ pub enum CheckSortedReason {
         columns: String,
     },
     /// The order names columns, but the file has lines.
-    #[error("this file has lines, not columns; --by is for Parquet and Arrow IPC files")]
+    #[error(
+        "this file has lines, but the order is one of columns, by --by or a file before it; check such files alone, or with --each"
+    )]
     NoColumns,
     /// A table comes from a pipe, but its footer at the end has to be read first.
     #[error("Parquet and Arrow IPC are checked in files only, not in pipes; write this one to a file")]

@@ -10,7 +10,7 @@ use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type, is
 use crate::input::{Defect, Origin, Source, TableColumns, TableFile, TableOptions, TableReader};
 use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
-use crate::record::csv::{CsvColumnsError, CsvComments, CsvLayout, CsvOptions};
+use crate::record::csv::{CsvColumn, CsvColumnsError, CsvComments, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
 use crate::record::json_document::JsonDocumentParser;
 use crate::record::{
@@ -110,6 +110,20 @@ impl OpenError {
     }
 }
 
+/// Refuses a number as a column of JSON lines: they have members with names, and were read as a table only because of the number.
+fn check_column_numbers(csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> Result<(), OpenError> {
+    let mut columns = [&csv.url, &csv.base].into_iter().flatten();
+    let Some(number) = columns.find(|column| matches!(column, CsvColumn::Number(_))) else { return Ok(()) };
+    let is_auto = matches!(chosen, InputFormat::Auto(_));
+    match TextFormat::detect(&SourceHead::new(head)).filter(|_| is_auto) {
+        Some(format @ TextFormat::JsonLines(_)) => {
+            let format = format.name();
+            Err(OpenError::Columns(CsvColumnsError::OtherFormat { chosen: number.clone(), format }))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl OpenSource {
     pub(super) fn new(number: u32, name: String, file: SourceFile, body: SourceBody) -> OpenSource {
         OpenSource {
@@ -160,6 +174,7 @@ impl OpenSource {
         match format {
             SourceFormat::Text(format) => self.format = format,
             SourceFormat::Csv(csv) => {
+                check_column_numbers(&csv, &options.run.format, &head)?;
                 self.begin_csv(&csv, options).map_err(|error| error.of_content(&options.run.format, &head))?;
             }
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),

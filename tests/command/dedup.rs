@@ -278,7 +278,7 @@ fn tables_with_other_keys_are_rejected() {
         (&[&blake], "key is"),
         (&[&plain, &syntax], "s.parquet: the keys of the file were made with other settings"),
         (&[&bare], "the file has no column key"),
-        (&[&plain, "-"], "the input - has none"),
+        (&[&plain, "-"], "the input - is not a Parquet file with keys"),
         (&[&plain, "--keep", "newest"], "the file has no column fetch_time"),
         (&[&plain, "--key", "surt-wayback"], "recipes is"),
     ];

@@ -118,6 +118,7 @@ fn columns_that_are_chosen_of_other_formats_are_refused() {
     let (jsonl, cdxj) = (sample("crawl.jsonl"), sample("crawl.cdxj"));
     let cases = [
         (&jsonl, "x", "there is no column \"x\", because the records look like jsonl; name a member"),
+        (&jsonl, "1", "there is no column number 1, because the records look like jsonl; name a member"),
         (&cdxj, "url", "there is no column \"url\", because the records look like cdxj; leave out the flags"),
         (&sample("crawl.csv"), "x", "the columns are 1 \"number\", 2 \"url\""),
     ];
@@ -268,6 +269,12 @@ fn columns_name_the_charsets_of_records() {
     assert_eq!(lines(&rows(&flags, "uri,fault,fault_at", table)), expected);
     let fallback = [&flags[..], &["--charset", "latin1"]].concat();
     assert_eq!(rows(&fallback, "uri", table)[5]["uri"], "http://h/%C3%83%C2%A9");
+    // The query of a browser depends on its charset, and so does each key.
+    let table = b"url,doc\nhttp://h/?\xC3\xA9,latin1\nhttp://h/?\xC3\xA9,utf-8\n";
+    let flags = ["--query-charset-column", "doc", "--profile", "whatwg", "--key", "simple"];
+    let of_charsets = rows(&flags, "uri,key_simple", table);
+    assert_eq!(of_charsets[0]["uri"], "http://h/?%E9");
+    assert_ne!(of_charsets[0]["key_simple"], of_charsets[1]["key_simple"]);
     for format in ["lines", "jsonl"] {
         let refused = irikey(&["canon", "--format", format, "--charset-column", "cs"], b"", Stdio::piped());
         assert_eq!(refused.status.code(), Some(2), "{format}");

@@ -81,7 +81,7 @@ fn what_cannot_be_checked_by_columns_is_reported() {
         succeed(&["canon", "-q", &sample("crawl.cdxj"), "-o", target, "--sort", "uri"]);
     }
     assert_rejected(&["check-sorted", &csv], 1, "whole lines were compared as bytes");
-    assert_rejected(&["check-sorted", "--by", "uri", &csv], 2, "this file has lines, not columns");
+    assert_rejected(&["check-sorted", "--by", "uri", &csv], 2, "this file has lines, but the order is one of columns");
     assert_rejected(
         &["check-sorted", "--by", "nope", &parquet],
         2,

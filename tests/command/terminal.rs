@@ -149,6 +149,9 @@ fn most_relative_records_give_advice() {
     let out = irikey(&["canon", "--format", "cdxj"], b"http://a/\n\nhttp://b/\n", Stdio::null());
     let message = String::from_utf8_lossy(&out.stderr);
     assert!(message.starts_with("irikey: fault not-of-format in 2 of 2 records: "), "{message}");
+    let out = irikey(&["canon", "--format", "jsonl", "--column", "b"], b"{\"a\":\"http://a/\"}\n", Stdio::null());
+    let message = String::from_utf8_lossy(&out.stderr);
+    assert!(message.starts_with("irikey: fault no-url in 1 of 1 record: "), "{message}");
     assert!(irikey(&["canon", "-q", "--format", "lines"], b"a\n", Stdio::null()).stderr.is_empty());
 }
 

@@ -21,9 +21,9 @@ const INDEX_ORDER: [&str; 2] = ["url_surtkey", "fetch_time"];
 #[derive(Debug, Args)]
 pub(crate) struct SortArgs {
     /// Columns to sort by, separated by commas, such as url_surtkey,fetch_time; a - before a name sorts it in descending
-    /// order. Nulls come last, equal rows keep the order of the input. Parquet files then declare their order and have
-    /// page statistics of these columns; the output is read again and checked [default for cdxj and zipnum:
-    /// url_surtkey,fetch_time]
+    /// order. Columns that --columns does not name are added at the end. Nulls come last, equal rows keep the order of the
+    /// input. Parquet files then declare their order and have page statistics of these columns; the output is read again and
+    /// checked [default for cdxj and zipnum: url_surtkey,fetch_time]
     #[arg(
         long,
         value_name = "LIST",

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::stages::{Clock, Times};
+use crate::cli::terminal::count_of;
 use crate::output::Compression;
 
 /// A sum or difference of clocks.
@@ -87,10 +88,10 @@ impl BenchReport {
     pub(super) fn to_text(&self, earlier: Option<&EarlierReport>) -> String {
         let (lines, bytes) = (self.times.lines, self.times.bytes);
         let mut text = format!(
-            "{}: {lines} lines of {:.1} bytes, one thread, median of {} rounds, {}\n\n",
+            "{}: {lines} lines of {:.1} bytes, one thread, median of {}, {}\n\n",
             self.corpus,
             bytes as f64 / lines as f64,
-            self.times.rounds(),
+            count_of(self.times.rounds() as u64, "round"),
             self.compression,
         );
         let (total, [copy, ..]) = (self.total(), self.times.per_line(TOTALS[2].1));

@@ -151,7 +151,7 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
         Sources::begin_ahead(sources.as_mut_slice().iter_mut());
         extraction.add_source(source)?;
     }
-    if extraction.has_read_nothing() && extraction.unread > 0 {
+    if extraction.rows.links == 0 && extraction.unread > 0 {
         abandoned(&destination);
         return Ok(exit::INPUT);
     }
@@ -200,11 +200,6 @@ impl<'a> Extraction<'a> {
             other_records: 0,
             messages: 0,
         }
-    }
-
-    /// Whether there was nothing to read: no document, and no capture of an archive.
-    fn has_read_nothing(&self) -> bool {
-        self.documents.is_empty() && self.rows.links == 0 && self.skipped.is_empty() && self.other_records == 0
     }
 
     fn add_source(&mut self, source: Source) -> Result<(), OutputError> {

@@ -38,13 +38,16 @@ pub(crate) fn advice_to_text(summary: &Summary) -> String {
 
 /// What to do if most records have the same fault, and nothing is known about the single sources.
 pub(super) fn fault_advice(summary: &Summary) -> Option<String> {
-    const ADVICE: [(FaultKind, &str); 2] = [
+    const ADVICE: [(FaultKind, &str); 5] = [
         (
             FaultKind::Relative,
             "relative references have no URI without a base; name the column of their pages with --base-column, or one base \
              for all with --base; if they are hosts without a scheme, use --assume-scheme https; if they are not URLs, check \
              --format and --column",
         ),
+        (FaultKind::Scheme, "these records do not begin like URLs; check --format and --column"),
+        (FaultKind::NoUrl, "these records have no URL; name its column or member with --column, and check --format"),
+        (FaultKind::MissingColumn, "these records have fewer columns; check --column and --format"),
         (FaultKind::NotOfFormat, "these records do not have the format of their input; check --format"),
     ];
     let tally = &summary.tally;

@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-use super::idn::{decoded_to_ascii, may_be_idn};
+use super::idn::{decoded_to_ascii, idn_to_ascii, may_be_idn};
 use super::punycode;
 use crate::iri::class::UPPER;
 use crate::iri::fault::Component;
 use crate::iri::flags::{Changes, Flags};
-use crate::iri::percent::{decode_escapes, escape_value, map_component};
+use crate::iri::percent::{escape_value, map_component};
 use crate::kernel::any_byte;
 
 /// The text of a host in a URI, with flags and changes.
@@ -41,10 +41,8 @@ impl HostForm<'static> {
         }
         if is_network && may_be_idn(&text) {
             // A host without escapes is used as it was written: UTS 46 also maps its case.
-            let had_escapes = memchr::memchr(b'%', &text).is_some();
-            let decoded =
-                if had_escapes && memchr::memchr(b'%', host).is_none() { host.into() } else { decode_escapes(&text) };
-            let (ascii, idn_flags) = decoded_to_ascii(&decoded, had_escapes);
+            let has_new_escapes = memchr::memchr(b'%', host).is_none() && memchr::memchr(b'%', &text).is_some();
+            let (ascii, idn_flags) = if has_new_escapes { decoded_to_ascii(host, true) } else { idn_to_ascii(&text) };
             flags |= idn_flags;
             if let Some(ascii) = ascii.filter(|ascii| ascii.as_bytes() != text) {
                 text = ascii.into_bytes();

@@ -6,9 +6,9 @@
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-use crate::iri::class::UNRESERVED;
+use crate::iri::class::{SUB_DELIMS, UNRESERVED};
 use crate::iri::flags::Flags;
-use crate::iri::percent::decode_escapes;
+use crate::iri::percent::{decode_escapes, octets};
 
 /// Versions of Unicode, newest first, each with a character that it added and that hosts may contain.
 const NEW_CHARACTERS: [(&str, &str); 3] = [("18.0", "\u{18E00}"), ("17.0", "\u{11DB0}"), ("16.0", "\u{10D4A}")];
@@ -59,10 +59,19 @@ pub(crate) fn may_be_idn(host: &[u8]) -> bool {
 /// The ASCII form of a DNS host that syntax-based normalization has written, by UTS 46 (non-transitional, without
 /// checks of hyphens and lengths), and flags.
 ///
-/// `None` means that the host stays: its decoded bytes are not UTF-8, UTS 46 rejects them, or the result is empty or
-/// contains a character outside `unreserved`, which could be confused with a delimiter.
+/// `None` means that the host stays: it has an escaped `sub-delims` character, its decoded bytes are not UTF-8, UTS 46 rejects
+/// them, or the result is empty or contains a character outside `unreserved`, which could be confused with a delimiter.
 pub(crate) fn idn_to_ascii(host: &[u8]) -> (Option<String>, Flags) {
+    if has_escaped_sub_delim(host) {
+        return (None, Flags::HOST_NOT_IDNA);
+    }
     decoded_to_ascii(&decode_escapes(host), memchr::memchr(b'%', host).is_some())
+}
+
+/// Returns true if `host` has an escape of a `sub-delims` character. RFC 3986 section 2.2 tells it from the character, but NFC
+/// would compose both with a combining mark: `=` and U+0338 are `≠`.
+fn has_escaped_sub_delim(host: &[u8]) -> bool {
+    octets(host).any(|(octet, is_escaped)| is_escaped && SUB_DELIMS.contains(octet))
 }
 
 /// [`idn_to_ascii`] for a host whose escapes, if it had any, are already decoded.
@@ -108,6 +117,15 @@ mod tests {
     fn the_ascii_form_is_that_of_uts_46() {
         assert_eq!(idn_to_ascii(b"r%C3%A9sum%C3%A9.example").0.as_deref(), Some("xn--rsum-bpad.example"));
         assert_eq!(idn_to_ascii(b"xn--a.example"), (None, Flags::BAD_A_LABEL));
+    }
+
+    #[test]
+    fn an_escaped_delimiter_is_not_composed() {
+        assert_eq!(idn_to_ascii("a=\u{338}".as_bytes()).0.as_deref(), Some("xn--a-ufo"));
+        assert_eq!(idn_to_ascii(b"a%3D%CC%B8"), (None, Flags::HOST_NOT_IDNA));
+        assert_eq!(idn_to_ascii(b"a=%CC%B8").0.as_deref(), Some("xn--a-ufo"));
+        // A host never has `<` itself, so that the escape stands for it.
+        assert_eq!(idn_to_ascii(b"a%3C%CC%B8").0, idn_to_ascii("a<\u{338}".as_bytes()).0);
     }
 
     #[test]

@@ -27,6 +27,8 @@ fn objects_that_cannot_be_read_prevent_the_job() {
     expect(&server, "s3://b/a\ty", &["or a control character"]);
     expect(&server, "s3://KEY:secret@b/y", &["s3://b/y: ", "contains credentials"]);
     expect(&server, "http://127.0.0.1:1/y", &["cannot connect"]);
+    expect(&server, "https://\"a.invalid/y", &["'\"' is not allowed in a host"]);
+    expect(&server, "http://127.0.0.1:9:80/y", &["the address is not valid: "]);
     assert_eq!(message(&server, "s3://b/e").0, Some(0));
     let answering = |fault: Fault| Server::start(objects(), move |_, _: &Request| fault.clone());
     let denied = "<Error><Code>AccessDenied</Code><Message>secret</Message></Error>";
