@@ -30,7 +30,7 @@ impl DeclaredCharset {
 pub(super) fn choose(bytes: &[u8], context: &DocumentContext) -> CharsetChoice {
     let mark = Charset::from_bom(bytes);
     let mark_len = mark.map_or(0, |(_, len)| len);
-    let unmarked = mark.map(|(charset, _)| charset).or_else(|| unmarked_utf16(bytes));
+    let unmarked = mark.map(|(charset, _)| charset).or_else(|| utf16_of_xml(bytes));
     let markup = context.markup.unwrap_or_else(|| detect_markup(&bytes[mark_len..], unmarked));
     let declared = match (markup, unmarked) {
         // UTF-16 is known without a declaration.
@@ -51,7 +51,7 @@ pub(super) fn choose(bytes: &[u8], context: &DocumentContext) -> CharsetChoice {
 }
 
 /// UTF-16 without a byte order mark: the first characters of an XML document are ASCII (XML 1.0, appendix F.1).
-fn unmarked_utf16(bytes: &[u8]) -> Option<Charset> {
+pub(crate) fn utf16_of_xml(bytes: &[u8]) -> Option<Charset> {
     match bytes {
         [b'<', 0, b'?', 0, ..] => Charset::named("utf-16le"),
         [0, b'<', 0, b'?', ..] => Charset::named("utf-16be"),
@@ -135,6 +135,8 @@ fn resolve_label(
             }
             Some(Charset::UTF_8)
         }
+        // HTML Standard, section 13.2.3.2. The charset itself is for programs that read bytes.
+        Some(charset) if charset.name() == "x-user-defined" && markup == Markup::Html => Charset::named("windows-1252"),
         Some(charset) => Some(charset),
         None => {
             let label: String = declared.label.chars().take(40).collect();

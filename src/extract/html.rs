@@ -58,6 +58,8 @@ pub(super) struct TagAttribute {
 struct HtmlCollector<'a, 'b> {
     sink: &'a mut LinkSink<'b>,
     tag: Option<StartTag>,
+    /// Whether the last tag began a script or a style sheet, whose text is not that of a link.
+    is_in_script: bool,
 }
 
 /// Calls `handle` with every event of the tokenizer. All callers share one instance of the tokenizer, because its code is
@@ -78,9 +80,9 @@ pub(super) fn for_each_event(
 
 /// Reads a document and gives its references to `sink`.
 pub(super) fn read(text: &[u8], sink: &mut LinkSink<'_>) {
-    let mut collector = HtmlCollector { sink, tag: None };
+    let mut collector = HtmlCollector { sink, tag: None, is_in_script: false };
     for_each_event(text, &mut |event, span| collector.handle(event, span));
-    let HtmlCollector { sink, tag } = collector;
+    let HtmlCollector { sink, tag, .. } = collector;
     if let Some(tag) = tag.filter(|_| !sink.is_done()) {
         let name = String::from_utf8_lossy(&tag.name);
         let detail = format!("the document ends in the tag <{name} that begins there");
@@ -106,9 +108,18 @@ impl HtmlCollector<'_, '_> {
                     tag.set_value(value, span);
                 }
             }
-            CallbackEvent::CloseStartTag { .. } => return self.tag.take().and_then(|tag| self.end_tag(&tag)),
-            CallbackEvent::EndTag { name: b"a" } => self.sink.end_text(),
-            CallbackEvent::String { value } => self.sink.push_text(value),
+            CallbackEvent::CloseStartTag { .. } => {
+                let tag = self.tag.take()?;
+                self.is_in_script = tag.name == b"script" || tag.name == b"style";
+                return self.end_tag(&tag);
+            }
+            CallbackEvent::EndTag { name } => {
+                self.is_in_script = false;
+                if name == b"a" {
+                    self.sink.end_text();
+                }
+            }
+            CallbackEvent::String { value } if !self.is_in_script => self.sink.push_text(value),
             CallbackEvent::Error(error) if REPLACING_ERRORS.contains(&error) => {
                 if let Some(tag) = &mut self.tag {
                     tag.note_replaced(span.start);

@@ -86,7 +86,8 @@ fn collapsed(text: &[u8]) -> String {
     for word in text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
         let space = if out.is_empty() { "" } else { " " };
         out.push_str(space);
-        out.push_str(&String::from_utf8_lossy(&word[..word.len().min(MAX_TEXT_LEN)]));
+        // A character that begins within the limit is whole.
+        out.push_str(&String::from_utf8_lossy(&word[..word.len().min(MAX_TEXT_LEN + 4)]));
         if out.len() > MAX_TEXT_LEN {
             out.truncate(out.floor_char_boundary(MAX_TEXT_LEN));
             break;

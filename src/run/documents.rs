@@ -2,9 +2,10 @@
 //! archive, [`CapturedDocument`] says which are read, how, and why others are not.
 
 use super::archive::{ArchiveBytes, ArchiveReader};
+use super::open_source::UNMARKED_UTF16;
 use super::row_reader::{ReadEnd, StreamBytes};
 use crate::encoding::Charset;
-use crate::extract::{HeaderField, Markup};
+use crate::extract::{HeaderField, Markup, utf16_of_xml};
 use crate::input::detect::{ContentType, content_type};
 use crate::input::{BodyDefect, Defect, OpenOptions, Opened, Source, Stream, decode_body, unpack_gzip_file};
 use crate::record::archive::{
@@ -55,13 +56,14 @@ pub(crate) struct ArchiveSummary {
     pub(crate) defect: Option<Defect>,
 }
 
-/// Opens a source whose documents have at most `max_len` bytes. `markup` is known from elsewhere than its bytes.
+/// Opens a source whose documents have at most `max_len` bytes. `markup` and `charset` are known from elsewhere than its bytes.
 ///
 /// # Errors
 /// The source cannot be opened or read, or is neither a document nor an archive.
 pub(crate) fn open_documents(
     source: Source,
     markup: Option<Markup>,
+    charset: Option<Charset>,
     max_len: usize,
 ) -> Result<SourceDocuments, Defect> {
     let name = source.name.clone();
@@ -79,7 +81,7 @@ pub(crate) fn open_documents(
         }
         (None, Some(defect)) => Err(defect),
         (None, None) => {
-            check_document(&name, &bytes, markup)?;
+            check_document(&name, &bytes, markup, charset)?;
             stream.read_to_len(&mut bytes, max_len.saturating_add(1))?;
             Ok(if bytes.len() > max_len { SourceDocuments::TooLong } else { SourceDocuments::One(bytes) })
         }
@@ -87,12 +89,15 @@ pub(crate) fn open_documents(
 }
 
 /// Refuses what is recognized as another format. Read as HTML, it would give no references and no error.
-fn check_document(name: &str, head: &[u8], markup: Option<Markup>) -> Result<(), Defect> {
+fn check_document(name: &str, head: &[u8], markup: Option<Markup>, charset: Option<Charset>) -> Result<(), Defect> {
     let text = match content_type(head) {
         ContentType::Table(_) => return Err(Defect::Unsupported(TABLE)),
         ContentType::Unsupported(format) => return Err(Defect::Unsupported(format)),
         ContentType::Encoding(encoding) => return Err(Defect::Encoding(encoding)),
         ContentType::Records(mark_len) => &head[mark_len..],
+        ContentType::UnmarkedUtf16(_) if charset.or_else(|| utf16_of_xml(head)).is_none() => {
+            return Err(Defect::Unsupported(UNMARKED_UTF16));
+        }
         ContentType::Utf16(_) | ContentType::UnmarkedUtf16(_) => return Ok(()),
     };
     if markup.is_some() || text.trim_ascii_start().starts_with(b"<") {

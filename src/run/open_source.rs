@@ -23,7 +23,7 @@ use std::sync::Arc;
 const LONG_RECORDS: usize = 16;
 const MIN_LONG_LEN: usize = 64 << 20;
 
-const UNMARKED_UTF16: UnsupportedFormat = UnsupportedFormat {
+pub(super) const UNMARKED_UTF16: UnsupportedFormat = UnsupportedFormat {
     name: "UTF-16 text without a byte order mark",
     advice: "name its charset with --charset utf-16le or --charset utf-16be",
 };

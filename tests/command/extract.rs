@@ -219,6 +219,32 @@ fn links_of_wat_files_have_page_type_relation_and_text() {
     assert_eq!(rows, expected);
 }
 
+/// A base has white space around it, and is none if HTML does not allow it, as in documents.
+#[test]
+fn bases_of_wat_files_are_those_of_their_documents() {
+    let base_cases = [(" http://z/q/\\n", "http://z/q/k"), ("\\t/q/", "http://a/q/k"), ("JavaScript:x", "http://a/k")];
+    for (base, expected) in base_cases {
+        let json = format!(
+            r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":
+            {{"Head":{{"Base":"{base}"}},"Links":[{{"url":"k"}}]}}}}}}}}}}"#
+        );
+        let wat = record("metadata", "http://a/p", "application/json", json.as_bytes());
+        let flags = ["canon", "-q", "-", "--format", "wat", "--output-format", "text"];
+        assert_eq!(printed(&flags, &wat), format!("{expected}\n"), "{base}");
+    }
+}
+
+#[test]
+fn utf_16_without_a_mark_needs_its_charset() {
+    let page: Vec<u8> = "<html><a href='http://h/x'>t</a>\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let flags = ["extract", "-", "--columns", "url"];
+    let refused = irikey(&flags, &page, Stdio::piped());
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(4) && message.contains("--charset utf-16le"), "{message}");
+    let flags = [&flags[..], &["-q", "--charset", "utf-16le"]].concat();
+    assert_eq!(printed(&flags, &page), "url\nhttp://h/x\n");
+}
+
 /// A page without links has no row, but is counted, like the records that describe no page. extract refers to canon.
 #[test]
 fn pages_of_wat_files_are_counted() {

@@ -207,7 +207,7 @@ impl<'a> Extraction<'a> {
         let max_len = self.args.max_document;
         let markup = self.args.format.or_else(|| markup_of_name(&name));
         let base = self.context.base.clone().or_else(|| source.address().map(|address| address.as_bytes().to_vec()));
-        match open_documents(source, markup, max_len) {
+        match open_documents(source, markup, self.args.charset, max_len) {
             Ok(SourceDocuments::One(bytes)) if bytes.len() <= max_len => {
                 let context = DocumentContext { markup, base, ..self.context.clone() };
                 let page = context.base.as_deref().unwrap_or_default();

@@ -76,13 +76,14 @@ fn xml_attributes_are_found_with_nested_bases() {
 
 #[test]
 fn only_the_first_base_with_an_address_counts() {
-    let cases: [(&str, &str); 7] = [
+    let cases: [(&str, &str); 8] = [
         ("<base href='http://b/c/d'><base href='http://z/'>", "http://b/c/d"),
         ("<base href='c/'>", "http://d/x/c/"),
         ("<base href='//b/c'>", "http://b/c"),
         ("<base target=_top><base href='/e'>", "http://d/e"),
         ("<!-- <base href='/e'> --><script>'<base href=/f>'</script><BASE HREF=/g>", "http://d/g"),
         ("<base href='javascript:x'><base href='/e'>", "http://d/x/y"),
+        ("<base href='http://[b/'><base href='/e'>", "http://d/x/y"),
         ("<base href='&#0;'><base href='/e'>", "http://d/x/y"),
     ];
     for (text, base) in cases {
@@ -120,6 +121,10 @@ fn texts_of_links() {
         pair("c", "y"),
     ];
     assert_eq!(texts(text, Markup::Html), expected);
+    let text = "<a href=a>x<script>'<b>'</script>y<svg><style>.c{}</style></svg>z</a>";
+    assert_eq!(texts(text, Markup::Html), [pair("a", "xyz")]);
+    let text = format!("<a href=a>{}\u{1F600}</a>", "x".repeat((1 << 10) - 3));
+    assert_eq!(texts(&text, Markup::Html), [pair("a", &"x".repeat((1 << 10) - 3))]);
     let text = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='a'>O<i>n</i>e &amp; <![CDATA[<two>]]></a>no<a href='b'/>no</html>";
     assert_eq!(texts(text, Markup::Xml), [pair("a", "One & <two>"), pair("b", "")]);
     let text = "<html xmlns='http://www.w3.org/1999/xhtml' xmlns:z='z'><a href='a'>One <br/><z:a/>two <z:a>three</z:a> \

@@ -10,7 +10,7 @@ fn byte_order_mark_transport_and_declaration_have_this_priority() {
     let given = Charset::named("koi8-r");
     let late: &[u8] = Box::leak([&b"<title>"[..], &b"x".repeat(5_000), b"</title>"].concat().into_boxed_slice());
     let late = |rest: &str| -> &'static [u8] { Box::leak([late, rest.as_bytes()].concat().into_boxed_slice()) };
-    let cases: [ChoiceCase; 25] = [
+    let cases: [ChoiceCase; 26] = [
         (late("<meta charset=windows-1251>"), None, "windows-1251", &[]),
         (late("<meta charset=windows-1251>"), given, "KOI8-R", &[]),
         (late("<body><meta http-equiv=content-type content='text/html; charset=gbk'>"), None, "GBK", &[]),
@@ -29,6 +29,7 @@ fn byte_order_mark_transport_and_declaration_have_this_priority() {
         (b"<meta http-equiv=content-type content=text/html><meta charset=gb18030>", None, "gb18030", &[]),
         (b"<!-- <meta charset=gb18030> -->", None, "UTF-8", &[]),
         (b"<meta charset=utf-16>", None, "UTF-8", &[]),
+        (b"<meta charset=x-user-defined>", None, "windows-1252", &[]),
         (b"<meta charset=klingon>", None, "UTF-8", &[DefectKind::UnknownCharset]),
         (b"\xEF\xBB\xBF<meta charset=gb18030>", None, "UTF-8", &[DefectKind::ContradictingCharset]),
         (b"\xFF\xFE<\0a\0", given, "UTF-16LE", &[DefectKind::ContradictingCharset]),

@@ -92,7 +92,7 @@ fn next_unit(
                 unit.push(document);
             }
             Some(None) => *current = None,
-            None => match sources.next().map(|source| open_documents(source, None, MAX_DOCUMENT_LEN)) {
+            None => match sources.next().map(|source| open_documents(source, None, None, MAX_DOCUMENT_LEN)) {
                 Some(Ok(SourceDocuments::Archive(archive))) => *current = Some(archive),
                 Some(_) => (),
                 None => break,
