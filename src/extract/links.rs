@@ -10,8 +10,7 @@ use super::attributes::{ReferenceSyntax, for_each_reference};
 use super::document::{DefectKind, DefectList, DocumentDefect, DocumentPlaces, DocumentText, Link};
 use super::link_text::LinkTexts;
 use crate::encoding::{Charset, nfc_of};
-use crate::iri::{Base, find_scheme};
-use crate::kernel::strip_prefix_ignoring_case;
+use crate::iri::{Base, find_scheme, may_be_html_base};
 
 /// Longest base that a document can declare, in bytes. Every link has a base, so the size of the output is bounded by
 /// this length times the number of links.
@@ -347,11 +346,9 @@ fn resolve_html_base(outer: &[u8], reference: &[u8]) -> Option<Option<Vec<u8>>> 
         return Some(None);
     }
     let base = join(outer, reference);
-    let mut opaque_schemes = [&b"data:"[..], b"javascript:"].into_iter();
-    let is_opaque = opaque_schemes.any(|scheme| strip_prefix_ignoring_case(&base, scheme).is_some());
     let is_long = base.len() > max_len;
     let is_invalid = !is_long && find_scheme(&base).is_some() && Base::new(&base).is_err();
-    (!is_opaque && !is_invalid).then_some(Some(base).filter(|_| !is_long))
+    (may_be_html_base(&base) && !is_invalid).then_some(Some(base).filter(|_| !is_long))
 }
 
 /// Normalizes a reference to NFC if the charset of the document is not a Unicode one (RFC 3987 section 3.1, step 1b).

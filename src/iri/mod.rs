@@ -114,7 +114,7 @@ pub(crate) use percent::{
     decode_escapes, escape_invalid_utf8, escape_value, octets, write_encoded, write_form_encoded,
 };
 pub(crate) use preprocess::trimmed_range;
-pub(crate) use resolve::BasePart;
+pub(crate) use resolve::{BasePart, may_be_html_base};
 
 /// Items that only the commands `explain` and `eval` show.
 #[cfg(feature = "cli")]

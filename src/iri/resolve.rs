@@ -14,6 +14,12 @@ use super::fault::{Component, Fault, FaultKind};
 use super::parts::Parts;
 use super::percent;
 use super::scheme::Scheme;
+use crate::kernel::strip_prefix_ignoring_case;
+
+/// Returns true if HTML allows the scheme of a base that a `base` element sets (HTML Standard, section 4.2.3).
+pub(crate) fn may_be_html_base(base: &[u8]) -> bool {
+    [&b"data:"[..], b"javascript:"].into_iter().all(|scheme| strip_prefix_ignoring_case(base, scheme).is_none())
+}
 
 /// A base IRI for resolving references. Create it once and use it for many references.
 ///

@@ -22,6 +22,7 @@ use super::options::{StoreOption, duration, is_address, options, switch, value};
 use super::service::Connector;
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
+use crate::iri::class::REG_NAME;
 
 /// Time without a byte after which a request is repeated.
 const READ_TIMEOUT: &str = "30s";
@@ -36,7 +37,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector) -> Result<RemoteStore, RemoteError> {
     let retry = retry_config(purpose);
     let is_http = url.scheme == RemoteScheme::Http;
-    if let Some(c) = not_in_host(url).filter(|_| is_http) {
+    if is_http && let Some(c) = not_in_host(url) {
         return Err(RemoteError::new(format!("{c:?} is not allowed in a host"), "check the address"));
     }
     let opened = match url.scheme {
@@ -62,10 +63,11 @@ pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector
     })
 }
 
-/// The first character of the host and port that no address has. The client takes some of them, and then panics.
+/// The first character that the host and port of no address contain. The client accepts some of them here, and panics later.
 fn not_in_host(url: &RemoteUrl) -> Option<char> {
     let host = url.bucket.rsplit('@').next()?;
-    host.chars().find(|c| !c.is_alphanumeric() && c.is_ascii() && !"-._~!$&'()*+,;=%:[]".contains(*c))
+    let is_allowed = |byte: u8| !byte.is_ascii() || REG_NAME.contains(byte) || b"%:[]".contains(&byte);
+    host.bytes().find(|byte| !is_allowed(*byte)).map(char::from)
 }
 
 /// Time after which a request is not repeated any more.

@@ -100,26 +100,30 @@ impl OpenError {
     /// mean nothing.
     fn of_content(self, chosen: &InputFormat, head: &[u8]) -> OpenError {
         let OpenError::Columns(CsvColumnsError::Missing { chosen: column, .. }) = &self else { return self };
-        let is_auto = matches!(chosen, InputFormat::Auto(_));
-        match TextFormat::detect(&SourceHead::new(head)).filter(|_| is_auto) {
-            Some(format) => {
-                OpenError::Columns(CsvColumnsError::OtherFormat { chosen: column.clone(), format: format.name() })
-            }
+        match detect_records(chosen, head) {
+            Some(format) => OpenError::other_format(column, &format),
             None => self,
         }
     }
+
+    fn other_format(column: &CsvColumn, format: &TextFormat) -> OpenError {
+        OpenError::Columns(CsvColumnsError::OtherFormat { chosen: column.clone(), format: format.name() })
+    }
+}
+
+/// The format that records have by themselves, if the user chose none. They may be read as a table all the same, because the user
+/// chose a column.
+fn detect_records(chosen: &InputFormat, head: &[u8]) -> Option<TextFormat> {
+    let is_auto = matches!(chosen, InputFormat::Auto(_));
+    if is_auto { TextFormat::detect(&SourceHead::new(head)) } else { None }
 }
 
 /// Refuses a number as a column of JSON lines: they have members with names, and were read as a table only because of the number.
 fn check_column_numbers(csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> Result<(), OpenError> {
     let mut columns = [&csv.url, &csv.base].into_iter().flatten();
     let Some(number) = columns.find(|column| matches!(column, CsvColumn::Number(_))) else { return Ok(()) };
-    let is_auto = matches!(chosen, InputFormat::Auto(_));
-    match TextFormat::detect(&SourceHead::new(head)).filter(|_| is_auto) {
-        Some(format @ TextFormat::JsonLines(_)) => {
-            let format = format.name();
-            Err(OpenError::Columns(CsvColumnsError::OtherFormat { chosen: number.clone(), format }))
-        }
+    match detect_records(chosen, head) {
+        Some(format @ TextFormat::JsonLines(_)) => Err(OpenError::other_format(number, &format)),
         _ => Ok(()),
     }
 }

@@ -47,7 +47,10 @@ pub(super) fn fault_advice(summary: &Summary) -> Option<String> {
         ),
         (FaultKind::Scheme, "these records do not begin like URLs; check --format and --column"),
         (FaultKind::NoUrl, "these records have no URL; name its column or member with --column, and check --format"),
-        (FaultKind::MissingColumn, "these records have fewer columns; check --column and --format"),
+        (
+            FaultKind::MissingColumn,
+            "these records have fewer fields than the number of the chosen column; check --column and --format",
+        ),
         (FaultKind::NotOfFormat, "these records do not have the format of their input; check --format"),
     ];
     let tally = &summary.tally;

@@ -5,7 +5,7 @@
 //! media for previews, in `Head.Metas`. The base of header fields is the URL of the page; that of the others `Head.Base`,
 //! resolved against it. JSON that is broken gives the links before that point.
 
-use crate::iri::{Base, FaultKind, find_scheme};
+use crate::iri::{Base, FaultKind, find_scheme, may_be_html_base};
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
 use crate::record::link_header::LinkValues;
 use crate::record::refresh::refresh_target;
@@ -295,12 +295,13 @@ fn base(html: &[u8], page_url: &[u8]) -> Vec<u8> {
     let mut own = Vec::new();
     unescape(text, &mut own);
     let own = own.trim_ascii();
-    match find_scheme(own).map(|len| own[..len].to_ascii_lowercase()).as_deref() {
-        // HTML does not allow these.
-        Some(b"data" | b"javascript") => page_url.to_vec(),
-        Some(_) => own.to_vec(),
-        None => Base::new(page_url).and_then(|page| page.target(own)).unwrap_or(page_url.to_vec()),
+    if !may_be_html_base(own) {
+        return page_url.to_vec();
     }
+    if find_scheme(own).is_some() {
+        return own.to_vec();
+    }
+    Base::new(page_url).and_then(|page| page.target(own)).unwrap_or(page_url.to_vec())
 }
 
 /// Replaces `LF`, which strings of JSON can contain, by a space, as in every format of lines.
