@@ -1,6 +1,8 @@
 //! Turns each record into a row: copies it if it is canonical, otherwise resolves, checks and normalizes it; then computes
 //! the keys.
 
+#[cfg(feature = "cli")]
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -221,7 +223,7 @@ impl Canonicalizer {
         rows.add_record_flags(records, first);
         rows.push_offsets(records);
         if self.policy.spoofing_flags {
-            rows.push_spoofing_flags(records, first);
+            self.push_spoofing_flags(records, rows);
         }
         let (Rows { uri, carried, tally, .. }, policy, carrier) = (&mut *rows, &*self.policy, &mut self.carrier);
         carried.append(&mut ChunkRecords { carrier, policy, records, bitmaps, uris: uri, first, tally });
@@ -250,6 +252,31 @@ impl Canonicalizer {
         Some((text.into_owned(), flags, changes))
     }
 
+    /// Returns the text of a record that is searched for misleading properties: decoded, repaired, with an assumed scheme.
+    #[cfg(feature = "cli")]
+    pub(crate) fn spelling<'a>(&'a mut self, record: &'a [u8]) -> Cow<'a, [u8]> {
+        self.writer.spelling(record, b"", self.policy.charset)
+    }
+
+    /// Appends the spoofing flags of the rows of `records`.
+    fn push_spoofing_flags(&mut self, records: &Records<'_>, rows: &mut Rows) {
+        let common = self.common_charsets(records);
+        for (i, url) in records.urls.iter().enumerate() {
+            // A record with an unknown charset has a fault and stays as it is.
+            let charsets = self.charsets(records, i, common).unwrap_or_default();
+            let spelling = self.writer.spelling(url.of(records.text), base_of(records, i), charsets.text);
+            rows.push_spoofing_flags(&spelling);
+        }
+    }
+
+    /// Returns the charsets of record `i`; `common` are those of the records that have none of their own.
+    ///
+    /// # Errors
+    /// As [`CharsetLabels::charsets`].
+    fn charsets(&mut self, records: &Records<'_>, i: usize, common: RecordCharsets) -> Result<RecordCharsets, Fault> {
+        if records.has_charset_labels() { self.labels.charsets(records, i, common) } else { Ok(common) }
+    }
+
     /// Appends the keys of the rows from `first` on: those of their URIs, except for the deviating keys.
     fn push_keys(&mut self, first: usize, rows: &mut Rows) {
         self.policy.algorithm.push_keys(&rows.uri.values, &rows.uri.offsets[first..], &mut rows.key);
@@ -276,11 +303,9 @@ impl Canonicalizer {
 
     /// Appends the row of record `i`, which takes more than to copy or to normalize its reference.
     fn push_record(&mut self, records: &Records<'_>, i: usize, reference: MarkedReference<'_>, rows: &mut Rows) {
-        let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
         let common = self.common_charsets(records);
-        let has_labels = records.has_charset_labels();
-        match if has_labels { self.labels.charsets(records, i, common) } else { Ok(common) } {
-            Ok(charsets) => self.push_resolved(reference, base, charsets, rows),
+        match self.charsets(records, i, common) {
+            Ok(charsets) => self.push_resolved(reference, base_of(records, i), charsets, rows),
             Err(fault) => self.push_fault(reference.line(), fault, rows),
         }
     }
@@ -430,6 +455,11 @@ impl Canonicalizer {
         self.rung_text = text;
         key
     }
+}
+
+/// Returns the base of record `i`; empty if it has none of its own.
+fn base_of<'a>(records: &Records<'a>, i: usize) -> &'a [u8] {
+    records.bases.get(i).map_or(&[][..], |base| base.of(records.text))
 }
 
 #[cfg(test)]

@@ -84,8 +84,27 @@ impl CachedLabel {
 /// Decodes `line` from `charset`, if there is one, and repairs it by the policy and its profile.
 ///
 /// # Errors
-/// The bytes cannot be decoded, or a character reference does not refer to a character.
+/// As [`repair_record`].
 pub(super) fn read_record<'a>(
+    line: &'a [u8],
+    charset: Option<Charset>,
+    policy: &Policy,
+) -> Result<RecordText<'a>, Fault> {
+    let mut record = repair_record(line, charset, policy)?;
+    if !policy.profile.is_rfc3987() && !policy.profile.is_whatwg() {
+        let (text, flags, changes) = policy.profile.prepare(&record.text);
+        let text = text.into_owned();
+        record.flags |= flags;
+        record.change(text.into(), changes);
+    }
+    Ok(record)
+}
+
+/// Decodes `line` from `charset`, if there is one, and applies the repairs of the policy.
+///
+/// # Errors
+/// The bytes cannot be decoded, or a character reference does not refer to a character.
+pub(super) fn repair_record<'a>(
     line: &'a [u8],
     charset: Option<Charset>,
     policy: &Policy,
@@ -100,12 +119,6 @@ pub(super) fn read_record<'a>(
         let text = text.into_owned();
         record.flags |= flags;
         record.change(text.into(), Changes::REPAIRED);
-    }
-    if !policy.profile.is_rfc3987() && !policy.profile.is_whatwg() {
-        let (text, flags, changes) = policy.profile.prepare(&record.text);
-        let text = text.into_owned();
-        record.flags |= flags;
-        record.change(text.into(), changes);
     }
     Ok(record)
 }

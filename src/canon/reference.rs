@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::base::Bases;
 use super::policy::Policy;
-use super::record_text::{RecordCharsets, RecordText, decode, read_record};
+use super::record_text::{RecordCharsets, RecordText, decode, read_record, repair_record};
 use crate::encoding::{Charset, UnmappableMode};
 use crate::iri::{
     CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, Normalizer, ParseMode, QueryCharset, Rung,
-    check_authority, check_utf8, encode_query, find_scheme,
+    check_authority, check_utf8, encode_query_of, find_scheme, uses_query_charset,
 };
 use crate::kernel::{Bitmaps, append};
 
@@ -139,8 +139,7 @@ impl ReferenceWriter {
         charset: Option<Charset>,
     ) -> Result<PreparedReference, Fault> {
         let has_base = !base.is_empty() || self.policy.base.is_some();
-        let lacks_scheme = !has_base && find_scheme(&record.text).is_none() || self.is_host_and_port(&record.text);
-        let is_assumed = lacks_scheme && self.assume_scheme(&record.text)?;
+        let is_assumed = self.may_assume_scheme(&record.text, has_base) && self.assume_scheme(&record.text)?;
         let text = if is_assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*record.text) };
         let query = charset.map(|charset| QueryCharset { charset, unmappable: self.policy.profile.unmappable });
         let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
@@ -156,6 +155,17 @@ impl ReferenceWriter {
         Ok(PreparedReference { in_target: true, has_simple: true, flags, changes })
     }
 
+    /// Returns the text that is searched for misleading properties: the record, decoded and repaired, after the scheme that the
+    /// policy assumes for it. A record that cannot be decoded or repaired stays as it is.
+    pub(super) fn spelling<'a>(&'a mut self, line: &'a [u8], base: &[u8], charset: Option<Charset>) -> Cow<'a, [u8]> {
+        let text = repair_record(line, charset, &self.policy).map_or(line.into(), |record| record.text);
+        let has_base = !base.is_empty() || self.policy.base.is_some();
+        match self.may_assume_scheme(&text, has_base) && self.assume_scheme(&text) == Ok(true) {
+            true => Cow::Borrowed(&self.target),
+            false => text,
+        }
+    }
+
     /// Returns the text of the simple rung.
     pub(super) fn simple_text<'a>(&'a self, line: &'a [u8], prepared: &PreparedReference) -> &'a [u8] {
         match prepared {
@@ -169,7 +179,8 @@ impl ReferenceWriter {
     fn prepare_text(&mut self, line: &[u8], base: &[u8]) -> Result<PreparedReference, Fault> {
         let mut prepared = PreparedReference::UNCHANGED;
         if HttpHead::of(line).is_none() && (find_scheme(line).is_none() || self.is_host_and_port(line)) {
-            if (!base.is_empty() || self.policy.base.is_some()) && !self.is_host_and_port(line) {
+            let has_base = !base.is_empty() || self.policy.base.is_some();
+            if !self.may_assume_scheme(line, has_base) {
                 self.resolve(line, base)?;
                 prepared.changes = Changes::RESOLVED;
                 prepared.in_target = true;
@@ -196,20 +207,22 @@ impl ReferenceWriter {
     }
 
     /// Encodes the query of an http or https reference in the charset of its document (draft-weber-iri-guidelines-00
-    /// section 6.1). Unmappable characters are a fault in strict mode; in lenient mode they make the query UTF-8.
+    /// section 6.1), unless the query is not UTF-8. Unmappable characters are a fault in strict mode; in lenient mode they make
+    /// the query UTF-8.
     fn encode_query(&mut self, line: &[u8], charset: Charset, prepared: &mut PreparedReference) -> Result<(), Fault> {
         let text = if prepared.in_target { &self.target[..] } else { line };
-        let Some(text) = HttpHead::of(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
+        if !find_scheme(text).is_some_and(|len| uses_query_charset(&text[..len])) {
+            return Ok(());
+        }
         let unmappable =
             if self.policy.intake == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
-        let (encoded, has_unmappable) = encode_query(text, QueryCharset { charset, unmappable })?;
+        let (encoded, has_unmappable) = encode_query_of(text, QueryCharset { charset, unmappable })?;
         if has_unmappable {
             prepared.flags |= Flags::QUERY_CHARSET;
         }
-        if encoded != text {
-            let encoded = encoded.into_owned();
+        if let Some(encoded) = encoded {
             prepared.changes |= Changes::QUERY_CHARSET;
-            self.set_target(encoded.as_bytes(), prepared);
+            self.set_target(&encoded, prepared);
         }
         Ok(())
     }
@@ -225,6 +238,11 @@ impl ReferenceWriter {
             Some(base) => base.base()?.write_target(line, &mut self.target),
             None => Err(Fault::of_reference(FaultKind::Relative)),
         }
+    }
+
+    /// Returns whether a scheme can be assumed for `line`: it has neither a scheme nor a base, or looks like a host and a port.
+    fn may_assume_scheme(&self, line: &[u8], has_base: bool) -> bool {
+        !has_base && find_scheme(line).is_none() || self.is_host_and_port(line)
     }
 
     /// Whether a scheme is to be assumed for `line`, which looks like `host:port...`: the part before the colon is

@@ -168,13 +168,11 @@ impl Rows {
         }
     }
 
-    /// Adds the spoofing flags of `records`, whose URIs begin at `first`.
-    pub(super) fn push_spoofing_flags(&mut self, records: &Records<'_>, first: usize) {
-        for (i, url) in records.urls.iter().enumerate() {
-            let flags = spoofing_flags(url.of(records.text), self.uri.get(first + i));
-            self.spoofing_flags.push(flags.0);
-            count_bits(flags.0, &mut self.tally.spoofing_flags);
-        }
+    /// Adds the spoofing flags of the next row. `spelling` is the record, decoded and repaired.
+    pub(super) fn push_spoofing_flags(&mut self, spelling: &[u8]) {
+        let flags = spoofing_flags(spelling, self.uri.get(self.spoofing_flags.len()));
+        self.spoofing_flags.push(flags.0);
+        count_bits(flags.0, &mut self.tally.spoofing_flags);
     }
 
     /// Returns the length of the longer one of the columns `uri` and `input`, in bytes.

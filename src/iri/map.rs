@@ -94,27 +94,33 @@ pub(crate) fn uses_query_charset(scheme: &[u8]) -> bool {
 /// assert_eq!(encode_query("/é?я", query).unwrap_err().at, 4);
 /// ```
 pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str>, bool), Fault> {
-    let parts = Parts::split(reference.as_bytes());
-    let Some(start) = parts.query_at else { return Ok((reference.into(), false)) };
+    let (encoded, has_unmappable) = encode_query_of(reference.as_bytes(), query)?;
+    let text = encoded.map_or(reference.into(), |encoded| String::from_utf8_lossy(&encoded).into_owned().into());
+    Ok((text, has_unmappable))
+}
+
+/// [`encode_query`] of any bytes: returns the reference if its query was encoded. A query that is not UTF-8 stays.
+pub(crate) fn encode_query_of(reference: &[u8], query: QueryCharset) -> Result<(Option<Vec<u8>>, bool), Fault> {
+    let parts = Parts::split(reference);
+    let Some(start) = parts.query_at else { return Ok((None, false)) };
     let (start, end) = (start as usize, parts.query_end as usize);
-    if reference[start..end].is_ascii() {
-        return Ok((reference.into(), false));
-    }
+    let text = std::str::from_utf8(&reference[start..end]).ok().filter(|text| !text.is_ascii());
+    let Some(text) = text else { return Ok((None, false)) };
     let Encoded { runs, has_unmappable } = query
         .charset
-        .encode(&reference[start..end], query.unmappable)
+        .encode(text, query.unmappable)
         .map_err(|at| Fault::new(FaultKind::Unencodable, Component::Query, start + at))?;
-    let mut mapped = reference.as_bytes()[..start].to_vec();
+    let mut mapped = reference[..start].to_vec();
     for (run, is_beyond_ascii) in runs {
         // The second byte of a Shift_JIS character may be `|`, and a byte of ISO-2022-JP may be `#`.
         percent::write_encoded(&run, |byte| is_beyond_ascii && !UNRESERVED.contains(byte), &mut mapped);
     }
-    mapped.extend_from_slice(&reference.as_bytes()[end..]);
-    Ok((String::from_utf8_lossy(&mapped).into_owned().into(), has_unmappable))
+    mapped.extend_from_slice(&reference[end..]);
+    Ok((Some(mapped), has_unmappable))
 }
 
 /// Maps a URI reference to an IRI reference (section 3.2): decodes escapes that are UTF-8 of characters which sections
-/// 2.2, 4.1 and 6.1 allow. Escapes of `%`, of reserved and excluded ASCII characters, and of octets that are not UTF-8
+/// 2.2 and 4.1 allow. Escapes of `%`, of reserved and excluded ASCII characters, and of octets that are not UTF-8
 /// stay, and so do those of digits that would form an escape with a stray `%` before them.
 ///
 /// ```
@@ -168,7 +174,8 @@ fn decode_run(text: &[u8], is_decoded: impl Fn(char) -> bool, iri: &mut Vec<u8>)
     octets.len() * 3
 }
 
-/// Step 4 of section 3.2: returns true for characters that sections 2.2, 4.1 and 6.1 allow in `component`.
+/// Step 4 of section 3.2: returns true for characters that sections 2.2 and 4.1 allow in `component`. Section 6.1 discourages
+/// more characters, for example U+00A0, but forbids none: they are decoded, and marked by [`super::SpoofingFlags`].
 pub(super) fn is_decoded(c: char, component: Component) -> bool {
     if c.is_ascii() {
         return UNRESERVED.contains(c as u8);

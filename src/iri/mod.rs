@@ -99,6 +99,7 @@ pub use flags::{Changes, Flags, SpoofingFlags};
 pub use host::idn::{domain_to_ascii, domain_to_unicode};
 pub use ladder::{Rung, normalize_to_rung};
 pub use map::{HostMapping, QueryCharset, encode_query, to_iri, to_uri};
+pub(crate) use map::{encode_query_of, uses_query_charset};
 pub use parts::{Authority, Parts, find_scheme};
 pub use preprocess::{Backslashes, CharacterReferences, PreprocessOptions, Spaces, preprocess, repair, split_field};
 pub use profile::{MappingOptions, Profile};

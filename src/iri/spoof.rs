@@ -83,7 +83,7 @@ pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
     report
 }
 
-/// Returns the spoofing flags of a record: those of `record` as it was written, and [`SpoofingFlags::BIDI_STRUCTURE`]
+/// Returns the spoofing flags of a record: those of `record` as it was written, in Unicode, and [`SpoofingFlags::BIDI_STRUCTURE`]
 /// of its URI with escapes and A-labels decoded. `uri` is empty if the record has no URI.
 ///
 /// ```

@@ -5,7 +5,7 @@ use bstr::ByteSlice;
 use super::*;
 use crate::canon::{MaxUrlLen, UrlCanonicalizer};
 use crate::encoding::Charset;
-use crate::iri::{CLASSIFIER, Profile};
+use crate::iri::{CLASSIFIER, Profile, SpoofingFlags};
 use crate::kernel::Span;
 use crate::key::KeyAlgorithm;
 use crate::record::{TextDecoder, lines::Lines};
@@ -34,10 +34,10 @@ fn texts_that_do_not_fit_are_left_out() {
     assert!(!rows.is_overfull);
 }
 
-fn rows_of(policy: &Policy, lines: &str) -> Rows {
+fn rows_of(policy: &Policy, lines: impl AsRef<[u8]>) -> Rows {
     let (mut decoder, mut bitmaps) = (Lines::default(), Bitmaps::default());
     let mut rows = Rows::default();
-    let records = decoder.decode(lines.as_bytes(), 0, &mut bitmaps);
+    let records = decoder.decode(lines.as_ref(), 0, &mut bitmaps);
     Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
     rows
 }
@@ -85,6 +85,45 @@ fn flags_are_counted() {
     }
     for (bit, counted) in rows.tally.spoofing_flags.iter().enumerate() {
         assert_eq!(*counted, count(&rows.spoofing_flags, bit), "{bit}");
+    }
+}
+
+#[test]
+fn spoofing_flags_are_those_of_the_decoded_and_repaired_text() {
+    let charset = |label| Policy { charset: Charset::named(label), ..Policy::default() };
+    let mut with_references = Policy::default();
+    with_references.preprocess.character_references = CharacterReferences::Html;
+    let with_scheme = Policy { assume_scheme: Some("http".into()), ..Policy::default() };
+    let masinter = Policy { profile: Profile::from_name("masinter-07").unwrap(), ..Policy::default() };
+    let cases = [
+        (charset("windows-1251"), &b"http://\xf0\xe0.example/"[..], "ascii-look-alike"),
+        (charset("iso-8859-1"), b"http://h/\xC0\xAF", "compatibility"),
+        (charset("utf-7"), b"http://h/\xC0\xAF", "overlong"),
+        (with_references.clone(), b"http://&#1072;pple.com/", "mixed-script ascii-look-alike"),
+        (with_references, b"http://a&commat;h/%2&#x66;", "encoded-slash"),
+        (with_scheme.clone(), b"www.bank.com@h.org", "userinfo-host"),
+        (with_scheme, b"www.bank.com:8", ""),
+        (masinter, b"http://h/A\xCC\x8A", "not-nfc"),
+    ];
+    for (policy, line, expected) in cases {
+        let rows = rows_of(&Policy { spoofing_flags: true, ..policy }, line);
+        let names: Vec<_> = SpoofingFlags(rows.spoofing_flags[0]).names().collect();
+        assert_eq!(names.join(" "), expected, "{}", line.escape_ascii());
+    }
+}
+
+/// The scheme decides, not an authority; and another component that is not UTF-8 does not matter.
+#[test]
+fn queries_are_encoded_in_the_charset_of_their_document() {
+    let policy = Policy { query_charset: Charset::named("iso-8859-1"), ..Policy::default() };
+    for (line, expected) in [
+        (&b"http://h/?\xC3\xA9#\xC3\xA9"[..], "http://h/?%E9#%C3%A9"),
+        (b"http://h/\xFF?\xC3\xA9#\xFF", "http://h/%FF?%E9#%FF"),
+        (b"http://h/?\xC3\xA9\xFF", "http://h/?%C3%A9%FF"),
+        (b"HTTPS:x?\xC3\xA9", "https:x?%E9"),
+        (b"ftp://h/?\xC3\xA9", "ftp://h/?%C3%A9"),
+    ] {
+        assert_eq!(rows_of(&policy, line).uri.get(0).as_bstr(), expected, "{}", line.escape_ascii());
     }
 }
 

@@ -79,7 +79,7 @@ struct Explanation {
     fault_key: Option<KeyBytes>,
     /// The last rung's text as an IRI.
     iri: Option<String>,
-    /// What may mislead readers of the input.
+    /// What may mislead readers of the input, after it was decoded and repaired.
     spoofing: SpoofingReport,
     /// All flags of a row: those of `spoofing`, and what only the IRI shows.
     spoofing_flags: SpoofingFlags,
@@ -145,6 +145,8 @@ impl ExplainArgs {
 impl Explanation {
     /// The explanation of the text of a record, and of its row.
     fn new(input: &[u8], policy: &Policy, (rows, row): (&Rows, usize)) -> Explanation {
+        let mut canonicalizer = Canonicalizer::new(policy);
+        let spelling = canonicalizer.spelling(input);
         let mut explanation = Explanation {
             input: input.to_vec(),
             target: None,
@@ -156,8 +158,8 @@ impl Explanation {
             fault: rows.fault(row),
             fault_key: None,
             iri: None,
-            spoofing: find_spoofing(input),
-            spoofing_flags: spoofing_flags(input, rows.uri.get(row)),
+            spoofing: find_spoofing(&spelling),
+            spoofing_flags: spoofing_flags(&spelling, rows.uri.get(row)),
             browser: browser(input, policy.base.as_deref()),
             equivalences: None,
         };

@@ -22,7 +22,7 @@ use super::class::{self, EXCLUDED};
 use super::fault::{Component, Fault, FaultKind};
 use super::flags::{Changes, Flags};
 use super::map::{
-    self, HostMapping, QueryCharset, encode_query, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset,
+    self, HostMapping, QueryCharset, encode_query_of, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset,
 };
 use super::parts::{Parts, find_scheme};
 use crate::encoding::nfc_of;
@@ -104,7 +104,7 @@ impl Profile {
     ///
     /// # Errors
     /// Faults of strict mode; if the profile checks its input, the reason why the result is not a URI reference;
-    /// with the document's charset, bytes that are not UTF-8 and characters that the charset cannot encode.
+    /// characters of the query that the document's charset cannot encode.
     ///
     /// ```
     /// use irikey::iri::{MappingOptions, Profile};
@@ -124,7 +124,7 @@ impl Profile {
         let reference = self.normal_form(reference);
         let reference = match options.query {
             Some(query) if find_scheme(&reference).is_some_and(|len| uses_query_charset(&reference[..len])) => {
-                Cow::from(encode_query(check_utf8(&reference)?, query)?.0.into_owned().into_bytes())
+                encode_query_of(&reference, query)?.0.map_or(reference, Cow::from)
             }
             _ => reference,
         };
