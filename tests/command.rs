@@ -480,7 +480,7 @@ fn compare_names_the_lowest_rung() {
 fn explained_and_rows(lines: &[&[u8]], flags: &[&str]) -> [Vec<serde_json::Value>; 2] {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let key = ["--key", "simple,surt-ia,surt-wayback,w3lib,rules", "--rules", "nutch,+fragment"];
+    let key = ["--key", "simple,surt-ia,surt-wayback,w3lib,rules", "--rules", "nutch,+www"];
     let canon = ["canon", "-q", "--format", "lines", "--output-format", "jsonl", "--columns", "+spoofing_flags"];
     let rows = printed(&[&canon[..], &key, flags].concat(), &lines.join(&b'\n'));
     let mut explain = Command::new(env!("CARGO_BIN_EXE_irikey"));

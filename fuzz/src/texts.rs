@@ -84,9 +84,9 @@ pub fn recipes(input: &[u8]) -> Corpus {
     let names: Vec<&str> = Recipe::names().collect();
     let mut text = choose(&names, name).to_string();
     for (sign, choice) in [('+', added), ('-', removed)] {
-        if let Some(rule) = RULES.get(choice) {
-            text.push_str(&format!(",{sign}{}", rule.name));
-        }
+        // A change without effect is refused.
+        let changed = RULES.get(choice).map(|rule| format!("{text},{sign}{}", rule.name));
+        text = changed.filter(|changed| Recipe::parse(changed).is_ok()).unwrap_or(text);
     }
     let key = |name: &str, draft: &mut Draft| {
         let (recipe, mut key) = (Recipe::parse(name).expect("the names are known"), Vec::new());

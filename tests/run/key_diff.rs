@@ -5,7 +5,7 @@ use super::dedup::lines;
 use crate::collect::{file, options, path};
 use irikey::canon::{Policy, RecipeColumn, Rows, Rung};
 use irikey::input::Sources;
-use irikey::key::{KeyAlgorithm, KeyBytes, RULES, Recipe};
+use irikey::key::{KeyAlgorithm, KeyBytes, RULES, Recipe, Rule};
 use irikey::run::{KeyDiffOptions, KeyMerges, Progress, RowKey, RuleMerges, RunRequest, canon, compare_keys};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
@@ -18,8 +18,9 @@ fn recipe(name: &str) -> RecipeColumn {
 
 /// The recipe without each of its rules, with the name of the rule.
 fn variants(name: &str) -> Vec<(&'static str, RecipeColumn)> {
-    let without = RULES.iter().map(|rule| (rule.name, recipe(&format!("{name},-{}", rule.name))));
-    without.filter(|(_, variant)| variant.recipe.name() != name).collect()
+    let without = |rule: &Rule| Recipe::parse(&format!("{name},-{}", rule.name)).ok();
+    let variant = |rule: &Rule| Some((rule.name, RecipeColumn { column: "", recipe: without(rule)? }));
+    RULES.iter().filter_map(variant).collect()
 }
 
 type Found = (u64, u64, [KeyMerges; 2], Vec<RuleMerges>);

@@ -184,7 +184,7 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "FILE", value_parser = named_path(), help_heading = "Canonical form")]
     equivalences: Option<PathBuf>,
     /// Define the recipe for --key rules: by rules, such as +www,+fragment, or by the name of a recipe and changes to its
-    /// rules, such as surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
+    /// rules, such as surt-wayback,-path-case. A change without effect is an error. `irikey schema` lists recipes and rules
     #[arg(long, value_name = "LIST", value_parser = RULE_NAMES, hide_possible_values = true, allow_hyphen_values = true,
           help_heading = "Canonical form")]
     rules: Option<Recipe>,

@@ -99,10 +99,35 @@ pub enum RecipeError {
     /// An item after the first does not begin with `+` or `-`.
     #[error("{0:?} has no sign; expected +RULE or -RULE")]
     NoSign(String),
+    /// A rule is added to a recipe that has it.
+    #[error("the recipe {recipe} already has the rule {rule:?}; {}; leave out +{rule}", describe(*.rules))]
+    RulePresent {
+        /// The name of the recipe, with the changes before this one.
+        recipe: String,
+        /// The name of the rule.
+        rule: &'static str,
+        /// The rules of the recipe.
+        rules: RuleSet,
+    },
+    /// A rule is removed from a recipe that does not have it.
+    #[error("the recipe {recipe} does not have the rule {rule:?}; {}; leave out -{rule}", describe(*.rules))]
+    RuleAbsent {
+        /// The name of the recipe, with the changes before this one.
+        recipe: String,
+        /// The name of the rule.
+        rule: &'static str,
+        /// The rules of the recipe.
+        rules: RuleSet,
+    },
 }
 
 fn join(names: impl Iterator<Item = &'static str>) -> String {
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// The rules of a recipe, for an error message.
+fn describe(rules: RuleSet) -> String {
+    if rules == RuleSet::NONE { "it has no rules".into() } else { format!("its rules are {}", join(rules.names())) }
 }
 
 impl Recipe {
@@ -111,7 +136,7 @@ impl Recipe {
         RECIPES.iter().map(|definition| definition.name)
     }
 
-    /// Parses the name of a recipe and changes to its rules: `surt-wayback`, `surt-ia,-www-once`, `+www,-fragment`.
+    /// Parses the name of a recipe and changes to its rules: `surt-wayback`, `surt-ia,-www-once`, `+www,+fragment`.
     /// Without a name the changes apply to `plain`, which has no rules. Rules apply in the order of [`RULES`], whatever
     /// their order in `text`.
     ///
@@ -125,7 +150,8 @@ impl Recipe {
     /// ```
     ///
     /// # Errors
-    /// A name is unknown, or a change has no sign.
+    /// A name is unknown, a change has no sign, or a change has no effect: it adds a rule that the recipe has, or removes one
+    /// that it does not have.
     pub fn parse(text: &str) -> Result<Recipe, RecipeError> {
         let mut items = text.split(',').map(str::trim).peekable();
         let name = items.next_if(|first| !first.starts_with(['+', '-'])).unwrap_or(PLAIN.name);
@@ -150,11 +176,16 @@ impl Recipe {
         };
         let index = rules::find_rule(name).ok_or_else(|| RecipeError::UnknownRule(name.into()))?;
         let rules = if is_added { self.rules.with(index) } else { self.rules.without(index) };
-        if rules != self.rules {
-            self.rules = rules;
-            self.shortcut = None;
-            self.name = format!("{},{item}", self.name);
+        if rules == self.rules {
+            let (recipe, rule) = (self.name.clone(), RULES[index].name);
+            return Err(match is_added {
+                true => RecipeError::RulePresent { recipe, rule, rules },
+                false => RecipeError::RuleAbsent { recipe, rule, rules },
+            });
         }
+        self.rules = rules;
+        self.shortcut = None;
+        self.name = format!("{},{item}", self.name);
         Ok(())
     }
 
@@ -322,7 +353,7 @@ mod tests {
 
     #[test]
     fn changes_are_part_of_the_name() {
-        let recipe = Recipe::parse("surt-ia, -www-once,+www,+www").unwrap();
+        let recipe = Recipe::parse("surt-ia, -www-once,+www").unwrap();
         assert_eq!(recipe.name(), "surt-ia,-www-once,+www");
         assert_eq!(Recipe::parse(recipe.name()).unwrap(), recipe);
         assert_eq!(key("surt-ia,-www-once,+www", "http://www.www.example.org"), "org,example)/");
@@ -344,6 +375,29 @@ mod tests {
         assert_eq!(Recipe::parse(""), Err(RecipeError::UnknownRecipe(String::new())));
         let message = Recipe::parse("nope").unwrap_err().to_string();
         assert!(message.starts_with("unknown recipe \"nope\"; expected one of plain, crawler-commons, "), "{message}");
+    }
+
+    #[test]
+    fn changes_without_effect_are_refused() {
+        let message = |text: &str| Recipe::parse(text).unwrap_err().to_string();
+        for (text, start, end) in [
+            (
+                "surt-wayback,-www-once",
+                "the recipe surt-wayback does not have the rule \"www-once\"",
+                "leave out -www-once",
+            ),
+            ("surt-wayback,+www", "the recipe surt-wayback already has the rule \"www\"", "leave out +www"),
+            ("surt-ia,+www,+www", "the recipe surt-ia,+www already has the rule \"www\"", "leave out +www"),
+        ] {
+            let message = message(text);
+            assert!(message.starts_with(&format!("{start}; its rules are fragment, ")), "{message}");
+            assert!(message.ends_with(end), "{message}");
+        }
+        assert_eq!(
+            message("-fragment"),
+            "the recipe plain does not have the rule \"fragment\"; it has no rules; leave out -fragment"
+        );
+        assert_eq!(Recipe::parse("+www,-www,+www").unwrap().name(), "plain,+www,-www,+www");
     }
 
     /// A rule that did not change a URL makes no difference to its key.
