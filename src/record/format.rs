@@ -22,7 +22,7 @@ use super::fields::FieldSet;
 use super::journal::Journal;
 use super::json::JsonMembers;
 use super::json_document::JsonLayout;
-use super::json_lines::{JsonLines, JsonOptions};
+use super::json_lines::{JsonLines, JsonOptions, is_whole_object};
 use super::lines::Lines;
 use super::records::Records;
 use super::unsupported::UnsupportedFormat;
@@ -371,6 +371,14 @@ fn detect_after_first(bytes: &[u8], detect: impl Fn(&SourceHead<'_>) -> Option<T
     let format = later.first()?.as_ref()?;
     let is_same = |other: &Option<TextFormat>| other.as_ref().is_some_and(|other| other.name() == format.name());
     (later.len() >= MIN_LATER_RECORDS && later.iter().all(is_same)).then(|| format.clone())
+}
+
+/// The format that the first record shows by itself, whatever columns the user chose. An object is a record of JSON lines
+/// also without a member that usually holds a URL.
+pub(crate) fn format_of_first_record(bytes: &[u8]) -> Option<TextFormat> {
+    let head = SourceHead::new(bytes);
+    let json_lines = || is_whole_object(head.first_record).then(|| TextFormat::JsonLines(Arc::default()));
+    TextFormat::detect(&head).or_else(json_lines)
 }
 
 /// Whether a line is a JSON object.

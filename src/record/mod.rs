@@ -47,6 +47,8 @@ pub use buffer::RecordBuffer;
 pub(crate) use buffer::{BASE_SHARE, UrlLimits};
 pub(crate) use decoder::MAX_SOURCE_HEAD_LEN;
 pub use decoder::{FormatOptions, SourceHead, TextDecoder};
+#[cfg(feature = "pipeline")]
+pub(crate) use format::format_of_first_record;
 pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};
 pub use records::{RecordOffsets, Records};

@@ -14,8 +14,8 @@ use crate::record::csv::{CsvColumn, CsvColumnsError, CsvComments, CsvLayout, Csv
 use crate::record::fields::FieldValues;
 use crate::record::json_document::JsonDocumentParser;
 use crate::record::{
-    ArchiveRows, FormatAdvice, FormatOptions, InputFormat, RecordBuffer, SourceFormat, SourceHead, TextFormat,
-    UnsupportedFormat,
+    ArchiveRows, FormatAdvice, FormatOptions, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
+    format_of_first_record,
 };
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ impl OpenError {
 /// chose a column.
 fn detect_records(chosen: &InputFormat, head: &[u8]) -> Option<TextFormat> {
     let is_auto = matches!(chosen, InputFormat::Auto(_));
-    if is_auto { TextFormat::detect(&SourceHead::new(head)) } else { None }
+    if is_auto { format_of_first_record(head) } else { None }
 }
 
 /// Refuses a number as a column of JSON lines: they have members with names, and were read as a table only because of the number.

@@ -116,7 +116,12 @@ fn every_kind_of_report_names_damaged_inputs() {
 #[test]
 fn columns_that_are_chosen_of_other_formats_are_refused() {
     let (jsonl, cdxj) = (sample("crawl.jsonl"), sample("crawl.cdxj"));
+    let directory = tempfile::tempdir().unwrap();
+    let unknown = directory.path().join("unknown").display().to_string();
+    fs::write(&unknown, "{\"a\": \"http://h/\"}\n{\"a\": \"http://h/,\"}\n").unwrap();
     let cases = [
+        (&unknown, "1", "there is no column number 1, because the records look like jsonl; name a member"),
+        (&unknown, "x", "there is no column \"x\", because the records look like jsonl; name a member"),
         (&jsonl, "x", "there is no column \"x\", because the records look like jsonl; name a member"),
         (&jsonl, "1", "there is no column number 1, because the records look like jsonl; name a member"),
         (&cdxj, "url", "there is no column \"url\", because the records look like cdxj; leave out the flags"),
