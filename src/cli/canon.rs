@@ -128,7 +128,9 @@ impl CanonArgs {
 pub(crate) fn run(args: &CanonArgs) -> Result<u8, CommandError> {
     let job = args.job()?;
     let report = if job.layout.resume { resume::perform(&job) } else { perform(&job) };
-    report.map_err(|error| after_closed_pipe(error, job.reporting))?.conclude(job.reporting)
+    let report = report.map_err(|error| after_closed_pipe(error, job.reporting))?;
+    args.input.print_unused(&report.summary, args.reporting.quiet);
+    report.conclude(job.reporting)
 }
 
 /// Everything until the output has its final name.

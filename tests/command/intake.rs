@@ -136,6 +136,30 @@ fn columns_that_are_chosen_of_other_formats_are_refused() {
     assert!(String::from_utf8(table.stderr).unwrap().contains("the columns are 1"));
 }
 
+/// Only records of archives have types. The formats of inputs are known at the end.
+#[test]
+fn types_of_records_without_an_archive_are_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let learned = directory.path().join("learned.parquet").display().to_string();
+    let [list, wat, warc, arc, cdxj] =
+        ["urls.txt", "crawl.wat.gz", "crawl.warc.gz", "crawl.arc", "redirects.cdxj"].map(sample);
+    let noted = |command: &[&str], inputs: &[&String]| {
+        let inputs: Vec<_> = inputs.iter().map(|input| input.as_str()).collect();
+        let ran = irikey(&[command, &["--record-types", "response"], &inputs[..]].concat(), b"", Stdio::piped());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{command:?} {inputs:?}: {message}");
+        message.contains("--record-types had no effect, because no input is WARC or ARC")
+    };
+    for command in [&["canon"][..], &["dedup"], &["count"], &["diff", "--key", "simple,scheme"]] {
+        assert!(noted(command, &[&list]) && !noted(command, &[&list, &warc]), "{command:?}");
+    }
+    assert!(noted(&["learn", "-o", &learned], &[&cdxj]));
+    assert!(noted(&["canon"], &[&list, &wat]) && !noted(&["canon"], &[&arc]));
+    assert!(!noted(&["canon", "-q"], &[&list]));
+    // Without a record, nothing was read in a wrong way.
+    assert!(!noted(&["canon"], &[&"/dev/null".to_string()]));
+}
+
 /// A table on standard input has no name by which it could be recognized. With the flags that the summary names, it is read.
 #[test]
 fn advice_on_tables_on_standard_input_works() {

@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 use super::values::{Named, parse_number_from, parse_size_up_to};
 use super::work::WorkArgs;
 use crate::cli::error::CommandError;
+use crate::cli::terminal::print_error;
 use crate::input::{Sources, list_name, list_prefixed};
 use crate::record::access_log::LogFormat;
 use crate::record::archive::RecordTypes;
 use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
 use crate::record::{AUTO, FormatOptions, InputFormat};
 use crate::remote::{MAX_READ_AHEAD, RemoteUrl, StoreOption, set_options, set_read_ahead};
-use crate::run::{Budget, MAX_RECORD_LEN, RunOptions, WorkerNeed};
+use crate::run::{Budget, MAX_RECORD_LEN, RunOptions, Summary, WorkerNeed};
 
 /// The inputs of every command that reads files.
 #[derive(Debug, Args)]
@@ -239,6 +240,17 @@ impl InputArgs {
         });
         json.as_object_mut().into_iter().for_each(|object| object.extend(columns.clone()));
         json
+    }
+
+    /// Prints that `--record-types` had no effect, if records were read but no input is an archive. The formats of the inputs are
+    /// known only at the end of a job.
+    pub(crate) fn print_unused(&self, summary: &Summary, is_quiet: bool) {
+        let has_types = summary.sources_by_format().iter().any(|(name, _)| ["warc", "arc"].contains(name));
+        if !self.record_types.is_empty() && summary.records > 0 && !has_types && !is_quiet {
+            print_error(
+                "--record-types had no effect, because no input is WARC or ARC; remove it, or check the inputs",
+            );
+        }
     }
 
     /// Neither the format nor the column of the URL was chosen by a flag.

@@ -34,7 +34,10 @@ enum Ended {
 
 pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
     match perform(args).map_err(|error| after_closed_pipe(error, &args.reporting))? {
-        Ended::Now(report) => report.conclude(&args.reporting),
+        Ended::Now(report) => {
+            args.input.print_unused(&report.summary, args.reporting.quiet);
+            report.conclude(&args.reporting)
+        }
         Ended::Before(status) => Ok(status),
     }
 }
