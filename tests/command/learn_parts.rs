@@ -116,6 +116,27 @@ fn write_with_vote_after_rule(part: &Path, changed: &Path) -> usize {
     votes + 1
 }
 
+/// Which part has captures to learn from may not be known when they are divided.
+#[test]
+fn a_part_without_evidence_is_empty_and_can_be_merged() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |name: &str| directory.path().join(name).display().to_string();
+    fs::create_dir(text("parts")).unwrap();
+    fs::write(text("in.cdxj"), captures(0) + &captures(1)).unwrap();
+    fs::write(text("urls.txt"), "http://h/\n").unwrap();
+    let learn = |arguments: &[&str]| drop(printed(&[&["learn", "-q"], arguments].concat(), b""));
+    learn(&[&text("in.cdxj"), "--part", "-o", &text("parts/1.parquet")]);
+    learn(&["--merge", &text("parts"), "-o", &text("one.parquet")]);
+    learn(&[&text("urls.txt"), "--part", "-o", &text("parts/2.parquet")]);
+    assert_eq!(lines(&batches(Path::new(&text("parts/2.parquet")))), "");
+    learn(&["--merge", &text("parts"), "-o", &text("both.parquet")]);
+    let rules = |name: &str| lines(&batches(Path::new(&text(name))));
+    assert!(!rules("one.parquet").is_empty());
+    assert_eq!(rules("both.parquet"), rules("one.parquet"));
+    let ran = irikey(&["learn", &text("urls.txt"), "-o", &text("out.parquet")], b"", Stdio::null());
+    assert_eq!(ran.status.code(), Some(2), "without --part, there is nothing to learn");
+}
+
 #[test]
 fn files_that_are_not_matching_parts_are_refused() {
     let directory = tempfile::tempdir().unwrap();
