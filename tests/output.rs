@@ -636,9 +636,15 @@ fn an_invalid_destination_is_reported() {
     let error_of = |path: &Path| create(path, options(OutputFormat::Csv)).err().unwrap().to_string();
     let shown = directory.path().display();
     let message = error_of(directory.path());
-    assert_eq!(message, format!("{shown}: is a directory; name a file, for example {shown}/uris.parquet"));
+    assert_eq!(message, format!("{shown}: is a directory; name a file"));
     let message = error_of(&directory.path().join("no/x.csv"));
-    assert_eq!(message, format!("{shown}/no/x.csv: cannot create: {shown}/no is not a directory; create it first"));
+    let expected = format!("{shown}/no/x.csv: cannot create: the directory {shown}/no does not exist; create it first");
+    assert_eq!(message, expected);
+    fs::write(directory.path().join("file"), "").unwrap();
+    let message = error_of(&directory.path().join("file/x.csv"));
+    let expected =
+        format!("{shown}/file/x.csv: cannot create: {shown}/file is not a directory; name another directory");
+    assert_eq!(message, expected);
 }
 
 #[cfg(unix)]

@@ -80,7 +80,8 @@ impl CommandError {
             error => print_error(&error.to_string()),
         }
         match self {
-            CommandError::Usage(_) => exit::USAGE,
+            // As for -o, a directory in the place of a file is a usage error.
+            CommandError::Usage(_) | CommandError::Output(OutputError::Directory(_)) => exit::USAGE,
             CommandError::Input(_) | CommandError::Sources(_) => exit::INPUT,
             CommandError::Busy(_) | CommandError::Output(OutputError::Locked(_)) => exit::BUSY,
             CommandError::Output(_) | CommandError::SideFile(_) => exit::OUTPUT,

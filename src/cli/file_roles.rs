@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name, shown_path};
-use crate::output::{Destination, OutputFormat, check_creatable, check_name, has_parts, is_part_file, target_path};
+use crate::output::{
+    Destination, OutputError, OutputFormat, check_creatable, check_name, has_parts, is_part_file, target_path,
+};
 use crate::process::part_names::{INCOMPLETE, member_index_paths};
 use crate::process::{HandleName, links, parent, path_name};
 use crate::remote::{RemoteObject, RemoteUrl};
@@ -127,7 +129,7 @@ impl FileRoles {
             )));
         }
         self.all_outputs().try_for_each(|(_, path)| check_name(path))?;
-        self.report.as_deref().map_or(Ok(()), check_creatable)?;
+        self.report.as_deref().map_or(Ok(()), check_report)?;
         Ok(replaced)
     }
 
@@ -230,6 +232,18 @@ impl FileRoles {
         }
         Ok(())
     }
+}
+
+/// Checks that a report can be created at `path`.
+fn check_report(path: &Path) -> Result<(), CommandError> {
+    check_creatable(path).map_err(|error| match error {
+        OutputError::Directory(path) => CommandError::Usage(format!(
+            "{}: --report names a directory; name a file such as {}",
+            path_name(&path),
+            path_name(&path.join("report.html"))
+        )),
+        error => error.into(),
+    })
 }
 
 /// A file with its flag, without credentials.

@@ -17,14 +17,22 @@ pub enum OutputError {
     #[error("standard output: closed by its reader")]
     ClosedPipe,
     /// The path of the output is a directory.
-    #[error("{}: is a directory; name a file, for example {}", path_name(.0), path_name(&.0.join("uris.parquet")))]
+    #[error("{}: is a directory; name a file", path_name(.0))]
     Directory(PathBuf),
     /// The directory of the output does not exist.
-    #[error("{}: cannot create: {} is not a directory; create it first", path_name(path), path_name(parent))]
+    #[error("{}: cannot create: the directory {} does not exist; create it first", path_name(path), path_name(parent))]
     NoDirectory {
         /// The output.
         path: PathBuf,
         /// The missing directory.
+        parent: PathBuf,
+    },
+    /// The output would be in a directory, but something else has its name.
+    #[error("{}: cannot create: {} is not a directory; name another directory", path_name(path), path_name(parent))]
+    NotADirectory {
+        /// The output.
+        path: PathBuf,
+        /// What is not a directory.
         parent: PathBuf,
     },
     /// The directory contains parts of an earlier run.

@@ -402,7 +402,10 @@ fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputE
 fn create_pending(path: PathBuf, existing: Existing) -> Result<(File, OutputTarget), OutputError> {
     if !parent(&path).is_dir() {
         let parent = parent(&path).to_path_buf();
-        return Err(OutputError::NoDirectory { path, parent });
+        return Err(match parent.exists() {
+            true => OutputError::NotADirectory { path, parent },
+            false => OutputError::NoDirectory { path, parent },
+        });
     }
     match PendingFile::create(parent(&path)) {
         Ok((file, pending)) => Ok((file, OutputTarget::Rename { pending, path, existing })),

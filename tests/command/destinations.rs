@@ -137,6 +137,31 @@ fn is_part(entry: &fs::DirEntry) -> bool {
 }
 
 #[test]
+fn a_directory_in_the_place_of_a_file_is_a_usage_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |name: &str| directory.path().join(name).display().to_string();
+    fs::create_dir(text("d.parquet")).unwrap();
+    let (input, taken) = (sample("redirects.cdxj"), text("d.parquet"));
+    let commands: [(&[&str], String); 7] = [
+        (&["canon", "-o", &taken], format!("{taken}: -o names a directory; name a file such as {taken}/uris.parquet")),
+        (&["dedup", "-o", &taken], format!("{taken}: -o names a directory")),
+        (&["dedup", "--groups", &taken], format!("{taken}: is a directory; name a file")),
+        (&["learn", "-o", &taken], format!("{taken}: is a directory; name a file")),
+        (&["extract", "-o", &taken], format!("{taken}: is a directory; name a file")),
+        (
+            &["canon", "--report", &taken],
+            format!("{taken}: --report names a directory; name a file such as {taken}/report.html"),
+        ),
+        (&["count", "--report", &taken], format!("{taken}: --report names a directory")),
+    ];
+    for (command, expected) in commands {
+        let ran = irikey(&[command, &[&input]].concat(), b"", Stdio::null());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains(&expected), "{command:?}: {message}");
+    }
+}
+
+#[test]
 fn columns_on_standard_output_are_csv() {
     assert_eq!(printed(&["canon", "-q", "--columns", "uri,fault"], b"HTTP://h\n"), "uri,fault\nhttp://h/,\n");
     assert!(

@@ -209,6 +209,9 @@ fn errors_name_files_as_reports_do() {
     };
     check(&[name(b"a\xFE"), name(b"a\xFF")], &["bytes:a%FE: cannot open", "bytes:a%FF: cannot open"]);
     let output = name(b"a\xFF/x.csv");
-    check(&[word("urls.txt"), word("-o"), output], &["bytes:a%FF/x.csv: cannot create: bytes:a%FF is not"]);
+    check(
+        &[word("urls.txt"), word("-o"), output],
+        &["bytes:a%FF/x.csv: cannot create: the directory bytes:a%FF does not"],
+    );
     check(&[word("urls.txt"), word("--psl"), name(b"a\xFF")], &["bytes:a%FF: "]);
 }
