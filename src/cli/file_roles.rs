@@ -159,7 +159,7 @@ impl FileRoles {
         }
     }
 
-    /// The files of [`FileRoles::check`] that are replaced after all: only the report if no input could be read.
+    /// The files of [`FileRoles::check`] that are replaced after all: only the report if errors of the inputs left no record.
     pub(crate) fn replaced_after(&self, replaced: Vec<PathBuf>, summary: &Summary) -> Vec<PathBuf> {
         let is_replaced = |path: &PathBuf| !summary.is_nothing_read() || Some(path) == self.report.as_ref();
         replaced.into_iter().filter(is_replaced).collect()

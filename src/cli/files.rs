@@ -119,7 +119,8 @@ impl OutputFiles {
         }
     }
 
-    /// Completes the output, but only if no record was lost or counted twice. If no input could be read, no file is written.
+    /// Completes the output, but only if no record was lost or counted twice. If errors of the inputs left no record, no file is
+    /// written.
     ///
     /// # Errors
     /// Counts that do not add up; the output cannot be written.
@@ -213,10 +214,13 @@ impl OutputDirectory {
     }
 }
 
-/// An output that was not written, because errors of the inputs left no row. Prints this.
+/// An output that was not written, because errors of the inputs are the reason why there is no row. Prints this.
 pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
     if let Some(path) = destination.path() {
-        print_error(&format!("{}: not written, because no input could be read", path_name(path)));
+        print_error(&format!(
+            "{}: not written, because an input has an error and there are no records",
+            path_name(path)
+        ));
     }
     FinishedOutput { path: None, bytes: 0, rows: 0, row_groups: 0 }
 }

@@ -182,9 +182,12 @@ fn a_job_that_cannot_begin_leaves_nothing() {
     // An input that cannot be read is no other case.
     fs::write(place.path("damaged.gz"), b"\x1f\x8b\x08\0").unwrap();
     let before = place.names("");
-    place.refused("canon :damaged.gz -o :new --part-rows 9", 4, "not written, because no input could be read");
+    let nothing = "not written, because an input has an error and there are no records";
+    place.refused("canon :damaged.gz -o :new --part-rows 9", 4, nothing);
     fs::write(place.path("empty.txt"), "").unwrap();
-    place.refused("extract :empty.txt :damaged.gz -o :in.csv", 4, "not written, because");
+    // The empty input was read.
+    place.refused("extract :empty.txt :damaged.gz -o :in.csv", 4, nothing);
+    place.refused("canon :empty.txt :damaged.gz -o :in.csv", 4, nothing);
     assert!(fs::read_to_string(place.path("in.csv")).unwrap().starts_with("a"), "the file is kept");
     fs::remove_file(place.path("empty.txt")).unwrap();
     assert_eq!(place.names(""), before);
