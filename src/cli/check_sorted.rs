@@ -19,9 +19,11 @@ Examples:
 
 /// Check that the rows of files are sorted
 ///
-/// The order of Parquet and Arrow IPC files is the one that they declare, or that of --by. Lines of CDX and CDXJ,
-/// compressed or not, are compared by key and time, other lines as bytes. Several files are checked as one sequence, in the
-/// order in which they are named.
+/// Each row is compared with the row before it. The order of Parquet and Arrow IPC files is that of --by, or the one that the
+/// first of them declares. Lines of CDX and CDXJ, compressed or not, are compared by key and time, other lines as bytes.
+/// Several files are checked as one sequence, in the order in which they are named: the first row of a file is compared with
+/// the last row of the file before it. With --each, files are not compared with each other, and each has the order that it
+/// declares.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckSortedArgs {
