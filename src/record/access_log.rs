@@ -122,12 +122,14 @@ impl AccessLog {
 fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
     let mut rest = line.strip_prefix(&format.prefix[..])?;
     let mut parsed = LogLine::default();
-    for (directive, literal) in &format.items {
+    for (i, (directive, literal)) in format.items.iter().enumerate() {
         let is_quoted = literal.first() == Some(&b'"');
+        let is_before_time = || matches!(format.items.get(i + 1), Some((Directive::Time, _)));
         let len = match (directive, &literal[..]) {
             // A time contains a space between its brackets.
             (Directive::Time, _) if rest.starts_with(b"[") => memchr::memchr(b']', rest)? + 1,
             (_, b"") => rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len()),
+            _ if is_before_time() && !is_quoted => find_literal_before_time(rest, literal)?,
             _ => find_literal(rest, literal, is_quoted)?,
         };
         let value = &rest[..len];
@@ -171,6 +173,19 @@ fn find_literal(text: &[u8], literal: &[u8], is_quoted: bool) -> Option<usize> {
             _ => at += 1,
         }
     }
+}
+
+/// The offset of the first `literal` after which a time in brackets begins. The value before it, such as the name of a user,
+/// may contain the literal. Without such a time, returns the offset of the first `literal`.
+fn find_literal_before_time(text: &[u8], literal: &[u8]) -> Option<usize> {
+    let time_after = |at: usize| text[at + literal.len()..].get(..time::LOG_TIME_LEN);
+    let first = find_literal(text, literal, false)?;
+    // Most lines have their time here, and it is parsed later.
+    if time_after(first).is_some_and(|time| time.starts_with(b"[") && time.ends_with(b"]")) {
+        return Some(first);
+    }
+    let is_before_time = |at: &usize| time_after(*at).and_then(time::from_log).is_some();
+    memchr::memmem::find_iter(text, literal).find(is_before_time).or(Some(first))
 }
 
 /// The reference that `GET target HTTP/1.1` requests; the target may contain spaces. Empty if the request is malformed.
@@ -248,6 +263,22 @@ mod tests {
         let own = rows("%{Host}i|%U|%q|%s", "h|/p|?q=1|200");
         assert_eq!(own, [("/p?q=1".into(), "http://h/".into(), Some(200), None, None)]);
         assert!(LogFormat::parse("%h %s").is_err());
+    }
+
+    #[test]
+    fn names_of_users_may_contain_spaces() {
+        for user in ["-", "john doe", "john  [doe] x", " ", "", "a [10/Oct/2000 b"] {
+            let line = LINE.replacen("- - [", &format!("- {user} ["), 1);
+            let want = ("/a b?\"cA".to_string(), String::new(), Some(404), TIME, None);
+            assert_eq!(rows("common", &line), [want], "{user}");
+        }
+        // Only a time counts.
+        let other =
+            r#"1 - john [10/Oct/2000:13:55:36.125 -0700] "GET / HTTP/1.1" 200 5 "-" "x [10/0ct/2000:13:55:36 -0700]""#;
+        assert_eq!(rows("common", other), [("/".into(), "".into(), Some(200), None, None)]);
+        // A value that is not before a time ends with the first literal.
+        let rows = rows("%u %U %t", "john /x [10/Oct/2000:13:55:36 -0700]");
+        assert_eq!(rows, [("/x".into(), "".into(), None, TIME, None)]);
     }
 
     #[test]

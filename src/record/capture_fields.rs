@@ -61,7 +61,7 @@ impl JsonField for TimeField {
     #[inline(always)]
     fn read(member: FieldText, chunk: &[u8], _: &mut Vec<u8>) -> Option<i64> {
         let text = member.span.of(chunk);
-        time::from_digits(text).or_else(|| time::from_iso(text))
+        time::from_digits(text).or_else(|| time::from_iso_with_zone(text))
     }
 }
 

@@ -259,6 +259,11 @@ mod tests {
         let records = lines.decode(text, 0, &mut bitmaps);
         assert_eq!((records.urls.len(), records.headers, records.faults.len()), (2, &[0][..], 1));
         assert_eq!(records.fields.times[0], Some(1_602_105_756_000));
+        for ts in ["2020-10-07T21:22:36+00:00", "2020-10-07T23:22:36.000+02:00", "20201007212236"] {
+            let line = format!("{{\"url\": \"http://a/\", \"ts\": \"{ts}\"}}\n");
+            let records = lines.decode(line.as_bytes(), 0, &mut bitmaps);
+            assert_eq!(records.fields.times, [Some(1_602_105_756_000)], "{ts}");
+        }
     }
 
     #[test]

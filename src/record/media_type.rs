@@ -6,8 +6,14 @@ pub(super) fn without_parameters(media_type: &[u8]) -> &[u8] {
     media_type.trim_ascii_start().split(is_end).next().unwrap_or_default()
 }
 
+/// Whether a content of this type is an HTTP message (RFC 9112 section 10), which has a media type of its own.
+pub(super) fn is_http(media_type: &[u8]) -> bool {
+    let name = without_parameters(media_type);
+    [&b"application/http"[..], b"message/http"].iter().any(|http| name.eq_ignore_ascii_case(http))
+}
+
 /// The `charset` parameter of a media type, without quotes; empty without one.
-pub(super) fn charset(media_type: &[u8]) -> &[u8] {
+pub(crate) fn charset(media_type: &[u8]) -> &[u8] {
     let mut parts = media_type.split(|&byte| byte == b';');
     let words = parts.next().unwrap_or_default().trim_ascii().split(u8::is_ascii_whitespace).skip(1);
     for parameter in parts.chain(words) {

@@ -90,10 +90,13 @@ fn from_local(text: &[u8]) -> Option<i64> {
     from_civil([number(&head[..4])?, two(5)?, two(8)?, two(11)?, two(14)?, two(17)?], ms)
 }
 
+/// Length of a time of [`from_log`] in bytes.
+pub(super) const LOG_TIME_LEN: usize = 28;
+
 /// Parses `[dd/MMM/yyyy:HH:mm:ss +hhmm]`, the format of access logs.
 pub(super) fn from_log(text: &[u8]) -> Option<i64> {
     const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
-    let text: &[u8; 26] = text.strip_prefix(b"[")?.strip_suffix(b"]")?.try_into().ok()?;
+    let text: &[u8; LOG_TIME_LEN - 2] = text.strip_prefix(b"[")?.strip_suffix(b"]")?.try_into().ok()?;
     if [text[2], text[6], text[11], text[14], text[17], text[20]] != *b"//::: " {
         return None;
     }

@@ -167,12 +167,7 @@ impl RecordAssembler {
             b"metadata" => RecordKind::Metadata,
             _ => RecordKind::Other,
         };
-        // The media type of a response is in its HTTP head; indexes mark revisits by a media type of their own.
-        match &head.record_type[..] {
-            b"response" | b"request" => {}
-            b"revisit" => capture.mime.extend_from_slice(REVISIT),
-            _ => capture.mime.extend_from_slice(media_type::without_parameters(&head.content_type)),
-        }
+        set_media_type(capture, head, self.types == RecordTypes::Replayable);
         self.is_skipped = !self.types.has_record(head);
         if self.carry.method {
             self.ids = RecordIds::of(head);
@@ -372,7 +367,9 @@ impl RecordAssembler {
         let head = std::mem::take(&mut self.response);
         let capture = &mut self.current;
         capture.status = head.status.or(capture.status);
-        capture.charset = head.charset;
+        if !(head.mime.is_empty() && head.charset.is_empty()) {
+            capture.charset = head.charset;
+        }
         if !head.mime.is_empty() && capture.mime != REVISIT {
             capture.mime = head.mime;
         }
@@ -444,5 +441,23 @@ impl RecordAssembler {
     fn recycle(&mut self, mut capture: Capture) {
         capture.clear();
         self.spare = capture;
+    }
+}
+
+/// Sets the media type and the charset that the head of a record states for its content. An HTTP response has its own head,
+/// and indexes mark revisits by a media type of their own. In an index for replay, as cdxj-indexer writes it, other responses have
+/// none.
+fn set_media_type(capture: &mut Capture, head: &WarcHead<'_>, is_for_replay: bool) {
+    let content_type = &head.content_type[..];
+    match &head.record_type[..] {
+        b"request" => {}
+        b"response" if is_for_replay || media_type::is_http(content_type) => {}
+        b"revisit" => capture.mime.extend_from_slice(REVISIT),
+        record_type => {
+            capture.mime.extend_from_slice(media_type::without_parameters(content_type));
+            if matches!(record_type, b"response" | b"resource" | b"conversion") {
+                capture.charset.extend_from_slice(media_type::charset(content_type));
+            }
+        }
     }
 }

@@ -38,7 +38,8 @@ pub(crate) struct ArchivedDocument {
     pub(crate) time: Option<i64>,
     /// Byte of the decompressed archive at which the record begins.
     pub(crate) offset: u64,
-    /// Media type and charset that the head of the record states. For a response, those of its HTTP head are used instead.
+    /// Media type and charset that the head of the record states. For an HTTP response, those of its own head are used
+    /// instead.
     pub(crate) mime: Vec<u8>,
     pub(crate) charset: Vec<u8>,
     /// The digest that the record states; empty if it states none.

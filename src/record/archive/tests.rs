@@ -268,6 +268,42 @@ fn fields_of_heads_are_those_of_rows() {
     assert_eq!(columns.map(|column| shown(&records, column[0])), ["length", "text/html", "a/b"]);
 }
 
+/// The media type of an HTTP response is in its own head; that of other contents is in the head of their record.
+#[test]
+fn contents_have_the_media_type_of_their_record() {
+    let of = |kind: &str, url: &str, content_type: &str, content: &str| {
+        let fields = format!("WARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nContent-Type: {content_type}");
+        record(&fields, content)
+    };
+    let http = "HTTP/1.1 200 OK\r\nContent-Type: text/css; charset=c\r\n\r\nbody";
+    let untyped = "HTTP/1.1 200 OK\r\n\r\nbody";
+    let cases = [
+        ("response", "dns:a.org", "text/dns", "20140103 a.org", "text/dns", ""),
+        ("response", "ftp://a.org/x", "text/plain; charset=KOI8-R", "x", "text/plain", "KOI8-R"),
+        ("response", "http://a.org/", "application/http; msgtype=response", http, "text/css", "c"),
+        ("response", "http://a.org/", "Application/HTTP;msgtype=response;charset=no", untyped, "", ""),
+        ("response", "http://a.org/", "application/http; msgtype=response", "no head", "", ""),
+        ("response", "http://a.org/", "message/http", untyped, "", ""),
+        ("response", "http://a.org/", "text/html; charset=x", http, "text/css", "c"),
+        ("resource", "http://a.org/", "text/html; charset=\"KOI8-R\"", "x", "text/html", "KOI8-R"),
+        ("conversion", "http://a.org/", "text/plain;charset=x", "x", "text/plain", "x"),
+        ("revisit", "http://a.org/", "application/http; charset=x", untyped, "warc/revisit", ""),
+        ("metadata", "http://a.org/", "application/warc-fields; charset=x", "", "application/warc-fields", ""),
+    ];
+    let text: String =
+        cases.iter().map(|(kind, url, content_type, content, ..)| of(kind, url, content_type, content)).collect();
+    let mut batch = unlimited();
+    parse_whole(&mut ArchiveParser::default(), &text, &mut batch);
+    let rows = batch.into_rows();
+    let records = rows.records();
+    let (mimes, charsets) = (records.fields.mimes, records.fields.charsets);
+    assert_eq!(mimes.len(), cases.len());
+    for (i, (kind, _, content_type, content, mime, charset)) in cases.into_iter().enumerate() {
+        let found = [mimes[i], charsets[i]].map(|field| shown(&records, field));
+        assert_eq!(found, [mime, charset], "{kind} {content_type} {content}");
+    }
+}
+
 /// Offsets of rows count from the beginning of the source, of which the archive may be a part.
 #[test]
 fn an_archive_may_begin_at_any_byte() {
