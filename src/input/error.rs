@@ -193,7 +193,7 @@ impl Defect {
 #[derive(Debug, Error)]
 #[error(
     "{name}: {}{defect}{}",
-    place_text(*.records, *.offset, *.packed),
+    place_text(*.records, *.offset, *.packed, .defect),
     lost_text(*.lost),
 )]
 pub struct InputError {
@@ -232,10 +232,11 @@ pub(crate) fn without_types(message: &str) -> String {
 }
 
 /// Where a source ended; nothing if it could not be read at all.
-fn place_text(records: u64, offset: u64, packed: bool) -> String {
+fn place_text(records: u64, offset: u64, packed: bool, defect: &Defect) -> String {
     let (plural, unit) = (if records == 1 { "" } else { "s" }, if packed { "compressed byte" } else { "byte" });
     match (records, offset) {
-        (0, 0) => String::new(),
+        // The first byte of a document may be the one that is wrong.
+        (0, 0) if !matches!(defect, Defect::JsonBroken) => String::new(),
         _ => format!("after {records} record{plural}, at {unit} {offset}: "),
     }
 }
@@ -251,6 +252,14 @@ fn lost_text(lost: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_defect_of_what_was_read_has_a_place_also_at_the_start() {
+        let text = |defect| InputError::new(0, "x.har".to_string(), defect).to_string();
+        let message = text(Defect::JsonBroken);
+        assert!(message.starts_with("x.har: after 0 records, at byte 0: the JSON document does not"), "{message}");
+        assert!(text(Defect::Special).starts_with("x.har: not a regular file"));
+    }
 
     #[test]
     fn messages_of_decoders_do_not_name_types() {

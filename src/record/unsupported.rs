@@ -57,6 +57,10 @@ const BINARY: [(&[u8], UnsupportedFormat); 20] = [
 const TAR: UnsupportedFormat = format("a tar archive", "extract it (tar -xf FILE), and name its files");
 const LZMA: UnsupportedFormat =
     format("LZMA data without a container", "pipe it: xz --format=lzma -dc FILE | irikey ...");
+const OLD_ARROW: UnsupportedFormat = format(
+    "an Arrow IPC stream from before Arrow 0.15, whose messages have no continuation marker",
+    "write it again with a newer Arrow (pyarrow.ipc.open_stream reads it), or as Parquet",
+);
 const ZIPNUM_INDEX: UnsupportedFormat =
     format("the index of a zipnum cluster, which contains no URLs", "read the .gz files of the cluster instead");
 const JSON_ARRAY: UnsupportedFormat =
@@ -73,7 +77,12 @@ impl UnsupportedFormat {
     /// The binary format of a source that begins with `head`, of which 512 bytes are enough.
     pub(crate) fn of_binary(head: &[u8]) -> Option<UnsupportedFormat> {
         let by_magic = BINARY.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| *format);
-        by_magic.or(is_tar(head).then_some(TAR)).or(is_lzma(head).then_some(LZMA))
+        let by_header = || match () {
+            () if is_tar(head) => Some(TAR),
+            () if is_lzma(head) => Some(LZMA),
+            () => is_old_arrow_stream(head).then_some(OLD_ARROW),
+        };
+        by_magic.or_else(by_header)
     }
 
     /// The text format of a source that begins with `head`, which is not of a format that is read.
@@ -126,6 +135,27 @@ fn is_lzma(head: &[u8]) -> bool {
     };
     let has_length = head[5..13] == [0xff; 8] || head[10..13] == [0; 3];
     u16::from_le_bytes([dictionary[0], dictionary[1]]).is_power_of_two() && has_length
+}
+
+/// Whether a source begins with the length of a message of Arrow IPC, which no continuation marker precedes, and with a message
+/// whose header is a schema. A message is a table of FlatBuffers: before its values is the distance to a list of the places
+/// of its fields, of which the first are the version of the metadata, the type of the header, and the header.
+fn is_old_arrow_stream(head: &[u8]) -> bool {
+    let is_schema = || {
+        let (len, message) = head.split_first_chunk::<4>()?;
+        // The length of the prefix and the message is a multiple of 8, and the message is a short one.
+        let is_len = len[3] == 0 && u32::from_le_bytes(*len) % 8 == 4;
+        let u32_at = |at: usize| Some(u32::from_le_bytes(*message.get(at..)?.first_chunk()?) as usize);
+        let u16_at = |at: usize| Some(u16::from_le_bytes(*message.get(at..)?.first_chunk()?) as usize);
+        let table = u32_at(0)?;
+        let places = table.checked_sub(u32_at(table)?)?;
+        let [places_len, table_len, version, header_type, header] = [0, 2, 4, 6, 8].map(|at| u16_at(places + at));
+        let has_fields = places_len? >= 10 && places_len? % 2 == 0 && table_len? >= 8;
+        let is_version = version? == 0 || u16_at(table + version?)? <= 4;
+        let is_schema = header_type? > 0 && *message.get(table + header_type?)? == 1;
+        Some(is_len && has_fields && is_version && is_schema && header? > 0)
+    };
+    is_schema().unwrap_or(false)
 }
 
 /// Whether a source begins like a document in HTML or XML.
@@ -193,6 +223,17 @@ mod tests {
         let lzma = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0";
         assert_eq!(UnsupportedFormat::of_binary(lzma), Some(LZMA));
         assert_eq!(UnsupportedFormat::of_binary(b"\x5d\0\0\x80\0http://a"), None);
+        // Length of the message, FlatBuffers table of the message.
+        let stream = b"\xa4\0\0\0\x10\0\0\0\0\0\x0a\0\x0c\0\x06\0\x05\0\x08\0\x0a\0\0\0\0\x01\x03\0\x0c\0\0\0";
+        assert_eq!(UnsupportedFormat::of_binary(stream), Some(OLD_ARROW));
+        for (at, byte) in [(0, 0xa0), (3, 1), (4, 0xff), (10, 8), (10, 0xff), (16, 0), (20, 9), (25, 3), (27, 1)] {
+            let mut other = *stream;
+            other[at] = byte;
+            assert_eq!(UnsupportedFormat::of_binary(&other), None, "{at}");
+        }
+        for len in 0..28 {
+            assert_eq!(UnsupportedFormat::of_binary(&stream[..len]), None, "{len}");
+        }
         for head in [&b""[..], b"\x1f", b"\x28\xb5\x2f", b"http://a/", b"FEA", b"]\0\0"] {
             assert_eq!(UnsupportedFormat::of_binary(head), None);
         }

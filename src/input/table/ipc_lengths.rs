@@ -10,7 +10,7 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use arrow::ipc::reader::read_footer_length;
-use arrow::ipc::{Block, Message, RecordBatch, root_as_footer, root_as_message};
+use arrow::ipc::{Block, Message, MetadataVersion, RecordBatch, root_as_footer, root_as_message};
 
 /// Length of the magic bytes and the padding at the start of a file.
 const HEAD_LEN: u64 = 8;
@@ -41,7 +41,8 @@ pub(crate) fn check_ipc_lengths(file: &mut (impl Read + Seek)) -> Result<(), Str
     let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
     let mut rest = footer_at;
     blocks.enumerate().try_for_each(|(number, block)| {
-        let checked = check_block(file, footer_at, block).and_then(|len| {
+        let checked = check_block(file, footer_at, block).and_then(|(len, version)| {
+            check_version(footer.version(), version)?;
             rest = rest.checked_sub(len).ok_or("it shares bytes with another message")?;
             Ok(())
         });
@@ -85,8 +86,22 @@ pub(super) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> Result<(), 
     Ok(())
 }
 
-/// Checks the message that `block` refers to. Messages are before `end` in the file. Returns the length of the message.
-fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result<u64, String> {
+/// Checks that a message has the version of the footer, because the crate does not read other files. pyarrow writes them if its
+/// option `metadata_version` is V4.
+fn check_version(footer: MetadataVersion, message: MetadataVersion) -> Result<(), String> {
+    // The first version is also that of a footer that states none.
+    if footer == MetadataVersion::V1 || message == footer {
+        return Ok(());
+    }
+    Err(format!(
+        "its metadata has version {message:?}, and the footer {footer:?}; write the file again with one version, such as V5, or as \
+         Parquet"
+    ))
+}
+
+/// Checks the message that `block` refers to. Messages are before `end` in the file. Returns the length of the message, and
+/// the version of its metadata.
+fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result<(u64, MetadataVersion), String> {
     let field = |value: i64| u64::try_from(value).map_err(|_| format!("a length or position is {value}"));
     let (at, body_len) = (field(block.offset())?, field(block.bodyLength())?);
     let metadata_len = field(block.metaDataLength().into())?;
@@ -103,7 +118,7 @@ fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result
     if let Some(batch) = record_batch(&message) {
         check_batch(file, body_at, body_len, &batch)?;
     }
-    Ok(metadata_len + body_len)
+    Ok((metadata_len + body_len, message.version()))
 }
 
 /// Returns the record batch of a message, which may be the values of a dictionary.
@@ -247,12 +262,37 @@ mod tests {
     fn files_of_old_versions_and_empty_batches_are_accepted() {
         let numbers: arrow::array::ArrayRef = Arc::new(Int64Array::from_iter_values(0..500));
         let batch = RecordBatch::try_from_iter([("number", numbers)]).unwrap();
-        let old = IpcWriteOptions::try_new(8, true, arrow::ipc::MetadataVersion::V4).unwrap();
+        let old = IpcWriteOptions::try_new(8, true, MetadataVersion::V4).unwrap();
         for (options, rows) in [(old.clone(), 500), (old, 0), (IpcWriteOptions::default(), 0)] {
             let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
             writer.write(&batch.slice(0, rows)).unwrap();
             assert_eq!(check(&writer.into_inner().unwrap()), Ok(()), "{rows}");
         }
+    }
+
+    /// The crate refuses such files in words for programmers.
+    #[test]
+    fn messages_of_another_version_than_the_footer_are_errors() {
+        let numbers: arrow::array::ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
+        let batch = RecordBatch::try_from_iter([("number", numbers)]).unwrap();
+        let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V4).unwrap();
+        let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let mut bytes = writer.into_inner().unwrap();
+        let number = |bytes: &[u8], at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+        let trailer_at = bytes.len() - TRAILER_LEN as usize;
+        let footer_at = trailer_at - number(&bytes, trailer_at);
+        // The version is the first field of the footer; its place is in the third number of the table of fields.
+        let table = footer_at + number(&bytes, footer_at);
+        let fields = table - number(&bytes, table);
+        let version_at = table + (number(&bytes, fields + 4) & 0xFFFF);
+        assert_eq!(bytes[version_at..version_at + 2], MetadataVersion::V4.0.to_le_bytes());
+        bytes[version_at..version_at + 2].copy_from_slice(&MetadataVersion::V5.0.to_le_bytes());
+        let message = check(&bytes).unwrap_err();
+        assert!(
+            message.contains("message 0: its metadata has version V4") && message.contains("footer V5"),
+            "{message}"
+        );
     }
 
     /// Otherwise a file of a few megabytes could take hours: a reference has 24 bytes, and its message any length.
