@@ -338,8 +338,8 @@ fn remove_long_base(link: &mut Link) {
     }
 }
 
-/// The base that a `base` element of a document found at `outer` sets: `Some(None)` if it is too long; `None` if it is not
-/// valid, or has a scheme that HTML does not allow (HTML Standard, section 4.2.3).
+/// The base that a `base` element of a document found at `outer` sets: `Some(None)` if it is too long; `None` if it cannot be
+/// set, as [`may_be_html_base`] decides.
 fn resolve_html_base(outer: &[u8], reference: &[u8]) -> Option<Option<Vec<u8>>> {
     let max_len = MAX_BASE_LEN.max(outer.len());
     if reference.len() > max_len {
@@ -347,8 +347,7 @@ fn resolve_html_base(outer: &[u8], reference: &[u8]) -> Option<Option<Vec<u8>>> 
     }
     let base = join(outer, reference);
     let is_long = base.len() > max_len;
-    let is_invalid = !is_long && find_scheme(&base).is_some() && Base::new(&base).is_err();
-    (may_be_html_base(&base) && !is_invalid).then_some(Some(base).filter(|_| !is_long))
+    may_be_html_base(&base).then_some(Some(base).filter(|_| !is_long))
 }
 
 /// Normalizes a reference to NFC if the charset of the document is not a Unicode one (RFC 3987 section 3.1, step 1b).

@@ -20,6 +20,8 @@ use super::feeds::{IDENTIFIER, Vocabulary, parent_name};
 use super::links::{LinkAttribute, LinkSink, ParserStop, short_name};
 use crate::iri::find_scheme;
 
+const SVG: &str = "http://www.w3.org/2000/svg";
+
 /// Reads a document and gives its references to `sink`.
 pub(super) fn read(text: &str, sink: &mut LinkSink<'_>) {
     let mut reader = NsReader::from_str(text);
@@ -46,6 +48,8 @@ struct Scope {
     name: &'static str,
     /// It is an `a` element of XHTML, which has a text.
     is_anchor: bool,
+    /// It is a script or a style sheet, or within one: its text is not that of a link.
+    is_in_script: bool,
 }
 
 /// An element whose content is a reference.
@@ -148,7 +152,14 @@ impl XmlCollector<'_, '_, '_> {
         if let Some(content) = &mut self.content {
             content.value.push_str(text);
         }
-        self.sink.push_text(text.as_bytes());
+        if !self.is_in_script() {
+            self.sink.push_text(text.as_bytes());
+        }
+    }
+
+    /// Whether the open element is a script or a style sheet, or within one.
+    fn is_in_script(&self) -> bool {
+        self.scopes.last().is_some_and(|scope| scope.is_in_script)
     }
 
     fn push_reference(&mut self, reference: &BytesRef<'_>, at: usize) {
@@ -192,7 +203,15 @@ impl XmlCollector<'_, '_, '_> {
             None if is_anchor => self.sink.begin_text(),
             None => self.sink.end_tag(),
         }
-        Scope { base, name: parent_name(element), is_anchor }
+        let is_in_script = self.is_in_script() || self.is_script(tag);
+        Scope { base, name: parent_name(element), is_anchor, is_in_script }
+    }
+
+    /// Whether an element is a script or a style sheet of XHTML or SVG.
+    fn is_script(&self, tag: &BytesStart<'_>) -> bool {
+        let (namespace, local) = self.reader.resolver().resolve_element(tag.name());
+        let is_markup = matches!(namespace, ResolveResult::Bound(Namespace(XHTML | SVG)));
+        is_markup && matches!(local.as_ref(), "script" | "style")
     }
 
     /// Ends an element.

@@ -4,10 +4,11 @@ use super::detect::{ContentType, Packing, SNIFF_LEN, content_type, packing};
 use super::error::{Defect, ListError};
 use super::table::TableFile;
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
+use crate::encoding::Charset;
 use crate::kernel::strip_prefix_ignoring_case;
 use crate::process::{path_name, visible};
-use crate::record::UnsupportedFormat;
 use crate::record::archive::is_archive;
+use crate::record::{UnsupportedFormat, charset_of_media_type};
 use crate::remote::{RemoteObject, RemoteReader};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -90,6 +91,23 @@ impl Source {
         let is_remote = matches!(self.origin, Origin::Remote(_));
         let has_scheme = |scheme: &[u8]| strip_prefix_ignoring_case(self.name.as_bytes(), scheme).is_some();
         (is_remote && (has_scheme(b"http:") || has_scheme(b"https:"))).then_some(&*self.name)
+    }
+
+    /// The charset that an HTTP server declares for the file in the field `Content-Type` (RFC 9110 section 8.3.2), if it is
+    /// known. Waits for the first answer of the server. Other sources have none, also objects in stores.
+    ///
+    /// # Errors
+    /// [`Defect::Open`].
+    pub(crate) fn declared_charset(&mut self) -> Result<Option<Charset>, Defect> {
+        let has_address = self.address().is_some();
+        let Origin::Remote(object) = &mut self.origin else { return Ok(None) };
+        if !has_address {
+            return Ok(None);
+        }
+        object.begin();
+        *object = object.clone().found().map_err(|error| Defect::Open(error.into()))?;
+        let label = charset_of_media_type(object.media_type().unwrap_or_default().as_bytes());
+        Ok(std::str::from_utf8(label).ok().and_then(Charset::named))
     }
 
     pub(crate) fn remote(object: RemoteObject) -> Source {

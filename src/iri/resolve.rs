@@ -11,14 +11,18 @@ use memchr::memmem;
 
 use super::check::{check_authority_lenient, check_len, check_path_noscheme};
 use super::fault::{Component, Fault, FaultKind};
-use super::parts::Parts;
+use super::parts::{Parts, find_scheme};
 use super::percent;
 use super::scheme::Scheme;
 use crate::kernel::strip_prefix_ignoring_case;
 
-/// Returns true if HTML allows the scheme of a base that a `base` element sets (HTML Standard, section 4.2.3).
+/// Returns whether a `base` element of HTML can set `base`, which was resolved against the address of the document. If it
+/// cannot, that address is the base (HTML Standard, section 4.2.3): the base is not valid, lacks the host that its scheme
+/// requires, or has a scheme that is excluded. A base without a scheme, of a document without an address, can be set.
 pub(crate) fn may_be_html_base(base: &[u8]) -> bool {
-    [&b"data:"[..], b"javascript:"].into_iter().all(|scheme| strip_prefix_ignoring_case(base, scheme).is_none())
+    let has_scheme = |scheme: &[u8]| strip_prefix_ignoring_case(base, scheme).is_some();
+    let is_excluded = has_scheme(b"data:") || has_scheme(b"javascript:");
+    !is_excluded && (find_scheme(base).is_none() || Base::new(base).is_ok_and(|base| !base.lacks_host()))
 }
 
 /// A base IRI for resolving references. Create it once and use it for many references.
@@ -101,6 +105,13 @@ impl Base {
     pub(crate) fn is_clean_http(&self) -> bool {
         let scheme = self.parts.scheme(&self.text).map(Scheme::from_name);
         !self.is_literal && self.parts.authority.is_some() && matches!(scheme, Some(Scheme::Http | Scheme::Https))
+    }
+
+    /// Returns whether the base has no host, although its scheme requires one (URL Standard, section 3.1).
+    fn lacks_host(&self) -> bool {
+        let scheme = self.parts.scheme(&self.text).map(Scheme::from_name);
+        let needs_host = matches!(scheme, Some(Scheme::Http | Scheme::Https | Scheme::Ws | Scheme::Wss | Scheme::Ftp));
+        needs_host && self.parts.host(&self.text).is_none_or(<[u8]>::is_empty)
     }
 
     /// Appends the base to `out`, from its start to the end of `part`. After [`BasePart::Authority`] and instead of an empty

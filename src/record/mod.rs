@@ -51,6 +51,8 @@ pub use decoder::{FormatOptions, SourceHead, TextDecoder};
 pub(crate) use format::format_of_first_record;
 pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};
+#[cfg(feature = "pipeline")]
+pub(crate) use media_type::charset as charset_of_media_type;
 pub use records::{RecordOffsets, Records};
 pub(crate) use split::Splitter;
 #[cfg(feature = "pipeline")]

@@ -85,6 +85,10 @@ impl AbsentObject {
         self.never()
     }
 
+    pub(crate) fn media_type(&self) -> Option<&str> {
+        self.never()
+    }
+
     pub(crate) fn modified_ns(&self) -> u64 {
         self.never()
     }

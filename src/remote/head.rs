@@ -4,7 +4,7 @@
 use parking_lot::{Mutex, MutexGuard};
 
 use bytes::Bytes;
-use object_store::{GetResult, ObjectMeta};
+use object_store::{Attribute, GetResult, ObjectMeta};
 
 use super::client::Running;
 use super::error::RemoteError;
@@ -20,13 +20,16 @@ pub(super) struct ObjectVersion {
     pub(super) tag: Option<String>,
     /// Time of the last change, seconds since 1970; 0 if the server does not say it.
     pub(super) modified: i64,
+    /// The field `Content-Type` of the answer; `None` in listings. Versions do not differ by it.
+    pub(super) media_type: Option<String>,
 }
 
 impl ObjectVersion {
     /// The version in a listing, or in the head of an answer.
     pub(super) fn of(meta: &ObjectMeta, is_len_known: bool) -> ObjectVersion {
         let tag = meta.e_tag.as_ref().map(|tag| tag.trim_matches('"').to_string());
-        ObjectVersion { len: is_len_known.then_some(meta.size), tag, modified: meta.last_modified.timestamp() }
+        let (len, modified) = (is_len_known.then_some(meta.size), meta.last_modified.timestamp());
+        ObjectVersion { len, tag, modified, media_type: None }
     }
 
     /// Both are the same content.
@@ -41,7 +44,8 @@ impl ObjectVersion {
     /// The version that was sent.
     pub(super) fn of_answer(result: &GetResult) -> ObjectVersion {
         let is_len_known = result.extensions.get::<UnknownLength>().is_none();
-        ObjectVersion::of(&result.meta, is_len_known)
+        let media_type = result.attributes.get(&Attribute::ContentType).map(|value| value.to_string());
+        ObjectVersion { media_type, ..ObjectVersion::of(&result.meta, is_len_known) }
     }
 }
 

@@ -120,6 +120,11 @@ impl RemoteObject {
         self.version.as_ref()?.tag.as_deref()
     }
 
+    /// The field `Content-Type` of the first answer; `None` before it, and for objects of a listing.
+    pub(crate) fn media_type(&self) -> Option<&str> {
+        self.version.as_ref()?.media_type.as_deref()
+    }
+
     /// Time of the last change, nanoseconds since 1970; 0 if it is not known.
     pub(crate) fn modified_ns(&self) -> u64 {
         let modified = self.version.as_ref().map_or(0, |version| version.modified);

@@ -49,6 +49,28 @@ fn documents_of_every_kind_are_read_from_a_folder() {
     assert_eq!(rows, expected);
 }
 
+/// A row without a URL has an empty field in delimited text, which is a fault for `canon` if the field of the base is empty too.
+#[test]
+fn rows_without_a_url_are_read_as_the_guide_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = b"<a href=x><a href='&#0;'><a href=''>";
+    let read = |file: &str, columns: &str, flags: &[&str]| {
+        let path = folder.path().join(file);
+        let path = path.to_str().unwrap();
+        printed(&["extract", "-q", "--base", "http://d/p", "--columns", columns, "-o", path], page);
+        printed(&[&["canon", "-q", path, "--columns", "uri,fault"], flags].concat(), b"")
+    };
+    let faulty = "uri,fault\nhttp://d/x,\n,empty\nhttp://d/p,\n";
+    assert_eq!(read("x.csv", "url,base", &["--base-column", "base"]), faulty);
+    let null = faulty.replace("empty", "no-url");
+    for file in ["x.jsonl", "x.parquet"] {
+        assert_eq!(read(file, "url", &["--base", "http://d/p"]), null, "{file}");
+    }
+    let resolved = "uri,fault\nhttp://d/x,\nhttp://d/p,\nhttp://d/p,\n";
+    assert_eq!(read("x.csv", "url", &["--base", "http://d/p"]), resolved);
+    assert_eq!(read("x.tsv", "url", &["--base", "http://d/p", "--quote", "\""]), resolved);
+}
+
 #[test]
 fn columns_are_chosen_and_added() {
     let page = b"<a href='/x'><a href=http://[>";

@@ -66,11 +66,11 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 /// such a document is read, and the header fields Link, Refresh and Location of all captures; what is skipped is counted.
 ///
 /// canon can read the rows. By default, the columns are url, base, charset, element, attribute, record_offset, source, fault
-/// and fault_at. If a URL cannot be read, url and base are empty, which is a fault for canon as well. --columns chooses
-/// others, such as uri and key; the end of this help lists them.
+/// and fault_at. If a URL cannot be read, url and base are empty, which is a fault for canon --base-column base as well. --columns
+/// chooses others, such as uri and key; the end of this help lists them.
 ///
-/// The charset of a document is that of its byte order mark; otherwise that of --charset; otherwise the one that it declares;
-/// otherwise that of --default-charset.
+/// The charset of a document is that of its byte order mark; otherwise that of --charset; otherwise that of its HTTP head, in an
+/// archive or from an HTTP server; otherwise the one that it declares; otherwise that of --default-charset.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = long_help())]
 pub(crate) struct ExtractArgs {
@@ -83,7 +83,7 @@ pub(crate) struct ExtractArgs {
     /// on an HTTP server has its own address
     #[arg(long, value_name = "URI", value_parser = parse_base, help_heading = "Input")]
     base: Option<String>,
-    /// Charset of the documents as declared by their transport, a label of the Encoding Standard
+    /// Charset of the documents instead of the one that their HTTP head declares, a label of the Encoding Standard
     #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Input")]
     charset: Option<Charset>,
     /// Charset of documents without any declared charset
@@ -202,23 +202,25 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    fn add_source(&mut self, source: Source) -> Result<(), OutputError> {
+    fn add_source(&mut self, mut source: Source) -> Result<(), OutputError> {
         let name = source.name.clone();
         let max_len = self.args.max_document;
         let markup = self.args.format.or_else(|| markup_of_name(&name));
         let base = self.context.base.clone().or_else(|| source.address().map(|address| address.as_bytes().to_vec()));
-        match open_documents(source, markup, self.args.charset, max_len) {
-            Ok(SourceDocuments::One(bytes)) if bytes.len() <= max_len => {
-                let context = DocumentContext { markup, base, ..self.context.clone() };
+        let charset = self.args.charset.map_or_else(|| source.declared_charset(), |charset| Ok(Some(charset)));
+        let opened = charset.and_then(|charset| Ok((open_documents(source, markup, charset, max_len)?, charset)));
+        match opened {
+            Ok((SourceDocuments::One(bytes), charset)) if bytes.len() <= max_len => {
+                let context = DocumentContext { markup, charset, base, ..self.context.clone() };
                 let page = context.base.as_deref().unwrap_or_default();
                 let origin = LinkOrigin { source: &name, page, ..LinkOrigin::default() };
                 self.add_document(&bytes, &context, &origin, &name)
             }
-            Ok(SourceDocuments::One(_) | SourceDocuments::TooLong) => {
+            Ok((SourceDocuments::One(_) | SourceDocuments::TooLong, _)) => {
                 self.add_unread(&name, &BodyDefect::TooLong(max_len));
                 Ok(())
             }
-            Ok(SourceDocuments::Archive(documents)) => self.add_archive(&name, *documents),
+            Ok((SourceDocuments::Archive(documents), _)) => self.add_archive(&name, *documents),
             Err(defect) => {
                 self.add_unread(&name, &defect);
                 Ok(())

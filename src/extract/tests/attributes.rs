@@ -76,7 +76,7 @@ fn xml_attributes_are_found_with_nested_bases() {
 
 #[test]
 fn only_the_first_base_with_an_address_counts() {
-    let cases: [(&str, &str); 8] = [
+    let cases: [(&str, &str); 14] = [
         ("<base href='http://b/c/d'><base href='http://z/'>", "http://b/c/d"),
         ("<base href='c/'>", "http://d/x/c/"),
         ("<base href='//b/c'>", "http://b/c"),
@@ -85,6 +85,12 @@ fn only_the_first_base_with_an_address_counts() {
         ("<base href='javascript:x'><base href='/e'>", "http://d/x/y"),
         ("<base href='http://[b/'><base href='/e'>", "http://d/x/y"),
         ("<base href='&#0;'><base href='/e'>", "http://d/x/y"),
+        ("<base href='//[/'>", "http://d/x/y"),
+        ("<base href='http://'>", "http://d/x/y"),
+        ("<base href='HTTPS://u@:80/'>", "http://d/x/y"),
+        ("<base href='about:blank'>", "about:blank"),
+        ("<base href='file:///e/'>", "file:///e/"),
+        ("<base href='x-y:/e/'>", "x-y:/e/"),
     ];
     for (text, base) in cases {
         assert_eq!(html(&format!("{text}<a href=k>")).pop().unwrap(), format!("a href k {base}"), "{text}");
@@ -127,6 +133,9 @@ fn texts_of_links() {
     assert_eq!(texts(&text, Markup::Html), [pair("a", &"x".repeat((1 << 10) - 3))]);
     let text = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='a'>O<i>n</i>e &amp; <![CDATA[<two>]]></a>no<a href='b'/>no</html>";
     assert_eq!(texts(text, Markup::Xml), [pair("a", "One & <two>"), pair("b", "")]);
+    let text = "<html xmlns='http://www.w3.org/1999/xhtml' xmlns:z='z'><a href='a'>x<script>'&lt;'<![CDATA[<b>]]><b>c</b></script>y\
+                <svg xmlns='http://www.w3.org/2000/svg'><style>.c{}</style><style/>z</svg><z:style>Z</z:style></a></html>";
+    assert_eq!(texts(text, Markup::Xml), [pair("a", "xyzZ")]);
     let text = "<html xmlns='http://www.w3.org/1999/xhtml' xmlns:z='z'><a href='a'>One <br/><z:a/>two <z:a>three</z:a> \
                 <img alt='An &amp; image' src='i'/>four</a>no<a href='b'>x<a href='c'>y</a></a></html>";
     let expected = [pair("a", "One two three four"), pair("i", "An & image"), pair("b", "x"), pair("c", "y")];

@@ -289,19 +289,18 @@ fn truncate_text(text: &mut Vec<u8>) {
     }
 }
 
-/// The base of a page's links: that of its `base` element, which is a URL between white space (HTML Standard, section 4.2.3).
+/// The base of a page's links: that of its `base` element, which is a URL between white space, if [`may_be_html_base`];
+/// otherwise the page.
 fn base(html: &[u8], page_url: &[u8]) -> Vec<u8> {
     let Some(JsonValue::Text(text)) = at_path(html, &["Head", "Base"]) else { return page_url.to_vec() };
     let mut own = Vec::new();
     unescape(text, &mut own);
     let own = own.trim_ascii();
-    if !may_be_html_base(own) {
-        return page_url.to_vec();
-    }
-    if find_scheme(own).is_some() {
-        return own.to_vec();
-    }
-    Base::new(page_url).and_then(|page| page.target(own)).unwrap_or(page_url.to_vec())
+    let base = match find_scheme(own) {
+        Some(_) => own.to_vec(),
+        None => Base::new(page_url).and_then(|page| page.target(own)).unwrap_or(page_url.to_vec()),
+    };
+    if may_be_html_base(&base) { base } else { page_url.to_vec() }
 }
 
 /// Replaces `LF`, which strings of JSON can contain, by a space, as in every format of lines.
@@ -345,6 +344,10 @@ mod tests {
         assert_eq!(links(html), [pair("l.css", base), pair("s.js", base), pair("a b", base), pair("#f ", base)]);
         assert_eq!(links(r#"{"Links":[{"url":"y"}]}"#), [pair("y", "http://a.org/b/c")]);
         assert_eq!(links(r#"{"Head":{"Base":"https://z/\n"},"Links":[{"url":"y"}]}"#), [pair("y", "https://z/")]);
+        for ignored in ["http://[\\/", "http:\\/\\/", "https://:80/x", "http:", "data:,x", "//[/"] {
+            let html = format!(r#"{{"Head":{{"Base":"{ignored}"}},"Links":[{{"url":"y"}}]}}"#);
+            assert_eq!(links(&html), [pair("y", "http://a.org/b/c")], "{ignored}");
+        }
         assert_eq!(links("{}"), []);
         // The page has no scheme, and its base has one.
         let json = envelope(r#"{"HTML-Metadata":{"Head":{"Base":"https://z/"},"Links":[{"url":"y"}]}}"#);

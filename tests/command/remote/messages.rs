@@ -74,6 +74,49 @@ fn documents_on_servers_have_their_address_as_base() {
     assert_eq!(uri("s3://b/d/p.html", &[]), "");
 }
 
+/// The server declares the charset of a page, with ranges and without.
+#[test]
+fn documents_on_servers_have_the_charset_of_their_head() {
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let pages = [
+        ("/b/p.html", b"<meta charset=koi8-r><a href=\xE9>".to_vec()),
+        ("/b/utf16.html", utf16("<!DOCTYPE html><a href=\u{e9}>")),
+        ("/b/mark.html", b"\xEF\xBB\xBF<a href=\xC3\xA9>".to_vec()),
+    ];
+    let media_type = |path: &str| match path {
+        "/b/utf16.html" => "text/html;charset=\"UTF-16LE\"",
+        "/b/unknown.html" => "text/html; charset=klingon",
+        _ => "Text/HTML; Charset=Windows-1252",
+    };
+    let unknown = ("/b/unknown.html", b"<a href=\xC3\xA9>".to_vec());
+    for has_ranges in [true, false] {
+        let objects = pages.iter().chain([&unknown]).map(|(name, page)| (name.to_string(), page.clone()));
+        let server = Server::start(objects, move |_, request| Fault::Typed {
+            media_type: media_type(request.path()),
+            has_ranges,
+        });
+        let row = |name: &str, flags: &[&str]| {
+            let columns = ["extract", "-q", name, "--columns", "charset,url"];
+            let ran = irikey_at(&server, &[&columns[..], flags].concat(), &[]);
+            let rows = String::from_utf8(ran.stdout.clone()).unwrap();
+            rows.lines().nth(1).unwrap_or_else(|| panic!("{rows}{}", stderr(&ran))).to_string()
+        };
+        let at = |name: &str, flags: &[&str]| row(&format!("http://{}/b/{name}", server.address), flags);
+        assert_eq!(at("p.html", &[]), "windows-1252,\u{e9}");
+        assert_eq!(at("p.html", &["--charset", "windows-1251"]), "windows-1251,\u{439}");
+        assert_eq!(at("utf16.html", &[]), "UTF-16LE,\u{e9}");
+        assert_eq!(at("mark.html", &[]), "UTF-8,\u{e9}");
+        assert_eq!(at("unknown.html", &[]), "UTF-8,\u{e9}");
+        if has_ranges {
+            // A store has media types of its own.
+            assert_eq!(row("s3://b/p.html", &[]), "KOI8-R,\u{418}");
+            // One to find the page and one to read it, as without a charset.
+            let requests = server.requests();
+            assert_eq!(requests.iter().filter(|request| request.path() == "/b/utf16.html").count(), 2);
+        }
+    }
+}
+
 #[test]
 fn a_page_of_html_is_not_taken_for_a_packed_file() {
     let page = b"<!DOCTYPE html>\n<html><body>Please log in</body></html>\n".to_vec();

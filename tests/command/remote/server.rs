@@ -35,6 +35,8 @@ pub enum Fault {
     Chunked,
     /// It is answered without an entity tag; the object was changed at this time.
     Untagged(&'static str),
+    /// It is answered with this media type; as [`Fault::IgnoreRange`] unless it has ranges.
+    Typed { media_type: &'static str, has_ranges: bool },
     /// The client is sent to this path.
     Redirect(String),
     /// The connection stays open without an answer.
@@ -227,8 +229,12 @@ impl Server {
             "GET" if request.parameter("list-type").is_some() => list(&contents.objects, &path, request),
             "GET" | "HEAD" => {
                 let has_wrong_range = *fault == Fault::WrongRange && request.method == "GET";
-                let is_whole = matches!(fault, Fault::IgnoreRange | Fault::Chunked) || has_wrong_range;
-                let mut answer = get(&contents.objects, &path, request, is_whole);
+                let is_without_ranges =
+                    matches!(fault, Fault::IgnoreRange | Fault::Chunked | Fault::Typed { has_ranges: false, .. });
+                let mut answer = get(&contents.objects, &path, request, is_without_ranges || has_wrong_range);
+                if let Fault::Typed { media_type, .. } = fault {
+                    answer.headers.push(("Content-Type".to_string(), media_type.to_string()));
+                }
                 if let Fault::Untagged(time) = fault {
                     answer.headers.retain(|(name, _)| name != "ETag" && name != "Last-Modified");
                     answer.headers.push(("Last-Modified".to_string(), time.to_string()));
