@@ -201,7 +201,9 @@ fn appended_references_equal_resolved_ones() {
                       /x:y :x 1:x http:g HTTP://H2/ mailto:m %41 a%2fb a%zz \u{E9} a#b#c a|b a[b] / // /// /.well-known \
                       .. ./ ../ ../../ ../../../../x ../.. ../x:y ./? ../?q ../#f .//x ..//x ../a/../b ../%41 ../.x ./../x ../x#y \
                       //Other/z //u@h/ //h:80/ //.h/x //a--b/ //h/./x //h/#f //h?q //h/%41 a/.b .b ..b \
-                      a. a.. x/%2e%2e/y HTTP:x h:80 ;a=b a//b /a//b \u{1}";
+                      a. a.. x/%2e%2e/y HTTP:x h:80 ;a=b a//b /a//b \u{1} \
+                      a%2Fb /%C3%A9?%25#%FF ../%2F ?%C3#%A9 #%20%00 a%2F#b#c a%2F%7E %2F%2f a%2F/../b a%2F/. a%2F%2 %2F:x \
+                      //h2/%2F %2F%41 a%2Fb|";
     // All references of a base in a row, then a different base for each reference.
     let by_base = bases.split(' ').flat_map(|base| references.split(' ').map(move |reference| (reference, base)));
     let by_reference = references.split(' ').flat_map(|reference| bases.split(' ').map(move |base| (reference, base)));

@@ -156,8 +156,12 @@ impl<'a> MarkedReference<'a> {
             _ => BasePart::Directory,
         };
         let mark = self.next_attention_near(at);
-        let is_fragment = |mark: usize| line[mark] == b'#' && self.next_attention_near(mark + 1) >= line.len();
-        if mark < line.len() && !(keep_fragment && is_fragment(mark)) {
+        let is_kept = |mark: usize| match line[mark] {
+            b'#' => keep_fragment && self.next_attention_near(mark + 1) >= line.len(),
+            b'%' => are_marks_canonical(self, mark, keep_fragment),
+            _ => false,
+        };
+        if mark < line.len() && !is_kept(mark) {
             return None;
         }
         // A colon in the first segment ends a scheme, or is a fault.
