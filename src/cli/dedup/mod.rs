@@ -35,7 +35,7 @@ enum Ended {
 pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
     match perform(args).map_err(|error| after_closed_pipe(error, &args.reporting))? {
         Ended::Now(report) => {
-            args.input.print_unused(&report.summary, args.reporting.quiet);
+            args.input.print_unused_record_types(&report.summary, args.reporting.quiet);
             report.conclude(&args.reporting)
         }
         Ended::Before(status) => Ok(status),

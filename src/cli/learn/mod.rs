@@ -59,7 +59,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         written = write_table(args, &mut hand, &mut observed, table)?;
     }
     observed.summary.memory = run::memory::peaks();
-    args.input.print_unused(&observed.summary, args.reporting.quiet);
+    args.input.print_unused_record_types(&observed.summary, args.reporting.quiet);
     let validation = match &observed.content {
         Some(content) if args.validate.is_some() => Some(validate(content, written.applied)?),
         _ => None,
