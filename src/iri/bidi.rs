@@ -133,7 +133,7 @@ pub fn is_bidi(text: &str) -> bool {
 /// ```
 pub fn check_bidi(text: &str, rules: BidiRules) -> Vec<BidiProblem> {
     let mut problems = Vec::new();
-    if text.is_ascii() {
+    if text.is_ascii() || !text.chars().any(is_in_bidi_block) {
         return problems;
     }
     for (part, range) in bidi_parts(text) {
@@ -156,6 +156,16 @@ pub fn check_bidi(text: &str, rules: BidiRules) -> Vec<BidiProblem> {
         }
     }
     problems
+}
+
+/// Returns true for the characters of the blocks that have right-to-left characters or bidirectional controls, and for no letter
+/// of other scripts: most texts need no table of classes.
+const fn is_in_bidi_block(c: char) -> bool {
+    matches!(
+        c,
+        '\u{590}'..='\u{8FF}' | '\u{2000}'..='\u{206F}' | '\u{FB1D}'..='\u{FEFF}' | '\u{10800}'..='\u{10FFF}'
+            | '\u{1E800}'..='\u{1EFFF}'
+    )
 }
 
 /// Offset and class of each character. A combining mark has the class of the character before it (UAX #9, W1).
@@ -310,6 +320,14 @@ pub fn bidi_display(text: &str) -> Result<Cow<'_, str>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_that_can_cause_problems_are_in_their_blocks() {
+        for c in ('\0'..=char::MAX).filter(|&c| !is_in_bidi_block(c)) {
+            assert!(!is_rtl(bidi_class(c)) && !is_any_bidi_control(c), "U+{:04X}", c as u32);
+        }
+        assert!(!"aé日ア한я".chars().any(is_in_bidi_block));
+    }
 
     #[test]
     fn problems_have_component_and_offset() {

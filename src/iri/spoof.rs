@@ -15,6 +15,7 @@ use super::host::idn::idn_to_unicode;
 use super::map::{HostMapping, decode_labels, to_iri};
 use super::parts::Parts;
 use super::percent::{decode_escapes, escape_value, octets, percent_encode};
+use crate::kernel::ByteSet;
 
 /// The result of [`find_spoofing`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,8 +53,8 @@ impl SpoofingReport {
     }
 }
 
-/// Finds properties of a reference that may mislead a person or a filter. A reference in ASCII without `%`, `@` and
-/// `xn--` has none; that is checked in one scan.
+/// Finds properties of a reference that may mislead a person or a filter. A reference in ASCII without `@`, `xn--` and certain
+/// escapes has none; that is checked first.
 ///
 /// ```
 /// use irikey::iri::{SpoofingFlags, find_spoofing};
@@ -65,22 +66,26 @@ impl SpoofingReport {
 /// ```
 pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
     let mut report = SpoofingReport::default();
-    if is_plain(reference) {
-        return report;
+    if !is_plain(reference) {
+        check_all(reference, &mut report);
     }
+    report
+}
+
+/// Adds the findings of all checks to `report`.
+fn check_all(reference: &[u8], report: &mut SpoofingReport) {
     for (component, text) in Parts::split(reference).encoded_components(reference) {
         // Components are slices of the reference, so the difference of the start addresses is the offset.
         let at = text.as_ptr().addr() - reference.as_ptr().addr();
-        check_octets(&Octets::new(text, at), component, &mut report);
+        check_octets(&Octets::new(text, at), component, report);
         match component {
-            Component::Host => check_labels(text, at, &mut report),
-            Component::Path => check_segments(text, at, &mut report),
+            Component::Host => check_labels(text, at, report),
+            Component::Path => check_segments(text, at, report),
             Component::Userinfo if looks_like_host(text) => report.add(SpoofingFlags::USERINFO_HOST, component, at),
             _ => {}
         }
     }
-    check_directions(reference, &mut report);
-    report
+    check_directions(reference, report);
 }
 
 /// Returns the spoofing flags of a record: those of `record` as it was written, in Unicode, and [`SpoofingFlags::BIDI_STRUCTURE`]
@@ -92,22 +97,31 @@ pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
 /// assert_eq!(spoofing_flags(b"http://h/%D7%90b", b"http://h/%D7%90b"), SpoofingFlags::BIDI_STRUCTURE);
 /// ```
 pub fn spoofing_flags(record: &[u8], uri: &[u8]) -> SpoofingFlags {
-    let flags = find_spoofing(record).flags;
-    let has_hidden_characters = memchr::memchr(b'%', uri).is_some() || memchr::memmem::find(uri, b"xn--").is_some();
-    if !has_hidden_characters {
-        return flags;
+    let mut report = find_spoofing(record);
+    if !report.flags.intersects(SpoofingFlags::BIDI_STRUCTURE) && may_have_wide_iri(uri) {
+        let iri = to_iri(&String::from_utf8_lossy(&decode_labels(uri)), HostMapping::Percent);
+        check_directions(iri.as_bytes(), &mut report);
     }
-    let iri = to_iri(&String::from_utf8_lossy(&decode_labels(uri)), HostMapping::Percent);
-    if find_spoofing(iri.as_bytes()).flags.intersects(SpoofingFlags::BIDI_STRUCTURE) {
-        return flags | SpoofingFlags::BIDI_STRUCTURE;
-    }
-    flags
+    report.flags
 }
+
+/// Returns true if the IRI of a URI may have non-ASCII characters: the URI has escapes of non-ASCII octets or A-labels.
+fn may_have_wide_iri(uri: &[u8]) -> bool {
+    let is_wide = |at: usize| uri.get(at + 1).is_some_and(|digit| *digit >= b'8');
+    memchr::memchr_iter(b'%', uri).any(is_wide) || memchr::memmem::find(uri, b"xn--").is_some()
+}
+
+/// Printable ASCII characters whose escapes no check finds, whatever is next to them: they are not part of dot segments, other
+/// escapes, A-labels or names of hosts.
+const PLAIN_IF_ESCAPED: ByteSet = ByteSet::of(b" !\"#$&'()*+,:;<=>?[]^_`{|}~");
 
 /// Returns true if no check can find anything.
 fn is_plain(reference: &[u8]) -> bool {
+    let is_plain_escape =
+        |at: usize| escape_value(&reference[at..]).is_some_and(|octet| PLAIN_IF_ESCAPED.contains(octet));
     reference.is_ascii()
-        && memchr::memchr2(b'%', b'@', reference).is_none()
+        && memchr::memchr(b'@', reference).is_none()
+        && memchr::memchr_iter(b'%', reference).all(is_plain_escape)
         && !memchr::memmem::find_iter(reference, b"--").any(|at| has_ace_prefix(&reference[..at + 2]))
 }
 
@@ -160,9 +174,10 @@ fn check_octets(decoded: &Octets, component: Component, report: &mut SpoofingRep
             None => malformed.unwrap_or((SpoofingFlags::NONE, 1)),
         };
         is_other_charset |= character.is_none() && malformed.is_none();
-        if octets[nth] >= 0x80 && (decoded.is_escaped[nth] || !decoded.is_utf8) {
+        let is_provisional = octets[nth] >= 0x80 && (decoded.is_escaped[nth] || !decoded.is_utf8);
+        if !flags.is_empty() && is_provisional {
             pending.push((flags, decoded.at[nth]));
-        } else {
+        } else if !flags.is_empty() {
             report.add_all(flags, component, decoded.at[nth]);
         }
         nth += len;
@@ -355,6 +370,7 @@ fn component_of(part: BidiPart) -> Component {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn default_ignorable_characters_are_those_that_skeletons_omit() {
@@ -374,6 +390,35 @@ mod tests {
             (SpoofingFlags::INVISIBLE, Component::Query, 32),
         ];
         assert_eq!(found, expected.map(|(flag, component, at)| SpoofingFinding { flag, component, at }));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_found_in_plain_references(
+            pieces in prop::collection::vec("https?://|[a-z./%-]|%[2-7][0-9A-Fa-f]|%2[0-9a-f]|--|xn|[ -?A-~]", 0..12),
+        ) {
+            let text = pieces.concat();
+            if is_plain(text.as_bytes()) {
+                let mut report = SpoofingReport::default();
+                check_all(text.as_bytes(), &mut report);
+                prop_assert_eq!(report, SpoofingReport::default(), "{}", text);
+            }
+        }
+    }
+
+    /// Escapes of two characters, in every component.
+    #[test]
+    fn plain_escapes_are_plain_next_to_each_other() {
+        for (one, other) in (0x20..0x7F).flat_map(|one| (0x20..0x7F).map(move |other| (one, other))) {
+            let pair = format!("%{one:02x}%{other:02X}");
+            for text in [format!("http://h{pair}xn--/"), format!("/a/.{pair}."), format!("x:?{pair}41#{pair}2e")] {
+                if is_plain(text.as_bytes()) {
+                    let mut report = SpoofingReport::default();
+                    check_all(text.as_bytes(), &mut report);
+                    assert_eq!(report, SpoofingReport::default(), "{text}");
+                }
+            }
+        }
     }
 
     #[test]
