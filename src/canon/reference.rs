@@ -211,7 +211,7 @@ impl ReferenceWriter {
     /// the query UTF-8.
     fn encode_query(&mut self, line: &[u8], charset: Charset, prepared: &mut PreparedReference) -> Result<(), Fault> {
         let text = if prepared.in_target { &self.target[..] } else { line };
-        if !find_scheme(text).is_some_and(|len| uses_query_charset(&text[..len])) {
+        if !uses_query_charset(text) {
             return Ok(());
         }
         let unmappable =

@@ -214,7 +214,7 @@ impl OutputDirectory {
     }
 }
 
-/// An output that was not written, because errors of the inputs are the reason why there is no row. Prints this.
+/// An output that was not written, because an input has an error and there are no rows. Prints this.
 pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
     if let Some(path) = destination.path() {
         print_error(&format!(

@@ -158,8 +158,8 @@ pub fn check_bidi(text: &str, rules: BidiRules) -> Vec<BidiProblem> {
     problems
 }
 
-/// Returns true for the characters of the blocks that have right-to-left characters or bidirectional controls, and for no letter
-/// of other scripts: most texts need no table of classes.
+/// Returns true for the characters of all blocks that contain right-to-left characters or bidirectional controls. A text without
+/// such characters has no violation, and needs no lookup of classes.
 const fn is_in_bidi_block(c: char) -> bool {
     matches!(
         c,

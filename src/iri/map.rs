@@ -10,7 +10,7 @@ use super::check::{ParseMode, check_iri_reference, check_uri_reference, check_ut
 use super::class::{self, UNRESERVED};
 use super::fault::{Component, Fault, FaultKind};
 use super::host::idn::{idn_to_ascii, idn_to_unicode};
-use super::parts::Parts;
+use super::parts::{Parts, find_scheme};
 use super::percent;
 use super::scheme::Scheme;
 use crate::encoding::{Charset, Encoded, UnmappableMode, is_utf8};
@@ -71,10 +71,11 @@ pub struct QueryCharset {
     pub unmappable: UnmappableMode,
 }
 
-/// Returns true if queries of references with this scheme use the document's charset: "http" and "https",
+/// Returns true if the query of `reference` uses the document's charset: the scheme is "http" or "https",
 /// draft-weber-iri-guidelines-00 section 6.1. A reference without a scheme has the scheme of its base.
-pub(crate) fn uses_query_charset(scheme: &[u8]) -> bool {
-    scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
+pub(crate) fn uses_query_charset(reference: &[u8]) -> bool {
+    let scheme = find_scheme(reference).map(|len| &reference[..len]);
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https"))
 }
 
 /// Encodes the query of `reference` in the document's charset: its non-ASCII characters become escapes of their bytes.

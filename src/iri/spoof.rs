@@ -88,8 +88,8 @@ fn check_all(reference: &[u8], report: &mut SpoofingReport) {
     check_directions(reference, report);
 }
 
-/// Returns the spoofing flags of a record: those of `record` as it was written, in Unicode, and [`SpoofingFlags::BIDI_STRUCTURE`]
-/// of its URI with escapes and A-labels decoded. `uri` is empty if the record has no URI.
+/// Returns the spoofing flags of a record: those of `record`, whose charset was decoded, and [`SpoofingFlags::BIDI_STRUCTURE`] of
+/// its URI with escapes and A-labels decoded. `uri` is empty if the record has no URI.
 ///
 /// ```
 /// use irikey::iri::{SpoofingFlags, spoofing_flags};

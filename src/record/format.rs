@@ -22,7 +22,7 @@ use super::fields::FieldSet;
 use super::journal::Journal;
 use super::json::JsonMembers;
 use super::json_document::JsonLayout;
-use super::json_lines::{JsonLines, JsonOptions, is_whole_object};
+use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
 use super::records::Records;
 use super::unsupported::UnsupportedFormat;
@@ -377,7 +377,7 @@ fn detect_after_first(bytes: &[u8], detect: impl Fn(&SourceHead<'_>) -> Option<T
 /// also without a member that usually holds a URL.
 pub(crate) fn format_of_first_record(bytes: &[u8]) -> Option<TextFormat> {
     let head = SourceHead::new(bytes);
-    let json_lines = || is_whole_object(head.first_record).then(|| TextFormat::JsonLines(Arc::default()));
+    let json_lines = || JsonMembers::is_object(head.first_record).then(|| TextFormat::JsonLines(Arc::default()));
     TextFormat::detect(&head).or_else(json_lines)
 }
 

@@ -46,9 +46,19 @@ impl<'a> JsonMembers<'a> {
 
     /// Whether `text` begins with an object that is not broken.
     pub(super) fn are_whole(text: &[u8]) -> bool {
+        JsonMembers::find_end(text).is_some()
+    }
+
+    /// Whether `text` is an object that is not broken, and nothing else.
+    pub(super) fn is_object(text: &[u8]) -> bool {
+        JsonMembers::find_end(text).is_some_and(|rest| rest.trim_ascii().is_empty())
+    }
+
+    /// The text after the object with which `text` begins; `None` if that is broken.
+    fn find_end(text: &[u8]) -> Option<&[u8]> {
         let mut members = JsonMembers::new(text);
         members.by_ref().for_each(drop);
-        !members.is_broken()
+        (!members.is_broken()).then(|| members.after_object())
     }
 
     /// The members of an object after a value.

@@ -203,13 +203,6 @@ impl JsonLines {
     }
 }
 
-/// Whether a line is an object and nothing else.
-pub(super) fn is_whole_object(line: &[u8]) -> bool {
-    let mut members = JsonMembers::new(line);
-    members.by_ref().for_each(drop);
-    !members.is_broken() && members.after_object().trim_ascii().is_empty()
-}
-
 /// Whether the line is the header of the pages of a WACZ package (WACZ 1.1.1, section 5.2.2): an object that begins with the
 /// name of their format.
 fn is_pages_header(line: &[u8]) -> bool {

@@ -77,12 +77,10 @@ impl UnsupportedFormat {
     /// The binary format of a source that begins with `head`, of which 512 bytes are enough.
     pub(crate) fn of_binary(head: &[u8]) -> Option<UnsupportedFormat> {
         let by_magic = BINARY.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| *format);
-        let by_header = || match () {
-            () if is_tar(head) => Some(TAR),
-            () if is_lzma(head) => Some(LZMA),
-            () => is_old_arrow_stream(head).then_some(OLD_ARROW),
-        };
-        by_magic.or_else(by_header)
+        by_magic
+            .or_else(|| is_tar(head).then_some(TAR))
+            .or_else(|| is_lzma(head).then_some(LZMA))
+            .or_else(|| is_old_arrow_stream(head).then_some(OLD_ARROW))
     }
 
     /// The text format of a source that begins with `head`, which is not of a format that is read.

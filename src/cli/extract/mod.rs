@@ -66,8 +66,8 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 /// such a document is read, and the header fields Link, Refresh and Location of all captures; what is skipped is counted.
 ///
 /// canon can read the rows. By default, the columns are url, base, charset, element, attribute, record_offset, source, fault
-/// and fault_at. If a URL cannot be read, url and base are empty, which is a fault for canon --base-column base as well. --columns
-/// chooses others, such as uri and key; the end of this help lists them.
+/// and fault_at. If a URL cannot be read, url and base are empty, and canon --base-column base reports a fault, too. --columns
+/// chooses other columns, such as uri and key; the end of this help lists them.
 ///
 /// The charset of a document is that of its byte order mark; otherwise that of --charset; otherwise that of its HTTP head, in an
 /// archive or from an HTTP server; otherwise the one that it declares; otherwise that of --default-charset.
@@ -208,19 +208,25 @@ impl<'a> Extraction<'a> {
         let markup = self.args.format.or_else(|| markup_of_name(&name));
         let base = self.context.base.clone().or_else(|| source.address().map(|address| address.as_bytes().to_vec()));
         let charset = self.args.charset.map_or_else(|| source.declared_charset(), |charset| Ok(Some(charset)));
-        let opened = charset.and_then(|charset| Ok((open_documents(source, markup, charset, max_len)?, charset)));
-        match opened {
-            Ok((SourceDocuments::One(bytes), charset)) if bytes.len() <= max_len => {
+        let charset = match charset {
+            Ok(charset) => charset,
+            Err(defect) => {
+                self.add_unread(&name, &defect);
+                return Ok(());
+            }
+        };
+        match open_documents(source, markup, charset, max_len) {
+            Ok(SourceDocuments::One(bytes)) if bytes.len() <= max_len => {
                 let context = DocumentContext { markup, charset, base, ..self.context.clone() };
                 let page = context.base.as_deref().unwrap_or_default();
                 let origin = LinkOrigin { source: &name, page, ..LinkOrigin::default() };
                 self.add_document(&bytes, &context, &origin, &name)
             }
-            Ok((SourceDocuments::One(_) | SourceDocuments::TooLong, _)) => {
+            Ok(SourceDocuments::One(_) | SourceDocuments::TooLong) => {
                 self.add_unread(&name, &BodyDefect::TooLong(max_len));
                 Ok(())
             }
-            Ok((SourceDocuments::Archive(documents), _)) => self.add_archive(&name, *documents),
+            Ok(SourceDocuments::Archive(documents)) => self.add_archive(&name, *documents),
             Err(defect) => {
                 self.add_unread(&name, &defect);
                 Ok(())

@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// The crate refuses such files in words for programmers.
+    /// Otherwise the crate that reads Arrow files refuses them with a message about its types.
     #[test]
     fn messages_of_another_version_than_the_footer_are_errors() {
         let numbers: arrow::array::ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));

@@ -156,12 +156,7 @@ impl<'a> MarkedReference<'a> {
             _ => BasePart::Directory,
         };
         let mark = self.next_attention_near(at);
-        let is_kept = |mark: usize| match line[mark] {
-            b'#' => keep_fragment && self.next_attention_near(mark + 1) >= line.len(),
-            b'%' => are_marks_canonical(self, mark, keep_fragment),
-            _ => false,
-        };
-        if mark < line.len() && !is_kept(mark) {
+        if !is_rest_canonical(self, mark, keep_fragment) {
             return None;
         }
         // A colon in the first segment ends a scheme, or is a fault.
@@ -227,17 +222,24 @@ impl CanonicalHead {
     /// `keep_fragment` the reference may have a fragment, otherwise it has none.
     #[inline(always)]
     pub(crate) fn is_canonical(self, reference: &MarkedReference<'_>, keep_fragment: bool) -> bool {
-        let (line, first) = (reference.line(), self.first_mark);
-        match line.get(first..) {
-            // The empty path becomes `/`.
-            None | Some([]) => self.host_end < line.len(),
-            Some([b'#', ..]) if reference.next_attention_near(first + 1) >= line.len() => keep_fragment,
-            // If an escape changes, the first one usually does.
-            Some(rest) if rest[0] == b'#' || is_canonical_escape(rest) => {
-                are_marks_canonical(reference, first, keep_fragment)
-            }
-            Some(_) => false,
+        // The empty path becomes `/`. This is checked last, which takes fewer instructions.
+        is_rest_canonical(reference, self.first_mark, keep_fragment) && self.host_end < reference.line().len()
+    }
+}
+
+/// Returns true if no rung changes `reference` from its first mark on. The mark is at byte `first`; a position at the end or past it
+/// means that there is none.
+#[inline(always)]
+fn is_rest_canonical(reference: &MarkedReference<'_>, first: usize, keep_fragment: bool) -> bool {
+    let line = reference.line();
+    match line.get(first..) {
+        None | Some([]) => true,
+        Some([b'#', ..]) if reference.next_attention_near(first + 1) >= line.len() => keep_fragment,
+        // If an escape changes, the first one usually does.
+        Some(rest) if rest[0] == b'#' || is_canonical_escape(rest) => {
+            are_marks_canonical(reference, first, keep_fragment)
         }
+        Some(_) => false,
     }
 }
 

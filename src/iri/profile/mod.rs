@@ -24,7 +24,7 @@ use super::flags::{Changes, Flags};
 use super::map::{
     self, HostMapping, QueryCharset, encode_query_of, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset,
 };
-use super::parts::{Parts, find_scheme};
+use super::parts::Parts;
 use crate::encoding::nfc_of;
 use crate::kernel::escape;
 
@@ -123,7 +123,7 @@ impl Profile {
         }
         let reference = self.normal_form(reference);
         let reference = match options.query {
-            Some(query) if find_scheme(&reference).is_some_and(|len| uses_query_charset(&reference[..len])) => {
+            Some(query) if uses_query_charset(&reference) => {
                 encode_query_of(&reference, query)?.0.map_or(reference, Cow::from)
             }
             _ => reference,
