@@ -83,19 +83,24 @@ impl EquivalencesBuilder {
     /// # Errors
     /// The rule cannot apply to the host, or contradicts an earlier rule.
     pub fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> Result<(), EquivalencesConflict> {
-        if !self.patterns.entry(host.to_vec()).or_default().add(host, rule) {
+        let patterns = self.patterns.entry(host.to_vec()).or_default();
+        let before = *patterns;
+        if !patterns.add(host, rule) {
             return Err(EquivalencesConflict::Pattern(String::from_utf8_lossy(host).into_owned(), rule.name()));
         }
-        self.mix(&[host, b" ", rule.name().as_bytes()].concat());
+        if *patterns != before {
+            self.mix(&[host, b" ", rule.name().as_bytes()].concat());
+        }
         Ok(())
     }
 
     /// Adds a rule about content. `scope` is a host, `*.` and a domain, or `*`.
     pub(crate) fn add_rule(&mut self, scope: &[u8], rule: ScopedRule) {
         let text = format!(" {} {}", rule.context, rule.rule);
-        self.mix(&[scope, text.as_bytes()].concat());
         self.has_domains |= scope.starts_with(b"*");
-        self.rules.entry(scope.to_vec()).or_default().insert(rule);
+        if self.rules.entry(scope.to_vec()).or_default().insert(rule) {
+            self.mix(&[scope, text.as_bytes()].concat());
+        }
     }
 
     /// Returns the equivalences, ready to be applied.

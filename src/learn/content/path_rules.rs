@@ -96,13 +96,6 @@ const REPLACED: Range<usize> = usize::MAX..usize::MAX;
 impl PathRules {
     /// Adds a rule, if it is about paths.
     pub(super) fn add(&mut self, ScopedRule { rule, context }: &ScopedRule, number: u16) {
-        if !rule.is_about_paths() {
-            return;
-        }
-        // After one of these rules, nothing remains for it to apply to.
-        let leaves_more = matches!(rule, ContentRule::FinalSlash | ContentRule::Segment(..));
-        self.is_applied_once = !self.is_used && !leaves_more;
-        self.is_used = true;
         let place = || context.clone();
         match rule.clone() {
             ContentRule::DoubledSlashes => self.doubled_slashes.add(context, number),
@@ -115,8 +108,12 @@ impl PathRules {
             ContentRule::SegmentValue(before, shape) => {
                 self.segment_values.push((ValueRule::new(&before, shape), place(), number));
             }
-            _ => (),
+            _ => return,
         }
+        // After a rule of another kind, nothing remains for it to apply to.
+        let leaves_more = matches!(rule, ContentRule::FinalSlash | ContentRule::Segment(..));
+        self.is_applied_once = !self.is_used && !leaves_more;
+        self.is_used = true;
         let has_ends = self.final_slash.is_used() || !self.documents.is_empty();
         self.of_segments = match (has_ends, self.segments.len(), self.segment_values.len()) {
             (false, 0, 0) => SegmentRules::None,

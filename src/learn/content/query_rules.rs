@@ -52,6 +52,7 @@ pub(super) struct QueryText<'a> {
 pub(super) struct QueryPart {
     at: u32,
     end: u32,
+    name_end: u32,
     /// The first bytes of the name, in an order that compares as they do.
     name: u64,
 }
@@ -59,7 +60,6 @@ pub(super) struct QueryPart {
 impl QueryRules {
     /// Adds a rule, if it is about queries.
     pub(super) fn add(&mut self, ScopedRule { rule, context }: &ScopedRule, number: u16) {
-        self.is_used |= rule.is_about_queries();
         match rule.clone() {
             ContentRule::ParameterOrder => self.parameter_order.add(context, number),
             ContentRule::EmptyParameters => self.empty_parameters.add(context, number),
@@ -68,9 +68,10 @@ impl QueryRules {
                 self.parameters.push(ParameterRule { name, shape, context, number });
             }
             ContentRule::Query => self.queries.push((context.clone(), number)),
-            ContentRule::KeepParameter(name) => self.kept.push(name),
-            _ => (),
+            ContentRule::KeepParameter(name) => return self.kept.push(name),
+            _ => return,
         }
+        self.is_used = true;
     }
 
     /// Returns whether there are rules that change queries.
@@ -179,7 +180,7 @@ impl QueryRules {
                 removed.add(number, || xxh3_64(&text[at..end]) | 1);
                 is_changed = true;
             } else {
-                parts.push(QueryPart { at: at as u32, end: end as u32, name: name_number(word, end - at) });
+                parts.push(QueryPart::new(text, at..end, word));
             }
             at = end + 1;
         }
@@ -294,6 +295,16 @@ impl ShortQuery<'_> {
 }
 
 impl QueryPart {
+    /// The parameter at `range` of a query, which begins with `word`.
+    #[inline(always)]
+    fn new(query: &[u8], range: Range<usize>, word: u64) -> QueryPart {
+        let (at, end, name) = (range.start as u32, range.end as u32, name_number(word, range.len()));
+        let is_short = name & 0xFF == 0;
+        // The length of a short name is not needed.
+        let name_end = if is_short { at } else { at + name_and_value(&query[range]).0.len() as u32 };
+        QueryPart { at, end, name_end, name }
+    }
+
     fn of(self, query: &[u8]) -> &[u8] {
         &query[self.at as usize..self.end as usize]
     }
@@ -301,12 +312,9 @@ impl QueryPart {
     /// Compares the names of two parameters.
     #[inline(always)]
     fn compare_names(&self, other: &QueryPart, query: &[u8]) -> Ordering {
-        self.name.cmp(&other.name).then_with(|| {
-            // A shorter name has zeros at its end.
-            let is_short = self.name & 0xFF == 0;
-            let name = |part: &QueryPart| name_and_value(part.of(query)).0;
-            if is_short { Ordering::Equal } else { name(self).cmp(name(other)) }
-        })
+        // Of short names, which have zeros at the end of the number, both texts are empty.
+        let name = |part: &QueryPart| &query[part.at as usize..part.name_end as usize];
+        self.name.cmp(&other.name).then_with(|| name(self).cmp(name(other)))
     }
 }
 
@@ -416,15 +424,11 @@ mod tests {
     fn names_compare_as_texts() {
         let texts =
             ["", "=1", "a", "a=1", "ab=", "ab", "abcdefg=1", "abcdefgh", "abcdefgh=1", "abcdefghi=2", "abcdefghj", "b"];
-        let part = |text: &str, at: usize| QueryPart {
-            at: at as u32,
-            end: (at + text.len()) as u32,
-            name: name_number(word_at(text.as_bytes(), 0), text.len()),
-        };
         for a in texts {
             for b in texts {
-                let query = format!("{a}&{b}");
-                let found = part(a, 0).compare_names(&part(b, a.len() + 1), query.as_bytes());
+                let query = format!("{a}&{b}").into_bytes();
+                let part = |range: Range<usize>| QueryPart::new(&query, range.clone(), word_at(&query[range], 0));
+                let found = part(0..a.len()).compare_names(&part(a.len() + 1..query.len()), &query);
                 assert_eq!(found, name_and_value(a.as_bytes()).0.cmp(name_and_value(b.as_bytes()).0), "{a} {b}");
             }
         }

@@ -97,7 +97,9 @@ impl PathContext {
             PathContext::Prefix(first) => path.strip_prefix(&first[..]).is_some_and(ends_segment),
             PathContext::Extension(extension) => {
                 let path = path.strip_suffix(b"/").unwrap_or(path);
-                let last = memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..]);
+                // Each parameter of a URL may ask for this, so the whole of a long segment is not searched: a byte before the dot is enough.
+                let end = &path[path.len().saturating_sub(1 + ".".len() + MAX_EXTENSION_LEN)..];
+                let last = memchr::memrchr(b'/', end).map_or(end, |at| &end[at + 1..]);
                 extension_of(last) == Some(extension)
             }
         }
@@ -132,10 +134,14 @@ impl fmt::Display for PathContext {
     }
 }
 
-/// Returns what follows the last dot of a segment.
+/// Length of the longest extension.
+const MAX_EXTENSION_LEN: usize = 5;
+
+/// Returns what follows the last dot of a segment, if it is not empty, at most [`MAX_EXTENSION_LEN`] long, and not all of the segment
+/// but the dot.
 pub(super) fn extension_of(segment: &[u8]) -> Option<&[u8]> {
     let at = memchr::memrchr(b'.', segment)?;
-    Some(&segment[at + 1..]).filter(|extension| at > 0 && (1..=5).contains(&extension.len()))
+    Some(&segment[at + 1..]).filter(|extension| at > 0 && (1..=MAX_EXTENSION_LEN).contains(&extension.len()))
 }
 
 /// A rule and the paths that it is for.
@@ -201,32 +207,6 @@ impl ContentRule {
             ContentRule::SameAs { .. } => 14,
             ContentRule::KeepParameter(_) => 15,
         }
-    }
-
-    /// Returns whether the rule is about paths.
-    pub(super) fn is_about_paths(&self) -> bool {
-        matches!(
-            self,
-            ContentRule::DoubledSlashes
-                | ContentRule::FinalSlash
-                | ContentRule::PathCase
-                | ContentRule::Document(_)
-                | ContentRule::PathParameter(_)
-                | ContentRule::SegmentParameter(_)
-                | ContentRule::Segment(..)
-                | ContentRule::SegmentValue(..)
-        )
-    }
-
-    /// Returns whether the rule is about queries.
-    pub(super) fn is_about_queries(&self) -> bool {
-        matches!(
-            self,
-            ContentRule::Parameter(..)
-                | ContentRule::Query
-                | ContentRule::ParameterOrder
-                | ContentRule::EmptyParameters
-        )
     }
 
     /// Returns the rule with this text, which is the one that [`fmt::Display`] writes.
@@ -342,6 +322,27 @@ mod tests {
             let (context, rule) = text.split_once(": ").unwrap_or(("", text));
             ScopedRule { rule: ContentRule::parse(rule).unwrap(), context: PathContext::parse(context).unwrap() }
         }
+    }
+
+    /// An extension is that of the whole last segment, although only its end is read.
+    #[test]
+    fn extensions_are_those_of_last_segments() {
+        let last_of = |path: &'static str| path.trim_start_matches('/').trim_end_matches('/').rsplit('/').next();
+        let (mut paths, mut found) = (Vec::new(), 0);
+        for end in [
+            "x.html", ".html", "x.xhtml", "x.shtmls", "x.", "html", "a.b/html", "x.html/", "a.html/x", "/.html",
+            "é.html",
+        ] {
+            for start in ["", "/", "/d/", "/d.html/", "/dddddddddd", "/dddddddddd."] {
+                paths.push(&*format!("{start}{end}").leak());
+            }
+        }
+        for (path, name) in paths.iter().flat_map(|path| ["html", "xhtml", "shtmls", "h"].map(|name| (path, name))) {
+            let expected = last_of(path).and_then(|last| extension_of(last.as_bytes())) == Some(name.as_bytes());
+            assert_eq!(PathContext::Extension(name.into()).contains(path.as_bytes()), expected, "{path} {name}");
+            found += u32::from(expected);
+        }
+        assert!(found > 20, "{found}");
     }
 
     #[test]

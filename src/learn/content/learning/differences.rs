@@ -308,29 +308,23 @@ fn compare_queries(
 
 /// Returns the names of parameters whose values differ, in order.
 fn differing_names<'a>(lists: &[Vec<&'a [u8]>; 2]) -> Vec<&'a [u8]> {
-    let [a, b] = lists;
-    let are_alike = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| name_and_value(a).0 == name_and_value(b).0);
-    let mut differing: Vec<&[u8]> = if are_alike {
-        a.iter()
-            .zip(b)
-            .map(|(a, b)| (name_and_value(a), name_and_value(b)))
-            .filter(|(a, b)| a != b)
-            .map(|(a, _)| a.0)
-            .collect()
+    let of_names = |list: &Vec<&'a [u8]>| {
+        let parameters = list.iter().filter(|parameter| !parameter.is_empty());
+        parameters.map(|parameter| name_and_value(parameter)).collect::<Vec<_>>()
+    };
+    let [mut a, mut b] = lists.each_ref().map(of_names);
+    let names_are_equal = a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.0 == b.0);
+    let mut differing: Vec<&[u8]> = if names_are_equal {
+        a.iter().zip(&b).filter(|(a, b)| a != b).map(|(a, _)| a.0).collect()
     } else {
-        // The parameters of each list by name; those of one name in their order.
-        let sorted = |list: &[&'a [u8]]| {
-            let mut list = list.iter().filter(|parameter| !parameter.is_empty()).copied().collect::<Vec<_>>();
-            list.sort_by_key(|parameter| name_and_value(parameter).0);
-            list
+        // Parameters of one name stay in their order.
+        [&mut a, &mut b].into_iter().for_each(|list| list.sort_by_key(|(name, _)| *name));
+        let values = |list: &[(&'a [u8], &'a [u8])], name: &[u8]| {
+            let from = list.partition_point(|(other, _)| *other < name);
+            let values = list[from..].iter().take_while(|(other, _)| *other == name);
+            values.map(|(_, value)| *value).collect::<Vec<_>>()
         };
-        let (a, b) = (sorted(a), sorted(b));
-        let values = |list: &[&'a [u8]], name: &[u8]| {
-            let from = list.partition_point(|parameter| name_and_value(parameter).0 < name);
-            let values = list[from..].iter().map(|parameter| name_and_value(parameter));
-            values.take_while(|(other, _)| *other == name).map(|(_, value)| value).collect::<Vec<_>>()
-        };
-        let mut all: Vec<&[u8]> = a.iter().chain(&b).map(|parameter| name_and_value(parameter).0).collect();
+        let mut all: Vec<&[u8]> = a.iter().chain(&b).map(|(name, _)| *name).collect();
         all.sort_unstable();
         all.dedup();
         all.into_iter().filter(|name| values(&a, name) != values(&b, name)).collect()
