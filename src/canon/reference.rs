@@ -13,7 +13,7 @@ use crate::iri::{
     CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, Normalizer, ParseMode, QueryCharset, Rung,
     check_authority, check_utf8, encode_query_of, find_scheme, uses_query_charset,
 };
-use crate::kernel::{Bitmaps, append};
+use crate::kernel::{Bitmaps, append, find_byte};
 
 /// A reference that is ready to be normalized, and how it was changed so far.
 pub(super) struct PreparedReference {
@@ -138,8 +138,8 @@ impl ReferenceWriter {
         base: &[u8],
         charset: Option<Charset>,
     ) -> Result<PreparedReference, Fault> {
-        let has_base = !base.is_empty() || self.policy.base.is_some();
-        let is_assumed = self.may_assume_scheme(&record.text, has_base) && self.assume_scheme(&record.text)?;
+        let has_base = self.has_base(base);
+        let is_assumed = self.may_assume_scheme(&record.text, base) && self.assume_scheme(&record.text)?;
         let text = if is_assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*record.text) };
         let query = charset.map(|charset| QueryCharset { charset, unmappable: self.policy.profile.unmappable });
         let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
@@ -159,8 +159,7 @@ impl ReferenceWriter {
     /// policy assumes for it. A record that cannot be decoded or repaired stays as it is.
     pub(super) fn spelling<'a>(&'a mut self, line: &'a [u8], base: &[u8], charset: Option<Charset>) -> Cow<'a, [u8]> {
         let text = repair_record(line, charset, &self.policy).map_or(line.into(), |record| record.text);
-        let has_base = !base.is_empty() || self.policy.base.is_some();
-        match self.may_assume_scheme(&text, has_base) && self.assume_scheme(&text) == Ok(true) {
+        match self.may_assume_scheme(&text, base) && self.assume_scheme(&text) == Ok(true) {
             true => Cow::Borrowed(&self.target),
             false => text,
         }
@@ -179,8 +178,7 @@ impl ReferenceWriter {
     fn prepare_text(&mut self, line: &[u8], base: &[u8]) -> Result<PreparedReference, Fault> {
         let mut prepared = PreparedReference::UNCHANGED;
         if HttpHead::of(line).is_none() && (find_scheme(line).is_none() || self.is_host_and_port(line)) {
-            let has_base = !base.is_empty() || self.policy.base.is_some();
-            if !self.may_assume_scheme(line, has_base) {
+            if !self.may_assume_scheme(line, base) {
                 self.resolve(line, base)?;
                 prepared.changes = Changes::RESOLVED;
                 prepared.in_target = true;
@@ -240,9 +238,14 @@ impl ReferenceWriter {
         }
     }
 
+    /// Returns whether references have a base: `base`, which is that of the record and may be empty, or that of the policy.
+    fn has_base(&self, base: &[u8]) -> bool {
+        !base.is_empty() || self.policy.base.is_some()
+    }
+
     /// Returns whether a scheme can be assumed for `line`: it has neither a scheme nor a base, or looks like a host and a port.
-    fn may_assume_scheme(&self, line: &[u8], has_base: bool) -> bool {
-        !has_base && find_scheme(line).is_none() || self.is_host_and_port(line)
+    fn may_assume_scheme(&self, line: &[u8], base: &[u8]) -> bool {
+        !self.has_base(base) && find_scheme(line).is_none() || self.is_host_and_port(line)
     }
 
     /// Whether a scheme is to be assumed for `line`, which looks like `host:port...`: the part before the colon is
@@ -251,9 +254,9 @@ impl ReferenceWriter {
         if self.policy.assume_scheme.is_none() {
             return false;
         }
-        let Some((host, rest)) = find_scheme(line).map(|colon| (&line[..colon], &line[colon + 1..])) else {
-            return false;
-        };
+        let is_end = |byte| matches!(byte, b':' | b'/' | b'?' | b'#');
+        let Some(colon) = find_byte(line, is_end).filter(|at| line[*at] == b':') else { return false };
+        let (host, rest) = (&line[..colon], &line[colon + 1..]);
         let is_host = memchr::memchr(b'.', host).is_some() || host.eq_ignore_ascii_case(b"localhost");
         let digit_count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let is_port =

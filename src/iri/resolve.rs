@@ -33,7 +33,7 @@ pub(crate) fn may_be_html_base(base: &[u8]) -> bool {
 /// assert_eq!(base.resolve(b"../g").unwrap(), b"http://a/b/g");
 /// assert_eq!(base.resolve(b"http:g").unwrap(), b"http:g");
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Base {
     text: Vec<u8>,
     parts: Parts,
@@ -61,8 +61,8 @@ impl BasePart {
 }
 
 impl Base {
-    /// Creates a base. Its fragment is dropped (section 5.1), and dot segments of an absolute path are removed, also
-    /// those with escaped dots (`%2e`), as every browser does; [`Base::literal`] keeps them.
+    /// Creates a base. Its fragment is dropped (section 5.1), escaped dots of dot segments (`%2e`) are decoded, and dot segments
+    /// of an absolute path are removed, as every browser does; [`Base::literal`] keeps them.
     ///
     /// # Errors
     /// [`FaultKind::Base`] if `text` has no scheme or an ambiguous authority; `at` is an offset into `text`.
@@ -72,9 +72,9 @@ impl Base {
         let (from, to) = (base.parts.path_at as usize, base.parts.path_end as usize);
         let path = &base.text[from..to];
         let may_have_dots = memmem::find(path, b"/.").is_some() || memmem::find(path, b"%2").is_some();
-        if may_have_dots && path[0] == b'/' {
+        if may_have_dots {
             let mut path = decode_dot_segments(path);
-            let len = remove_dot_segments(&mut path);
+            let len = if path[0] == b'/' { remove_dot_segments(&mut path) } else { path.len() };
             let guard = path_guard(base.parts.authority.is_some(), &path[..len]);
             base.text.splice(from..to, guard.iter().chain(&path[..len]).copied());
             base.parts = Parts::split(&base.text);
@@ -338,9 +338,10 @@ mod tests {
     }
 
     #[test]
-    fn the_path_of_a_base_has_no_dot_segments() {
+    fn dot_segments_of_a_base_are_decoded_and_those_of_an_absolute_path_removed() {
         let cases = "http://h/a/../b>http://h/b http://h/a/%2e%2E/b>http://h/b http://h/%2f/%2e>http://h/%2f/ \
-                     http://h/%2f?/../>http://h/%2f?/../ http://h?%2e%2e>http://h?%2e%2e urn:a/../b>urn:a/../b x:/a/..//b>x:/.//b";
+                     http://h/%2f?/../>http://h/%2f?/../ http://h?%2e%2e>http://h?%2e%2e x:/a/..//b>x:/.//b \
+                     urn:a/../b>urn:a/../b urn:a/%2E%2e/b>urn:a/../b";
         for (base, text) in cases.split_whitespace().filter_map(|case| case.split_once('>')) {
             assert_eq!(Base::new(base.as_bytes()).unwrap().text(), text.as_bytes());
             assert_eq!(Base::literal(base.as_bytes()).unwrap().text(), base.as_bytes());

@@ -42,6 +42,24 @@ fn rows_of(policy: &Policy, lines: impl AsRef<[u8]>) -> Rows {
     rows
 }
 
+/// A host may begin with a digit or contain characters that a scheme cannot contain.
+#[test]
+fn a_host_with_a_port_gets_a_scheme_although_there_is_a_base() {
+    let policy =
+        Policy { assume_scheme: Some("https".into()), base: Some(b"http://b.c/d/".to_vec()), ..Policy::default() };
+    for (line, uri) in [
+        ("h.x:80/", "https://h.x:80/"),
+        ("1.2.3.4:80", "https://1.2.3.4:80/"),
+        ("é.x:443/y", "https://xn--9ca.x/y"),
+        ("localhost:1?q", "https://localhost:1/?q"),
+        ("h.x/y:80", "http://b.c/d/h.x/y:80"),
+        ("h.x", "http://b.c/d/h.x"),
+        ("?h.x:80", "http://b.c/d/?h.x:80"),
+    ] {
+        assert_eq!(rows_of(&policy, line).uri.get(0), uri.as_bytes(), "{line}");
+    }
+}
+
 /// On the simple rung, two references are equal if their texts are, after relative ones were resolved.
 #[test]
 fn simple_keys_are_those_of_the_absolute_text() {
