@@ -277,6 +277,15 @@ fn iris_spoofing_flags_and_skeletons_are_columns() {
         r#"{"iri":"mailto:a","spoofing_flags":[],"host_skeleton":null}"#,
     ];
     assert_eq!(printed(&flags, lines.as_bytes()).lines().collect::<Vec<_>>(), expect);
+    // An IRI has only characters that its profile allows.
+    for (profile, iri) in [
+        ("rfc3987", "http://h/\u{2028}é?\u{E000}"),
+        ("duerst-01", "http://h/\u{2028}é?%EE%80%80"),
+        ("duerst-00", "http://h/%E2%80%A8é?%EE%80%80"),
+    ] {
+        let flags = ["canon", "-q", "--columns", "iri", "--profile", profile];
+        assert_eq!(printed(&flags, b"http://h/%E2%80%A8%C3%A9?%EE%80%80\n"), format!("{iri}\n"));
+    }
 }
 
 #[test]

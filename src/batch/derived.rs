@@ -7,15 +7,19 @@ use arrow::array::{ArrayRef, StringBuilder};
 
 use super::column::ColumnId;
 use crate::canon::Rows;
-use crate::iri::{BidiProblem, BidiRules, HostMapping, Parts, bidi_visual, check_bidi, is_bidi, skeleton, to_iri};
+use crate::iri::{BidiProblem, BidiRules, HostMapping, Parts, Profile, bidi_visual, check_bidi, is_bidi, skeleton};
 
-/// Returns the array of a derived column, or `None` for any other column.
-pub(super) fn array(id: ColumnId, rows: &Rows) -> Option<ArrayRef> {
+/// Returns the array of a derived column for URIs of `profile`, or `None` for any other column.
+pub(super) fn array(id: ColumnId, rows: &Rows, profile: &Profile) -> Option<ArrayRef> {
+    let iri = |uri: &str| profile.to_iri(uri, HostMapping::Unicode);
+    let bidi_iri = |uri: &str| Some(iri(uri)).filter(|iri| is_bidi(iri));
     match id {
-        ColumnId::Iri => Some(texts(rows, |uri| Some(to_iri(uri, HostMapping::Unicode)))),
+        ColumnId::Iri => Some(texts(rows, |uri| Some(iri(uri)))),
         ColumnId::HostSkeleton => Some(texts(rows, host_skeleton)),
-        ColumnId::IriVisual => Some(texts(rows, iri_visual)),
-        ColumnId::Bidi => Some(texts(rows, bidi_problems)),
+        ColumnId::IriVisual => {
+            Some(texts(rows, |uri| bidi_iri(uri).map(|iri| bidi_visual(&iri, BidiRules::Rfc3987).into_owned())))
+        }
+        ColumnId::Bidi => Some(texts(rows, |uri| bidi_problems(&bidi_iri(uri)?))),
         _ => None,
     }
 }
@@ -35,18 +39,9 @@ fn host_skeleton(uri: &str) -> Option<String> {
     Parts::split(uri.as_bytes()).host(uri.as_bytes()).map(skeleton)
 }
 
-/// Returns the IRI, if it contains right-to-left characters.
-fn bidi_iri(uri: &str) -> Option<String> {
-    Some(to_iri(uri, HostMapping::Unicode)).filter(|iri| is_bidi(iri))
-}
-
-fn iri_visual(uri: &str) -> Option<String> {
-    bidi_iri(uri).map(|iri| bidi_visual(&iri, BidiRules::Rfc3987).into_owned())
-}
-
 /// Describes the violations: the rule, the component and the byte offset in the IRI.
-fn bidi_problems(uri: &str) -> Option<String> {
-    let problems = check_bidi(&bidi_iri(uri)?, BidiRules::Rfc3987);
+fn bidi_problems(iri: &str) -> Option<String> {
+    let problems = check_bidi(iri, BidiRules::Rfc3987);
     let describe = |problem: &BidiProblem| {
         format!("{} in {} at byte {}", problem.violation.name(), problem.part.name(), problem.at)
     };

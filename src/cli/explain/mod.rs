@@ -13,7 +13,7 @@ use crate::batch::ColumnId;
 use crate::canon::{Canonicalizer, Policy, Rows, assumed_delimiter};
 use crate::iri::{
     Base, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung, SpoofingFlags, SpoofingReport,
-    find_spoofing, spoofing_flags, to_iri, whatwg_href,
+    find_spoofing, spoofing_flags, whatwg_href,
 };
 use crate::key::KeyBytes;
 
@@ -188,7 +188,7 @@ impl Explanation {
         let keys = rows.more_keys.iter().map(|keys| keys[row]);
         self.rungs =
             policy.more_keys.iter().zip(texts).zip(keys).map(|((rung, text), key)| (*rung, text, key)).collect();
-        self.iri = Some(to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode));
+        self.iri = Some(policy.profile.to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode));
     }
 
     /// Adds the steps that made the text that is shown with the fault, if it is not the input, and moves the fault to its place
