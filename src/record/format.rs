@@ -314,7 +314,7 @@ impl SourceFormat {
 }
 
 fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
-    if let Some(rows) = ArchiveRows::of_source(name, bytes).filter(|_| !options.is_table) {
+    if let Some(rows) = ArchiveRows::of_source(name, bytes) {
         return SourceFormat::Archive(rows);
     }
     let head = SourceHead::new(bytes);
@@ -422,7 +422,8 @@ fn is_wat_name(name: &str) -> bool {
 
 /// Whether the head of the first record names a WAT file.
 fn is_wat(head: &[u8]) -> bool {
-    let mut fields = head.split(|byte| *byte == b'\n').take_while(|line| !line.trim_ascii().is_empty());
+    let lines = head.trim_ascii_start().split(|byte| *byte == b'\n');
+    let mut fields = lines.take_while(|line| !line.trim_ascii().is_empty());
     fields.any(|field| {
         strip_prefix_ignoring_case(field, b"WARC-Filename:")
             .is_some_and(|file| memchr::memmem::find(file, b".wat.").is_some() || file.trim_ascii().ends_with(b".wat"))
@@ -541,5 +542,21 @@ mod tests {
         let options = FormatOptions { csv, is_table: true, ..FormatOptions::default() };
         let format = InputFormat::Auto(options).of_source("x.csv", b"a;http://b/\n");
         assert!(matches!(format, SourceFormat::Csv(CsvOptions { delimiter: Some(b';'), .. })));
+    }
+
+    /// A table does not begin like an archive, and one of several inputs may be an archive.
+    #[test]
+    fn archives_are_recognized_beside_tables() {
+        let options = FormatOptions { is_table: true, ..FormatOptions::default() };
+        for head in ["WARC/1.0\r\nWARC-Type: response\r\n", "\r\nWARC/1.1\r\nWARC-Type: warcinfo\r\n"] {
+            let format = InputFormat::Auto(options.clone()).of_source("x", head.as_bytes());
+            assert_eq!(format, SourceFormat::Archive(ArchiveRows::Records));
+        }
+    }
+
+    #[test]
+    fn a_blank_line_may_precede_the_head_of_a_wat_file() {
+        let head = "\r\nWARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Filename: x.warc.wat.gz\r\n\r\n";
+        assert_eq!(format_of("x", head), SourceFormat::Archive(ArchiveRows::Links));
     }
 }
