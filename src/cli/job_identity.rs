@@ -23,6 +23,8 @@ pub(crate) struct JobIdentity {
     id: String,
     /// The same without the sizes of the inputs.
     names: String,
+    /// Hash of the inputs with their sizes and of the output, without the flags.
+    files: String,
     /// Hash of the times of the inputs.
     times: String,
     output: PathBuf,
@@ -47,25 +49,29 @@ impl JobIdentity {
         let table_names = tables.each_ref().map(|table| table.as_deref().map(path_name));
         let more = Value::Array(more.into_iter().chain([json!(table_names)]).collect());
         let hash = |value: &Value| format!("{:032x}", xxh3_128(value.to_string().as_bytes()));
+        let files = hash(&json!([names, sizes, path_name(&output)]));
         let names = json!([describe_job(job), names, path_name(&output), more]);
         let tables = tables.into_iter().flatten().collect();
-        Some(JobIdentity { id: hash(&json!([names, sizes])), names: hash(&names), times: hash(&times), output, tables })
+        let (id, names, times) = (hash(&json!([names, sizes])), hash(&names), hash(&times));
+        Some(JobIdentity { id, names, files, times, output, tables })
     }
 
     /// The entry of the job in the store, with its exit code.
     pub(crate) fn finished(self, output_len: u64, status: u8) -> FinishedJob {
-        FinishedJob { id: self.id, times: self.times, output_len, status, names: self.names }
+        let JobIdentity { id, names, files, times, .. } = self;
+        FinishedJob { id, times, output_len, status, names, files }
     }
 
     /// The exit code of the job if it was done before and its output is still there. Prints this.
     ///
     /// # Errors
     /// The job was done before, but the output is not that of the job any more; or the inputs have other times, so that it
-    /// is not clear whether this is the same job; or the output is all that there is of rows whose inputs were damaged then.
+    /// is not clear whether this is the same job; or the output is all that there is of rows whose inputs were damaged then, or
+    /// that a job with other flags wrote.
     pub(crate) fn status_before(&self, store: &SeenStore) -> Result<Option<u8>, CommandError> {
         let name = path_name(&shown_path(&self.output));
         let Some(done) = store.finished_jobs().iter().find(|job| job.id == self.id) else {
-            return self.check_incomplete(store).map(|()| None);
+            return self.check_output(store).map(|()| None);
         };
         let (has_same_times, is_same) = (done.times == self.times, self.is_output_of(done));
         let is_missing = |table: &&PathBuf| RemoteUrl::of_path(table).is_none() && !table.is_file();
@@ -95,24 +101,29 @@ impl JobIdentity {
                 "{name}: this output was written by the same job with inputs of the same names and sizes, but other times; if \
                  the inputs are new, move the output away; otherwise the job has been done, and its output would be empty"
             ))),
-            (false, false, _) => Ok(None),
+            (false, false, _) => self.check_output(store).map(|()| None),
         }
     }
 
-    /// Checks that the output is not that of the same job with inputs of other sizes that could not be read completely: now that
-    /// they are repaired, only their other rows are new.
-    fn check_incomplete(&self, store: &SeenStore) -> Result<(), CommandError> {
-        let is_incomplete = |job: &&FinishedJob| job.names == self.names && job.status == exit::INPUT;
-        let incomplete = store.finished_jobs().iter().rfind(is_incomplete).filter(|job| self.is_output_of(job));
-        incomplete.map_or(Ok(()), |job| {
-            Err(CommandError::Usage(format!(
-                "{}: this output was written by the same job with inputs of other sizes, which could not be read completely \
-                 (exit code {}), and the keys of its rows are in the store, so that the new output would lack these rows; \
-                 move the output away",
-                path_name(&shown_path(&self.output)),
-                job.status
-            )))
-        })
+    /// Checks that the output does not have rows that a new one would lack, because their keys are in the store: rows of the same
+    /// inputs by a job with other flags, or rows of inputs that could not be read completely and are repaired now.
+    fn check_output(&self, store: &SeenStore) -> Result<(), CommandError> {
+        let find = |is_like: &dyn Fn(&FinishedJob) -> bool| {
+            store.finished_jobs().iter().any(|job| is_like(job) && self.is_output_of(job))
+        };
+        let is_incomplete = |job: &FinishedJob| job.names == self.names && job.status == exit::INPUT;
+        let reason = if find(&is_incomplete) {
+            "the same job with inputs of other sizes, which could not be read completely (exit code 4)"
+        } else if find(&|job| job.files == self.files) {
+            "a job with the same inputs and other flags"
+        } else {
+            return Ok(());
+        };
+        Err(CommandError::Usage(format!(
+            "{}: this output was written by {reason}, and the keys of its rows are in the store, so that the new output would \
+             lack these rows; move the output away, or name another output or store",
+            path_name(&shown_path(&self.output)),
+        )))
     }
 
     /// The output is still as long as that of `job`.

@@ -415,7 +415,8 @@ fn a_finished_job_is_recognized() {
     fs::remove_file(&output).unwrap();
     place.refused(job, 2, "no longer exists here or has changed");
     fs::write(&output, &whole).unwrap();
-    // Other inputs, another output, other flags: other jobs.
+    place.refused(&format!("{job} --columns uri"), 2, "with the same inputs and other flags");
+    // Other inputs, another output: other jobs.
     let mut input = File::options().append(true).open(place.path("b.txt")).unwrap();
     input.write_all(b"http://example.org/new\n").unwrap();
     place.accepted(job);
@@ -478,7 +479,10 @@ fn a_finished_job_is_recognized_with_its_tables() {
     fs::remove_file(&first).unwrap();
     let (status, message) = job(&first);
     assert!(status == Some(2) && message.contains("this table, which it wrote as well"), "{message}");
-    // Another table is another job.
+    // Another table is another job, and its output would be empty.
+    let (status, message) = job(&second);
+    assert!(status == Some(2) && message.contains("a job with the same inputs and other flags"), "{message}");
+    fs::remove_file(place.path("new.csv")).unwrap();
     let (status, message) = job(&second);
     assert!(status == Some(0) && message.contains("records"), "{message}");
 }

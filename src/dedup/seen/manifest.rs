@@ -38,6 +38,8 @@ pub(crate) struct FinishedJob {
     pub(crate) status: u8,
     /// Hash like `id`, without the sizes of the inputs.
     pub(crate) names: String,
+    /// Hash of its inputs with their sizes and of its output, without its flags.
+    pub(crate) files: String,
 }
 
 impl StoreManifest {
@@ -105,8 +107,10 @@ impl StoreManifest {
 
 impl FinishedJob {
     fn to_json(&self) -> Value {
-        let FinishedJob { id, times, output_len, status, names } = self;
-        json!({"id": id, "times": times, "output_bytes": output_len, "exit_code": status, "names": names})
+        let FinishedJob { id, times, output_len, status, names, files } = self;
+        json!({
+            "id": id, "times": times, "output_bytes": output_len, "exit_code": status, "names": names, "files": files
+        })
     }
 
     fn of_json(json: &Value) -> Option<FinishedJob> {
@@ -118,6 +122,7 @@ impl FinishedJob {
             // Earlier builds did not write these.
             status: json["exit_code"].as_u64().map_or(Some(0), |status| u8::try_from(status).ok())?,
             names: text("names").unwrap_or_default(),
+            files: text("files").unwrap_or_default(),
         })
     }
 }

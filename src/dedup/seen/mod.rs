@@ -444,7 +444,7 @@ mod tests {
     }
 
     fn finished_job(id: &str) -> FinishedJob {
-        FinishedJob { id: id.into(), times: "b".into(), output_len: 7, status: 4, names: "c".into() }
+        FinishedJob { id: id.into(), times: "b".into(), output_len: 7, status: 4, names: "c".into(), files: "d".into() }
     }
 
     /// A job that is run again has one entry, the last.
