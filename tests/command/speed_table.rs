@@ -57,7 +57,7 @@ pub(super) fn table(date: &str) -> String {
         ],
         [
             "distinct rows of 20 million lines, zstd",
-            &dedup.seconds_and_memory("irikey dedup", "anonymous, MB"),
+            &dedup.seconds_and_memory("irikey dedup", "resident, MB"),
             &format!(
                 "DuckDB {}; Polars {}",
                 dedup.seconds_and_memory("duckdb DISTINCT", "resident, MB"),
