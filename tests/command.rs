@@ -729,7 +729,7 @@ fn canon_reads_the_output_of_extract() {
     assert_eq!(ran.status.code(), Some(4), "{message}");
     assert!(message.contains("-: byte 79: the document ends in the tag <a"), "{message}");
     assert!(
-        message.ends_with("3 IRIs in 1 document (html), 1 of them faulty; 1 character-reference; 1 truncated\n"),
+        message.ends_with("3 references in 1 document (html), 1 of them faulty; 1 character-reference; 1 truncated\n"),
         "{message}"
     );
     let rows = String::from_utf8(ran.stdout.clone()).unwrap();

@@ -56,7 +56,7 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnId::KeyOf(Rung::Simple),
         "key_simple",
         ColumnKind::Key,
-        "key of the URL as it is in the record (RFC 3987 section 5.3.1)",
+        "key of the URL before normalization: resolved and repaired if requested (RFC 3987 section 5.3.1)",
     )
     .on_request(),
     column(
@@ -171,19 +171,23 @@ const URL_COLUMNS: &[Column] = &[
         "url_host_name_reversed",
         "labels of the host in reverse order, com.example.www; null when the host is an address",
     ),
-    part(UrlPart::Port, "url_port", "port of the URI; null for the default port, which the URI does not contain"),
+    part(
+        UrlPart::Port,
+        "url_port",
+        "port of the URI; null if the URI has none, as with a default port on the rung scheme",
+    ),
     part(UrlPart::Path, "url_path", "path of the URI"),
     part(UrlPart::Query, "url_query", "query of the URI, without ?"),
     part(UrlPart::Fragment, "fragment", "fragment of the URI, without #"),
-    recipe_key("surt-wayback", "key_surt_wayback", "hash of the key of recipe surt-wayback"),
-    recipe_key("surt-ia", "key_surt_ia", "hash of the key of recipe surt-ia"),
-    recipe_key("crawler-commons", "key_crawler_commons", "hash of the key of recipe crawler-commons"),
-    recipe_key("nutch", "key_nutch", "hash of the key of recipe nutch"),
-    recipe_key("w3lib", "key_w3lib", "hash of the key of recipe w3lib"),
-    recipe_key("urlcanon-aggressive", "key_urlcanon_aggressive", "hash of the key of recipe urlcanon-aggressive"),
-    recipe_key("heritrix", "key_heritrix", "hash of the key of recipe heritrix"),
-    recipe_key(OWN_RULES, "key_rules", "hash of the key that --rules defines"),
-    recipe_text(OWN_RULES, "url_rules", "text of the key that --rules defines"),
+    recipe_key("surt-wayback", "key_surt_wayback", "key of recipe surt-wayback"),
+    recipe_key("surt-ia", "key_surt_ia", "key of recipe surt-ia"),
+    recipe_key("crawler-commons", "key_crawler_commons", "key of recipe crawler-commons"),
+    recipe_key("nutch", "key_nutch", "key of recipe nutch"),
+    recipe_key("w3lib", "key_w3lib", "key of recipe w3lib"),
+    recipe_key("urlcanon-aggressive", "key_urlcanon_aggressive", "key of recipe urlcanon-aggressive"),
+    recipe_key("heritrix", "key_heritrix", "key of recipe heritrix"),
+    recipe_key(OWN_RULES, "key_rules", "key of the recipe that --rules defines"),
+    recipe_text(OWN_RULES, "url_rules", "text of the recipe that --rules defines"),
 ];
 
 /// The name in columns of the recipe that the user defines (`--rules`).

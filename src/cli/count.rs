@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::args::{InputArgs, KEYS, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key};
+use super::args::{InputArgs, KEYS, KeyArgs, NO_CLOBBER_REPORT_HELP, PolicyArgs, ReportingArgs, WorkArgs, name_of_key};
 use super::error::CommandError;
 use super::progress::watch;
 use super::report::{PrintedResult, Table, counts, with_run_figures};
@@ -33,7 +33,8 @@ const ROW_GROUP_LEN: usize = 1 << 20;
 
 /// Count the distinct URLs of the inputs on every rung, or by other keys
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES),
+          mut_arg("no_clobber", |flag| flag.help(NO_CLOBBER_REPORT_HELP)))]
 pub(crate) struct CountArgs {
     #[command(flatten)]
     input: InputArgs,

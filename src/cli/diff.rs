@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use bstr::ByteSlice;
 use serde_json::{Value, json};
 
-use super::args::{InputArgs, KEYS, KeyArgs, PolicyArgs, ReportingArgs, WorkArgs, name_of_key, parse_number_from};
+use super::args::{
+    InputArgs, KEYS, KeyArgs, NO_CLOBBER_REPORT_HELP, PolicyArgs, ReportingArgs, WorkArgs, name_of_key,
+    parse_number_from,
+};
 use super::error::CommandError;
 use super::progress::watch;
 use super::report::{PrintedResult, Table, with_run_figures};
@@ -28,7 +31,8 @@ const ROW_GROUP_LEN: usize = 256 << 10;
 
 /// Compare two keys: which URLs does one of them merge and the other not?
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES),
+          mut_arg("no_clobber", |flag| flag.help(NO_CLOBBER_REPORT_HELP)))]
 pub(crate) struct DiffArgs {
     #[command(flatten)]
     input: InputArgs,

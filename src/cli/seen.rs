@@ -18,7 +18,7 @@ Examples:
   irikey seen info keys/ --json
   irikey seen verify keys/";
 
-/// Show, check or merge a store of seen keys
+/// Show, check or merge a seen store
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SeenArgs {

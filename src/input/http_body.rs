@@ -34,8 +34,8 @@ pub(crate) enum BodyDefect {
     /// The decoded body is longer than this many bytes.
     #[error("the document is longer than {0} bytes; allow more with --max-document")]
     TooLong(usize),
-    /// The head of the archive's record is too long, so that the body was not found.
-    #[error("the head of its record is longer than {0} bytes, and was not read")]
+    /// The header of the archive's record is too long, so that the body was not found.
+    #[error("the header of its record is longer than {0} bytes, and was not read")]
     LongHead(u64),
     /// Data of this coding is damaged or ends early.
     #[error("the {0} data of the body is damaged or ends early; the bytes before that point were read")]

@@ -79,7 +79,7 @@ bit_set! {
         16 SPLIT "split" "one of several references in a field (--inner-spaces split, draft-weber section 4.2)";
         17 BRACKETED "bracketed" "the URI was written between < and >, which were removed (WARC-Target-URI)";
         18 STRAY_BYTES "stray-bytes" "bytes before this record belong to no record and were skipped";
-        19 CUT "cut" "the content of this record is not as long as its head says, or its length is not known";
+        19 CUT "cut" "the length of this record's content is unknown, or differs from the length in its header";
     }
 }
 

@@ -4,7 +4,7 @@
 pub(crate) const SUCCESS: u8 = 0;
 /// A comparison or a check gave a negative answer.
 pub(crate) const DIFFERENT: u8 = 1;
-/// Usage error: the flags are wrong or contradict each other.
+/// Usage error: the flags are wrong or contradict each other. Or the job was refused.
 pub(crate) const USAGE: u8 = 2;
 /// Records have faults, and `--fail-on-fault` was given.
 pub(crate) const FAULTS: u8 = 3;
@@ -17,14 +17,14 @@ pub(crate) const OUTPUT: u8 = 5;
 pub(crate) const INTERNAL: u8 = 6;
 /// `dedup --verify` found two different texts with the same key.
 pub(crate) const COLLISION: u8 = 7;
-/// Another job has locked the output directory or the store of seen keys.
+/// Another job has locked the output directory or the seen store.
 pub(crate) const BUSY: u8 = 8;
 
 /// Every code with its meaning.
 pub(crate) const ALL: [(u8, &str); 9] = [
-    (SUCCESS, "success; also when the reader of standard output closes it early"),
+    (SUCCESS, "success, even if the reader of standard output closes it early"),
     (DIFFERENT, "compare: not equivalent on any rung; conform: a case failed; check-sorted: out of order"),
-    (USAGE, "usage error"),
+    (USAGE, "usage error, or the job was refused; no file was replaced"),
     (FAULTS, "records have faults and --fail-on-fault was given; the output is complete"),
     (
         INPUT,
@@ -34,8 +34,5 @@ pub(crate) const ALL: [(u8, &str); 9] = [
     (OUTPUT, "the output could not be written, or the system had no memory left; no partial file is left behind"),
     (INTERNAL, "internal error: counts that do not add up, or a panic"),
     (COLLISION, "dedup --verify: different texts have the same key; the output is complete and has a row for each"),
-    (
-        BUSY,
-        "another job is writing the output directory or the store of seen keys; nothing was done, so try again later",
-    ),
+    (BUSY, "another job is writing the output directory or the seen store; nothing was done, so try again later"),
 ];

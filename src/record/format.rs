@@ -136,8 +136,8 @@ text_formats! {
     AccessLog, access_log, "access-log":
         "Access log of a web server, in the format of --log-format; its targets need --base, unless the format has the host";
     Cdx, cdx, "cdx":
-        "CDX: columns separated by spaces, named by the letters of the header line; without a header, the usual 11, 10, 9 or 7; \
-         also the JSON arrays of Wayback CDX servers";
+        "CDX: columns separated by spaces, named by the letters of the header line; without a header, the usual 11, 10, 9 \
+         or 7 columns; also the JSON arrays of Wayback CDX servers";
 }
 
 /// The name of [`InputFormat::Auto`].
@@ -148,7 +148,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     (
         AUTO,
         "Recognize each input by its first records: WARC, ARC, HAR, CDX, CDXJ, JSON lines, crawl.log, or an access log in the \
-         common or combined format. Otherwise by its name: .csv and .tsv (also before .gz and the like) are tables. \
+         common or combined format. Otherwise by its name: .csv and .tsv (including .csv.gz and the like) are tables. \
          Everything else is lines",
     ),
     ("tsv", "Tab-separated values"),

@@ -177,8 +177,8 @@ fn archives_are_read_capture_by_capture() {
             "{name}"
         );
         let summary = String::from_utf8(out.stderr).unwrap();
-        let expected = "9 IRIs in 5 documents (2 html, 1 robots, 2 xml), 0 of them faulty; skipped 3 captures (1 revisit, \
-                        1 status, 1 media type); 2 records of other types\n";
+        let expected = "9 references in 5 documents (2 html, 1 robots, 2 xml), 0 of them faulty; skipped 3 captures \
+                        (1 revisit, 1 status, 1 media type); 2 records of other types\n";
         assert!(summary.ends_with(expected), "{summary}");
         let from_pipe = fs::read(&path).unwrap();
         assert_eq!(printed(&["extract", "-q", "-", "--columns", CAPTURE_COLUMNS], &from_pipe), CAPTURE_ROWS, "{name}");
@@ -318,7 +318,7 @@ fn a_capture_with_a_long_head_is_reported() {
     let message = String::from_utf8(out.stderr).unwrap();
     assert_eq!(String::from_utf8(out.stdout).unwrap(), "page,url\nhttp://a/6,x\n", "{message}");
     assert!(out.status.code() == Some(4) && message.contains("record at byte 0"), "{message}");
-    assert!(message.contains("the head of its record is longer than 1048576 bytes"), "{message}");
+    assert!(message.contains("the header of its record is longer than 1048576 bytes"), "{message}");
 }
 
 #[test]

@@ -190,7 +190,8 @@ fn messages_have_no_double_words_or_wrong_plurals() {
     assert!(message.contains("fault: scheme at byte 0: ") && message.contains("fault: port at byte 9: "), "{message}");
     for arguments in [["canon", "one.txt"], ["canon", "cut.gz"], ["extract", "one.txt"], ["extract", "cut.gz"]] {
         let message = text(&arguments);
-        for wrong in [" 1 records", " 1 rows", " 1 bytes", " 1 threads", " 1 documents", " 1 IRIs", "; ;", ": :"] {
+        for wrong in [" 1 records", " 1 rows", " 1 bytes", " 1 threads", " 1 documents", " 1 references", "; ;", ": :"]
+        {
             assert!(!message.contains(wrong), "{arguments:?}: {message}");
         }
     }

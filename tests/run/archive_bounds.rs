@@ -144,7 +144,7 @@ fn a_length_that_is_too_long_ends_with_the_member_or_at_a_head() {
     );
     let end = at + wrong.len();
     let damage =
-        |at: usize| format!("1 record is shorter than stated in the head, first at byte {at} (after decompression)");
+        |at: usize| format!("1 record is shorter than stated in the header, first at byte {at} (after decompression)");
     assert_eq!(
         members(&[&first, &wrong, &last]),
         ["0 http://a/  ".to_string(), format!("{at} http://outer/  cut"), format!("{end} http://b/  "), damage(end)]

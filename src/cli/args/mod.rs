@@ -22,7 +22,7 @@ pub(crate) use self::input::{InputArgs, SourceArgs, StoreArgs};
 pub(crate) use self::layout::{FileLayout, SortArgs};
 pub(crate) use self::output::{COMPRESSIONS, OutputArgs, ReplaceArgs, is_device_or_pipe};
 pub(crate) use self::policy::{ColumnArgs, KEYS, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset};
-pub(crate) use self::reporting::{ReportFormat, ReportingArgs, ShowProgress};
+pub(crate) use self::reporting::{NO_CLOBBER_REPORT_HELP, ReportFormat, ReportingArgs, ShowProgress};
 pub(crate) use self::values::{
     COLUMN_NAMES, Choices, Named, check_columns_once, check_named, named_path, parse_number, parse_number_from,
     parse_size,

@@ -51,11 +51,11 @@ pub(crate) struct OutputArgs {
     output_format: Option<OutputFormat>,
     /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
     /// +iri,+spoofing_flags. `irikey schema` lists all columns. NAME= is a column with the values of directories NAME=VALUE
-    /// in the paths of inputs, such as +crawl=. Not with text
+    /// in the paths of inputs, such as +crawl=. Not with text output
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = COLUMN_NAMES, hide_possible_values = true,
           help_heading = "Output")]
     columns: Vec<String>,
-    /// Add the column host_skeleton: hosts that look alike have the same skeleton. Not with text
+    /// Add the column host_skeleton: hosts that look alike have the same skeleton. Not with text output
     #[arg(long, help_heading = "Output")]
     skeleton: bool,
     /// Compression of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet

@@ -34,7 +34,7 @@ const KEY_HASHES: Choices<KeyAlgorithm> = Choices(&[
 
 const INNER_SPACES: Choices<Spaces> = Choices(&[
     ("remove", Spaces::Removed, "Remove white space"),
-    ("encode", Spaces::Encoded, "Write each space as %20"),
+    ("encode", Spaces::Encoded, "Write each space as %20, even with --strict"),
     ("split", Spaces::Split, "Split at spaces: each reference is a record of its own"),
 ]);
 
@@ -45,7 +45,7 @@ const CHARACTER_REFERENCES: Choices<CharacterReferences> = Choices(&[
 
 const BACKSLASHES: Choices<Backslashes> = Choices(&[
     ("slash", Backslashes::Slash, "Write each before the query as /, as browsers do"),
-    ("encode", Backslashes::Encoded, "Write each as %5C"),
+    ("encode", Backslashes::Encoded, "Write each as %5C, even with --strict"),
 ]);
 
 /// Upper limit of `--max-url`: the URI can be 9 times as long, and must fit into the texts of a row group.

@@ -39,6 +39,11 @@ impl ReportFormat {
     }
 }
 
+/// The help of `--no-clobber` for a command whose only file is the report.
+pub(crate) const NO_CLOBBER_REPORT_HELP: &str = "\
+Do not replace the report: if it exists, exit with code 2 before anything is read; if it appears while the job runs, \
+exit with code 5";
+
 /// Flags of every command that reads inputs to their end.
 #[derive(Debug, Args)]
 pub(crate) struct ReportingArgs {

@@ -1,5 +1,5 @@
-//! `extract`: writes a row for every IRI in documents, as an input for `canon`. One document is held in memory at a time, and
-//! rows are written as references are found.
+//! `extract`: writes a row for every reference in documents, as an input for `canon`. One document is held in memory at a time,
+//! and rows are written as references are found.
 
 mod rows;
 
@@ -60,7 +60,7 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
     ("parquet", OutputFormat::Parquet, "Apache Parquet"),
 ]);
 
-/// Write a row for every IRI in HTML and XML documents, sitemaps, feeds and robots.txt
+/// Write a row for every reference in HTML and XML documents, sitemaps, feeds and robots.txt
 ///
 /// An input is a document, or a WARC, ARC or WACZ file. In these archives, each capture with status 2xx and the media type of
 /// such a document is read, and the header fields Link, Refresh and Location of all captures; what is skipped is counted.
@@ -69,8 +69,8 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 /// and fault_at. If a URL cannot be read, url and base are empty, and canon --base-column base reports a fault, too. --columns
 /// chooses other columns, such as uri and key; the end of this help lists them.
 ///
-/// The charset of a document is that of its byte order mark; otherwise that of --charset; otherwise that of its HTTP head, in an
-/// archive or from an HTTP server; otherwise the one that it declares; otherwise that of --default-charset.
+/// The charset of a document is that of its byte order mark; otherwise that of --charset; otherwise that of its HTTP header, in
+/// an archive or from an HTTP server; otherwise the one that it declares; otherwise that of --default-charset.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = long_help())]
 pub(crate) struct ExtractArgs {
@@ -83,7 +83,7 @@ pub(crate) struct ExtractArgs {
     /// on an HTTP server has its own address
     #[arg(long, value_name = "URI", value_parser = parse_base, help_heading = "Input")]
     base: Option<String>,
-    /// Charset of the documents instead of the one that their HTTP head declares, a label of the Encoding Standard
+    /// Charset of the documents instead of the one that their HTTP header declares, a label of the Encoding Standard
     #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Input")]
     charset: Option<Charset>,
     /// Charset of documents without any declared charset
@@ -359,7 +359,7 @@ impl<'a> Extraction<'a> {
         }
         if !args.quiet {
             let defects: String = defects.iter().map(|(kind, count)| format!("; {count} {}", kind.name())).collect();
-            let (links, documents) = (count_of(links, "IRI"), documents_to_text(&documents));
+            let (links, documents) = (count_of(links, "reference"), documents_to_text(&documents));
             print_error(&format!("{links} in {documents}, {faulty} of them faulty{defects}{skipped}"));
         }
         match () {

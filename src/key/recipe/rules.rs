@@ -82,7 +82,7 @@ rules! {
         "remove dot segments as in RFC 3986, but before the ; of the last segment, for schemes whose paths have parameters";
     "path-slashes" urlcanon::squeeze_slashes, "replace repeated / by one, for schemes of browsers";
     "path-dots" crawler_commons::normalize_path,
-        "remove dot segments, also leading ones, and empty segments of the path";
+        "remove dot segments, including leading ones, and empty segments of the path";
     "path-segments" path::remove_segments, "remove dot segments and empty segments of the path";
     "path-case" |draft| lower(&mut draft.path), "convert the path to lower case";
     "path-session" |draft| session::strip_path(&mut draft.path), "remove session segments of ASP.NET from the path";

@@ -27,7 +27,7 @@ impl fmt::Display for ArchiveDamage {
         if short_count > 0 {
             let lead = if stray_count > 0 { ", and " } else { "" };
             let (records, verb) = (plural(short_count), if short_count == 1 { "is" } else { "are" });
-            write!(f, "{lead}{short_count} record{records} {verb} shorter than stated in the head")?;
+            write!(f, "{lead}{short_count} record{records} {verb} shorter than stated in the header")?;
         }
         write!(f, ", first at byte {} (after decompression)", at.unwrap_or(0))
     }
@@ -41,13 +41,13 @@ mod tests {
     fn damage_is_described_in_singular_and_plural() {
         for (stray_len, stray_count, short_count, text) in [
             (1, 1, 0, "1 byte in 1 place belongs to no record and was skipped, first at byte 7 (after decompression)"),
-            (0, 0, 1, "1 record is shorter than stated in the head, first at byte 7 (after decompression)"),
+            (0, 0, 1, "1 record is shorter than stated in the header, first at byte 7 (after decompression)"),
             (
                 9,
                 2,
                 3,
-                "9 bytes in 2 places belong to no record and were skipped, and 3 records are shorter than stated in the head, \
-                 first at byte 7 (after decompression)",
+                "9 bytes in 2 places belong to no record and were skipped, and 3 records are shorter than stated in the \
+                 header, first at byte 7 (after decompression)",
             ),
         ] {
             let damage = ArchiveDamage { stray_len, stray_count, short_count, at: Some(7) };
