@@ -221,7 +221,7 @@ fn keys_of(data: &[u8], shift: u32) -> Vec<u128> {
     data.chunks_exact(2).map(|pair| u128::from(u16::from_le_bytes([pair[0], pair[1]])) << (shift % 112)).collect()
 }
 
-/// The key table counts as a map does, and the store of seen keys holds what a set holds.
+/// The key table counts as a map does, and the seen store holds what a set holds.
 pub fn keys(input: &[u8]) -> Corpus {
     let Some(([shift, step, parts, damage], data)) = split_choices(input) else { return Corpus::Reject };
     let keys = keys_of(data, shift as u32);

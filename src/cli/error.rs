@@ -29,7 +29,7 @@ pub(crate) enum CommandError {
     /// Another job has locked what this one would change.
     #[error("{0}")]
     Busy(String),
-    /// A file other than inputs and outputs cannot be used: a spill file, a manifest, a store of seen keys, a report.
+    /// A file other than inputs and outputs cannot be used: a spill file, a manifest, a seen store, a report.
     #[error("{0}")]
     SideFile(String),
     /// A bug in this program.

@@ -29,7 +29,7 @@ pub(crate) struct FileRoles {
     directory: Option<PathBuf>,
     /// The directory above the parts, if the job does not go on with those of an earlier one.
     new_parts: Option<PathBuf>,
-    /// The directory of the store of seen keys.
+    /// The directory of the seen store.
     store: Option<PathBuf>,
     /// Standard output is written.
     has_stdout: bool,
@@ -88,7 +88,7 @@ impl FileRoles {
         self
     }
 
-    /// Adds a store of seen keys.
+    /// Adds a seen store.
     pub(crate) fn store(mut self, path: Option<&Path>) -> FileRoles {
         self.store = path.map(Path::to_path_buf);
         self
@@ -192,7 +192,7 @@ impl FileRoles {
             // A directory of inputs is read without what begins with these.
             if !below.iter().any(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_'))) {
                 return Err(CommandError::Usage(format!(
-                    "-o {}: this directory is in the input {}, so that the next job would read its own output; name another \
+                    "-o {}: this directory is in the input {}, so the next job would read its own output; name another \
                      directory",
                     path_name(&directory),
                     path_name(input)
@@ -211,7 +211,7 @@ impl FileRoles {
         }
     }
 
-    /// No other file is one of those that a store of seen keys or a directory of parts consists of.
+    /// No other file is one of those that a seen store or a directory of parts consists of.
     fn check_own_files(&self, sources: &Sources) -> Result<(), CommandError> {
         let inputs = self.inputs.iter().map(|(flag, path)| (*flag, path));
         let paths = self.all_outputs().chain(inputs).map(|(flag, path)| (flag, path.as_path()));

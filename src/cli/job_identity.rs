@@ -1,4 +1,4 @@
-//! Recognizes a job that has added its keys to a store of seen keys before: [`JobIdentity`]. If a scheduler runs it again, all
+//! Recognizes a job that has added its keys to a seen store before: [`JobIdentity`]. If a scheduler runs it again, all
 //! its keys are in the store, and its output would be replaced by an empty one.
 
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl JobIdentity {
         let is_missing = |table: &&PathBuf| RemoteUrl::of_path(table).is_none() && !table.is_file();
         match (has_same_times, is_same, self.tables.iter().find(is_missing)) {
             (true, true, Some(table)) => Err(CommandError::Usage(format!(
-                "{}: this job has been done before and its keys are in the store, so that its output would be empty; but \
+                "{}: this job has been done before and its keys are in the store, so its output would be empty; but \
                  this table, which it wrote as well, no longer exists here; restore it, or name another output or store",
                 path_name(table)
             ))),
@@ -92,7 +92,7 @@ impl JobIdentity {
                 Ok(Some(done.status))
             }
             (true, false, _) => Err(CommandError::Usage(format!(
-                "{name}: this job has been done before and its keys are in the store, so that its output would be empty; but \
+                "{name}: this job has been done before and its keys are in the store, so its output would be empty; but \
                  the output of {} bytes that it wrote no longer exists here or has changed; restore it, or name another \
                  output or store",
                 done.output_len
@@ -120,7 +120,7 @@ impl JobIdentity {
             return Ok(());
         };
         Err(CommandError::Usage(format!(
-            "{}: this output was written by {reason}, and the keys of its rows are in the store, so that the new output would \
+            "{}: this output was written by {reason}, and the keys of its rows are in the store, so the new output would \
              lack these rows; move the output away, or name another output or store",
             path_name(&shown_path(&self.output)),
         )))

@@ -259,7 +259,7 @@ fn member_method(method: CompressionMethod) -> Result<MemberMethod, Defect> {
         CompressionMethod::DEFLATE => Ok(MemberMethod::Deflated),
         method => {
             let method = method.name().map_or_else(|| method.as_u16().to_string(), str::to_string);
-            Err(Defect::Zip(format!("the member is packed by the method {method}; extract it, and name the file")))
+            Err(Defect::Zip(format!("the member is compressed by the method {method}; extract it, and name the file")))
         }
     }
 }

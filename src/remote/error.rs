@@ -31,7 +31,7 @@ impl RemoteError {
     /// The server sent a page for people.
     pub(crate) fn page() -> RemoteError {
         let advice = "check the name in a browser, and whether the server wants a log-in";
-        RemoteError::new("the server sends a page of HTML or XML instead of packed data", advice)
+        RemoteError::new("the server sends a page of HTML or XML instead of compressed data", advice)
     }
 
     /// The error inside `error`, if it is one of a remote object.

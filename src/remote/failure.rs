@@ -101,16 +101,16 @@ impl Failure {
                 "check the endpoint and the region",
             ),
             (Some(_), _) if self.is_transient() => {
-                (format!("the server answers {}, also when asked again", answer()), "run again later")
+                (format!("the server responds with {}, even after retries", answer()), "run again later")
             }
-            (Some(_), _) => (format!("the server answers {}", answer()), "check the name and the endpoint"),
+            (Some(_), _) => (format!("the server responds with {}", answer()), "check the name and the endpoint"),
             (None, Some(kind)) => return self.broken_connection(kind),
             (None, None) if cause.contains("path segment") => (
                 format!("the listing has a key {UNUSABLE_KEY} ({cause})"),
                 "use a longer prefix, or name the objects in a list (@FILE)",
             ),
             (None, None) if ["invalid type", "missing field"].iter().any(|text| cause.contains(text)) => (
-                format!("the server does not answer as a store does ({cause})"),
+                format!("the server does not respond as a store does ({cause})"),
                 "check the endpoint and the name of the bucket",
             ),
             (None, None) => (cause.clone(), "check the name and the options of the store"),
@@ -122,7 +122,7 @@ impl Failure {
     fn broken_connection(&self, kind: HttpErrorKind) -> RemoteError {
         let (found, advice) = match kind {
             HttpErrorKind::Timeout => (
-                "no answer in time".to_string(),
+                "no response in time".to_string(),
                 "check the network, or allow more time with --store-option read_timeout=60s or timeout=20m",
             ),
             HttpErrorKind::Connect if self.cause.contains("certificate") => (

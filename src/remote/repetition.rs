@@ -37,7 +37,7 @@ impl From<RemoteError> for FetchError {
 
 /// The failure of a task that ended without a result.
 pub(super) fn lost_task() -> Failure {
-    Failure::of(&object_store::Error::Generic { store: "remote", source: "the answer ended early".into() })
+    Failure::of(&object_store::Error::Generic { store: "remote", source: "the response ended early".into() })
 }
 
 /// Repetitions of a request, until [`retry_timeout`].

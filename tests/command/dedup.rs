@@ -1,4 +1,4 @@
-//! Tests of `irikey dedup`, `count` and `seen`: results, memory limits, stores of seen keys, and processes that are killed
+//! Tests of `irikey dedup`, `count` and `seen`: results, memory limits, seen stores, and processes that are killed
 //! while they update a store.
 
 use super::{irikey, parse_json_lines, printed, read_json};

@@ -95,7 +95,11 @@ fn two_jobs_do_not_write_one_directory() {
     }
     fs::create_dir(place.path("seen")).unwrap();
     let lock = locked(&place.path("seen/lock"));
-    place.refused("dedup :a.txt -o :x.csv --seen :seen --update-seen", 8, "another process is changing this store");
+    place.refused(
+        "dedup :a.txt -o :x.csv --seen :seen --update-seen",
+        8,
+        "another process is changing this seen store",
+    );
     drop(lock);
     place.accepted("dedup :a.txt -o :x.csv --seen :seen --update-seen");
     // Runs of a sorted job that is resumed have a lock of their own.

@@ -546,7 +546,7 @@ fn validation_says_what_cannot_be_judged() {
         (
             "one content",
             (0..200).map(|i| (page(i, 0), 1)).collect(),
-            &[own, equal, "left out   40 URLs with contents of many unlike URLs, for recall"],
+            &[own, equal, "left out   40 URLs with contents of many dissimilar URLs, for recall"],
         ),
         (
             "contents that always change",

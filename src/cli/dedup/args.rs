@@ -201,7 +201,7 @@ impl DedupArgs {
                 "--verify compares texts, and --key protocol merges URLs with different texts; remove one of the flags",
             )),
             Some(ColumnId::KeyOf(rung)) if rung != policy.rung && rung != Rung::Simple => Err(CommandError::usage(
-                "--key names another rung than --rung, so that the URIs would not fit the keys; set --rung instead",
+                "--key names another rung than --rung, so the URIs would not fit the keys; set --rung instead",
             )),
             Some(key) => Ok(RowKey::of_column(key, policy)),
         }
@@ -237,7 +237,7 @@ impl DedupArgs {
         let store = match RemoteUrl::of_path(directory) {
             Some(_) if self.update_seen => {
                 return Err(CommandError::usage(
-                    "--update-seen changes a store of seen keys on the local disk; copy the store that --seen names",
+                    "--update-seen changes a seen store on the local disk; copy the store that --seen names",
                 ));
             }
             Some(url) => self.open_copy(&url)?,
@@ -248,7 +248,7 @@ impl DedupArgs {
         Ok(Some(Arc::new(store)))
     }
 
-    /// Opens a copy of a store of seen keys that is in an object store. The copy has no names once it is open.
+    /// Opens a copy of a seen store that is in an object store. The copy has no names once it is open.
     fn open_copy(&self, url: &RemoteUrl) -> Result<SeenStore, CommandError> {
         let failed = |error| CommandError::Input(format!("--seen {}: cannot copy: {error}", url.name()));
         let mut directory = TemporaryDirectory::create(&self.work.directory()?).map_err(failed)?;

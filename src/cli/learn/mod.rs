@@ -95,8 +95,8 @@ fn all_held_out() -> CommandError {
 /// Why nothing can be learned from records.
 fn nothing_to_learn(records: u64) -> CommandError {
     CommandError::Usage(format!(
-        "nothing to learn from: of {}, none states a redirect, and none a digest of a complete answer with status 200; give \
-         CDX, CDXJ, WARC, ARC, JSON lines, crawl.log or the index of Common Crawl, with these fields",
+        "nothing to learn from: of {}, none states a redirect, and none a digest of a complete response with status 200; \
+         give CDX, CDXJ, WARC, ARC, JSON lines, crawl.log or the index of Common Crawl, with these fields",
         count_of(records, "record")
     ))
 }

@@ -37,7 +37,7 @@ fn scores_to_text(name: &str, scores: &RuleScores) -> String {
         add("left out", format!("{urls} URLs of {hosts} hosts whose contents change from capture to capture"));
     }
     if scores.sink_urls > 0 {
-        add("left out", format!("{} URLs with contents of many unlike URLs, for recall", scores.sink_urls));
+        add("left out", format!("{} URLs with contents of many dissimilar URLs, for recall", scores.sink_urls));
     }
     for (kind, score) in &scores.kinds {
         let precision = Share::of(score.support, score.support + score.counter);

@@ -156,8 +156,7 @@ pub(crate) fn with_run_figures(mut json: Value, summary: &Summary) -> Value {
 /// Returns the error of a job after its report. If the reader of standard output closed it early, the job ended there, and the
 /// report says only this: how many records were counted until then depends on timing.
 pub(crate) fn after_closed_pipe(error: CommandError, reporting: &ReportingArgs) -> CommandError {
-    const CLOSED: &str =
-        "the reader of the output closed it before the end, so that the job was stopped and has no counts";
+    const CLOSED: &str = "the reader of the output closed it before the end, so the job was stopped and has no counts";
     let (CommandError::Output(OutputError::ClosedPipe), Some(path)) = (&error, &reporting.report) else { return error };
     let report = match ReportFormat::of_path(path) {
         ReportFormat::Page => document("irikey report", &format!("<header>\n<p>{CLOSED}</p>\n</header>\n")),

@@ -36,7 +36,7 @@ const LOCK: &str = "lock";
 /// How often a store is opened again because another process replaced its files.
 const MAX_RETRIES: usize = 5;
 
-/// A store of seen keys.
+/// A seen store.
 #[derive(Debug)]
 pub struct SeenStore {
     directory: PathBuf,

@@ -25,18 +25,18 @@ const TRAILER_LEN: u64 = 8 + 16;
 /// Bytes that are written at a time.
 pub(super) const BUFFER_LEN: usize = 1 << 18;
 
-/// Why a store of seen keys cannot be used. The store has not changed.
+/// Why a seen store cannot be used. The store has not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SeenError {
     /// The store does not exist.
-    #[error("{}: no store of seen keys exists there; create one with dedup --update-seen", .0.display())]
+    #[error("{}: no seen store exists there; create one with dedup --update-seen", .0.display())]
     Missing(PathBuf),
     /// The path is a file, or a directory with other files.
-    #[error("{}: this is not a store of seen keys, or it has other files as well; choose another directory", .0.display())]
+    #[error("{}: this is not a seen store, or it has other files as well; choose another directory", .0.display())]
     NotAStore(PathBuf),
     /// Another process is changing the store.
     #[error(
-        "{}: another process is changing this store of seen keys; wait until it has finished, or use another store",
+        "{}: another process is changing this seen store; wait until it has finished, or use another store",
         .0.display()
     )]
     Locked(PathBuf),

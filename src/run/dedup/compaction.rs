@@ -1,4 +1,4 @@
-//! Merges runs of the store of seen keys while a job runs: [`StoreCompaction`].
+//! Merges runs of the seen store while a job runs: [`StoreCompaction`].
 
 use super::options::DedupOptions;
 use crate::dedup::seen::{MergedRuns, SeenError};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-/// A thread that merges runs of the store of seen keys while the job runs. Dropping it stops the thread.
+/// A thread that merges runs of the seen store while the job runs. Dropping it stops the thread.
 #[derive(Debug, Default)]
 pub(super) struct StoreCompaction {
     is_stopped: Arc<AtomicBool>,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Pending rows wait in a temporary file, or are read a second time (`second_pass`). Meanwhile `compaction` merges runs of
-//! the store of seen keys.
+//! the seen store.
 //!
 //! The input is either records ([`dedup`]) or files of rows that have keys ([`dedup_keyed_files`]).
 
@@ -41,7 +41,7 @@ use second_pass::SecondPassChoice;
 /// groups if the options ask for them.
 ///
 /// # Errors
-/// As [`super::canon`]; also if temporary files or the store of seen keys cannot be used.
+/// As [`super::canon`]; also if temporary files or the seen store cannot be used.
 pub fn dedup(
     request: RunRequest<'_>,
     options: &DedupOptions,

@@ -1,4 +1,4 @@
-//! The keys of pending rows that a run adds to the store of seen keys: [`NewKeys`].
+//! The keys of pending rows that a run adds to the seen store: [`NewKeys`].
 //!
 //! Workers decide about partitions out of order, but a run of keys is written in order. The keys of a partition that do not
 //! fit into memory therefore wait in a temporary file.

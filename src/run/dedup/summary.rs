@@ -66,7 +66,7 @@ pub enum DedupError {
     /// A temporary file cannot be used.
     #[error(transparent)]
     Spill(#[from] SpillError),
-    /// The store of seen keys cannot be used.
+    /// The seen store cannot be used.
     #[error(transparent)]
     Seen(#[from] SeenError),
     /// The sources changed between the two times that they were read.

@@ -44,12 +44,12 @@ fn objects_that_cannot_be_read_prevent_the_job() {
     assert!(server.requests().len() < 20);
     // An answer of another service, and an endpoint that is no URL, at which the crate panics.
     let other = Fault::Status(200, "{\"kind\": \"secret\"}");
-    expect(&answering(other), "s3://b/", &["does not answer as a store does"]);
+    expect(&answering(other), "s3://b/", &["does not respond as a store does"]);
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", "endpoint=ftp://secret"], &[]);
     let message = stderr(&ran);
     assert!(ran.status.code() == Some(2) && message.contains("endpoint") && !message.contains("secret"), "{message}");
     let server = answering(Fault::Status(418, "<html>secret"));
-    expect(&server, &format!("http://{}/b/x", server.address), &["the server answers 418"]);
+    expect(&server, &format!("http://{}/b/x", server.address), &["the server responds with 418"]);
 }
 
 /// References of a document are relative to the address that it was read from.
@@ -125,7 +125,7 @@ fn a_page_of_html_is_not_taken_for_a_packed_file() {
         let ran = irikey_at(&server, &["canon", "-q", &name], &[]);
         let message = stderr(&ran);
         assert!(ran.status.code() == Some(4) && ran.stdout.is_empty(), "{message}");
-        assert!(message.contains("a page of HTML or XML instead of packed data"), "{message}");
+        assert!(message.contains("a page of HTML or XML instead of compressed data"), "{message}");
     }
 }
 

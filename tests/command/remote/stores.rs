@@ -50,7 +50,7 @@ fn google_and_azure_are_read_and_written() {
     }
 }
 
-/// A store of seen keys is copied before it is read, and is not changed.
+/// A seen store is copied before it is read, and is not changed.
 #[test]
 fn seen_keys_may_be_objects() {
     let directory = tempfile::tempdir().unwrap();

@@ -37,7 +37,7 @@ fn sources_end_with_a_defect() {
                 assert!(started.elapsed() < LIMIT, "{fault:?} {first}: {:?}", started.elapsed());
                 assert!(ran.status.code() == Some(4), "{fault:?} {first}: {message}");
                 assert!(message.contains(&format!("{place}/{NAME}: ")), "{message}");
-                assert!(message.contains("no answer in time"), "{fault:?} {first}: {message}");
+                assert!(message.contains("no response in time"), "{fault:?} {first}: {message}");
                 assert!(local(&FLAGS, NAME).0.starts_with(&ran.stdout), "{fault:?} {first}");
                 assert_eq!(first > 0, !ran.stdout.is_empty(), "{fault:?} {first}: {message}");
             }
@@ -54,7 +54,7 @@ fn a_server_without_ranges_ends_its_source() {
     let started = Instant::now();
     let ran = irikey_at(&server, &[&FLAGS[..], &OPTIONS, &[&name]].concat(), &[]);
     assert!(started.elapsed() < LIMIT);
-    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no answer in time"), "{}", stderr(&ran));
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no response in time"), "{}", stderr(&ran));
 }
 
 #[test]

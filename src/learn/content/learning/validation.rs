@@ -35,7 +35,7 @@ pub(crate) struct RuleScores {
     /// The other hosts, and their URLs.
     pub(crate) changing_hosts: u64,
     pub(crate) changing_urls: u64,
-    /// URLs that only had contents of many unlike URLs.
+    /// URLs that only had contents of many dissimilar URLs.
     pub(crate) sink_urls: u64,
     pub(crate) kinds: BTreeMap<&'static str, KindScore>,
 }
