@@ -1,4 +1,4 @@
-//! Reads crawl data with the readers of the command: every format, packed or not; files, folders, archives and objects.
+//! Reads crawl data with the readers of the command: every format, compressed or not; files, directories, archives and objects.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};

@@ -258,10 +258,10 @@ def read(
     charset: Optional[Operand] = None,
     **policy: Unpack[Policy],
 ) -> Read:
-    """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, packed or not. Every record
+    """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, compressed or not. Every record
     is a row; in archives, every capture, unless ``record_types`` chooses other records (such as "all").
 
-    ``source`` is the path of a file or a folder, the URL of an object, or the bytes of a file. ``columns`` are names of
+    ``source`` is the path of a file or directory, the URL of an object, or the bytes of a file. ``columns`` are names of
     ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of ``irikey canon --format``,
     ``name`` replaces the path in the column ``source``.
 

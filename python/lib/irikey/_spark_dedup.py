@@ -85,7 +85,7 @@ def dedup(
 
     Rows with a fault or a null key are left out: kept + duplicate + faulty + null = read.
 
-    Each partition first reduces its own rows (``min_by`` is a partial aggregate), so that a key with a million rows is one row
+    Each partition first reduces its own rows (``min_by`` is a partial aggregate), so a key with a million rows is one row
     per partition in the shuffle.
     """
     if keep not in KEEP:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Formats whose files Spark splits at line ends, with the name of the format for the command.
 LINES = {"text": "lines", "cdxj": "cdxj", "jsonl": "jsonl", "crawl-log": "crawl-log"}
-#: Formats of which a task reads whole files, packed or not.
+#: Formats of which a task reads whole files, compressed or not.
 WHOLE = ("auto", "warc", "wat", "cdx", "access-log")
 
 #: What the readers of the command add to each row.
@@ -170,7 +170,7 @@ def read_parquet(spark: SparkSession, paths: list[str], arguments: argparse.Name
 
 
 def expand(spark: SparkSession, inputs: list[str], prefix: str = "") -> list[str]:
-    """Returns paths for inputs: ``@LIST`` names a file with one path per line, packed or not, such as ``warc.paths.gz``;
+    """Returns paths for inputs: ``@LIST`` names a file with one path per line, compressed or not, such as ``warc.paths.gz``;
     ``prefix`` comes before its relative paths."""
     paths = []
     for name in inputs:
@@ -227,9 +227,9 @@ def run(spark: SparkSession, arguments: argparse.Namespace) -> dict[str, Any]:
 def parse(words: list[str]) -> argparse.Namespace:
     """Returns the flags of the job."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("inputs", nargs="+", help="files, folders and globs, as Spark names them; @LIST names a file with one path per line")
+    parser.add_argument("inputs", nargs="+", help="files, directories and globs, as Spark names them; @LIST is a file with one path per line")
     parser.add_argument("--prefix", default="", help="comes before relative paths of lists, such as s3a://commoncrawl/")
-    parser.add_argument("--output", required=True, help="folder, which must not exist")
+    parser.add_argument("--output", required=True, help="directory, which must not exist")
     parser.add_argument("--format", choices=[*LINES, "parquet", *WHOLE], default="text",
                         help="text, cdxj, jsonl, crawl-log and parquet are split; whole files are read otherwise")
     parser.add_argument("--url", default="url", help="column of the URL, with --format parquet")

@@ -4,7 +4,7 @@
     frame.with_columns(pl.col("url").irikey.uri(), pl.col("url").irikey.key().alias("key"))
 
 The functions are a native plug-in: Polars calls the compiled library on its own threads, without the interpreter. They are
-elementwise, so that lazy frames stay lazy and the streaming engine calls them morsel by morsel.
+elementwise, so lazy frames stay lazy and the streaming engine calls them morsel by morsel.
 """
 
 from __future__ import annotations
