@@ -121,7 +121,7 @@ impl From<SeenError> for CommandError {
             }
             SeenError::Locked(_) => CommandError::Busy(error.to_string()),
             SeenError::Damaged { .. } => CommandError::Input(error.to_string()),
-            SeenError::Io { .. } => CommandError::SideFile(error.to_string()),
+            SeenError::Io { .. } | SeenError::NotDurable { .. } => CommandError::SideFile(error.to_string()),
         }
     }
 }

@@ -210,9 +210,10 @@ impl ResumableJob<'_> {
             };
             run::as_finished(threads, runs, work, take)
         });
-        // What was finished before an error is recorded.
-        self.record(batch)?;
+        // What was finished before an error is recorded. The error is the reason for what fails after it.
+        let recorded = self.record(batch);
         result?;
+        recorded?;
         Ok(std::mem::take(&mut self.summaries.total))
     }
 

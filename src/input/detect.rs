@@ -79,11 +79,6 @@ impl TableFormat {
     }
 }
 
-/// Whether a name ends like that of a table in a binary format.
-pub(crate) fn is_table_name(name: &str) -> bool {
-    [".parquet", ".pq", ".arrow", ".arrows", ".feather"].iter().any(|suffix| name.ends_with(suffix))
-}
-
 /// Returns the kind of an unpacked source that begins with `head`.
 pub(crate) fn content_type(head: &[u8]) -> ContentType {
     match head {

@@ -16,7 +16,7 @@ use super::head::{Head, ObjectHead, ObjectVersion};
 use super::options::block_len;
 use super::repetition::{FetchError, Repetition, lost_task};
 use super::store::{RemoteStore, StorePurpose};
-use super::url::{RemoteScheme, RemoteUrl, is_archive_name};
+use super::url::{RemoteScheme, RemoteUrl, is_archive_name, is_table_name};
 
 /// Ranges with a shorter gap between them are one request.
 const MAX_GAP: u64 = 1 << 20;
@@ -89,8 +89,7 @@ impl RemoteObject {
 
     /// Length of the first request, bytes: of a table, only parts are read.
     pub(crate) fn head_len(&self) -> u64 {
-        let is_table = [".parquet", ".arrow", ".arrows", ".feather"].iter().any(|suffix| self.path().ends_with(suffix));
-        let len = if is_table { TABLE_HEAD_LEN } else { block_len() };
+        let len = if is_table_name(self.path()) { TABLE_HEAD_LEN } else { block_len() };
         self.len().map_or(len, |all| all.min(len))
     }
 

@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use tokio::task::AbortHandle;
 
 use super::client::client;
 use super::error::RemoteError;
 use super::object::RemoteObject;
 use super::options::{block_len, read_ahead};
+use super::repetition::lost_task;
 
 /// Maximum number of blocks that are requested ahead of the one that is read.
 const BLOCKS_AHEAD: u64 = 8;
@@ -121,7 +124,11 @@ impl ReadAheadBlocks {
     fn spawn(&self, number: u64) -> Result<AbortHandle, RemoteError> {
         let (object, slots) = (self.object.clone(), Arc::clone(&self.slots));
         let range: Range<u64> = number * self.block_len..self.len.min((number + 1) * self.block_len);
-        Ok(client()?.spawn(async move { slots.put(number, object.fetch(range).await) }))
+        Ok(client()?.spawn(async move {
+            let fetched = AssertUnwindSafe(object.fetch(range)).catch_unwind().await;
+            // Readers wait for the block, even if the request panicked.
+            slots.put(number, fetched.unwrap_or_else(|_| Err(lost_task().error(&object.store))));
+        }))
     }
 }
 

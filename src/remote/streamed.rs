@@ -11,27 +11,33 @@ use super::client::client;
 use super::error::RemoteError;
 use super::failure::Failure;
 use super::object::RemoteObject;
-use super::repetition::FetchError;
+use super::repetition::{FetchError, lost_task};
+use super::store::RemoteStore;
 
 /// Parts of a body that wait for the reader. A part has at most half a MiB.
 const PARTS: usize = 16;
 
+/// A part of a body; `None` after the last one.
+type BodyPart = Result<Option<Bytes>, RemoteError>;
+
 /// Reads the body of one request. A request that fails cannot be continued.
 pub(super) struct StreamedBody {
-    parts: Receiver<Result<Bytes, RemoteError>>,
+    parts: Receiver<BodyPart>,
     part: Bytes,
+    is_ended: bool,
+    store: RemoteStore,
     task: AbortHandle,
 }
 
 impl StreamedBody {
     pub(super) fn open(object: RemoteObject) -> Result<StreamedBody, RemoteError> {
-        let (sender, parts) = channel(PARTS);
+        let ((sender, parts), store) = (channel(PARTS), object.store.clone());
         let task = client()?.spawn(send_body(object, sender));
-        Ok(StreamedBody { parts, part: Bytes::new(), task })
+        Ok(StreamedBody { parts, part: Bytes::new(), is_ended: false, store, task })
     }
 }
 
-async fn send_body(object: RemoteObject, sender: Sender<Result<Bytes, RemoteError>>) {
+async fn send_body(object: RemoteObject, sender: Sender<BodyPart>) {
     let mut body = match object.request(None).await {
         Ok(result) => result.into_stream(),
         Err(error) => {
@@ -53,20 +59,21 @@ async fn send_body(object: RemoteObject, sender: Sender<Result<Bytes, RemoteErro
                 "allow more time with --store-option timeout=60m, or fetch the file with another program",
             )
         });
-        let is_last = part.is_err();
-        if sender.send(part).await.is_err() || is_last {
+        let is_failed = part.is_err();
+        if sender.send(part.map(Some)).await.is_err() || is_failed {
             return;
         }
     }
+    let _ = sender.send(Ok(None)).await;
 }
 
 impl Read for StreamedBody {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while self.part.is_empty() {
-            match self.parts.blocking_recv() {
-                Some(part) => self.part = part?,
-                None => return Ok(0),
-            }
+        while self.part.is_empty() && !self.is_ended {
+            // A task that ends without the mark of the end has panicked.
+            let part = self.parts.blocking_recv().unwrap_or_else(|| Err(lost_task().error(&self.store)))?;
+            self.is_ended = part.is_none();
+            self.part = part.unwrap_or_default();
         }
         let count = self.part.len().min(into.len());
         into[..count].copy_from_slice(&self.part.split_to(count));

@@ -107,6 +107,11 @@ pub(super) fn is_archive_name(name: &str) -> bool {
     })
 }
 
+/// The name ends like that of a table in a binary format.
+pub(crate) fn is_table_name(name: &str) -> bool {
+    [".parquet", ".pq", ".arrow", ".arrows", ".feather"].iter().any(|suffix| name.ends_with(suffix))
+}
+
 /// The text contains a wildcard.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])

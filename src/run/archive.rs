@@ -11,9 +11,7 @@
 use super::row_reader::{BATCH_LEN, CutCounts, EndDefect, ReadEnd, RowReader, RowsRead, StreamBytes};
 use crate::input::mmap::MappedFile;
 use crate::input::{Defect, MemberEnd};
-use crate::record::archive::{
-    ArchiveDamage, ArchiveEnd, ArchiveParser, ArchiveWindow, ArchivedDocument, BatchLimits, CaptureBatch,
-};
+use crate::record::archive::{ArchiveEnd, ArchiveParser, ArchiveWindow, ArchivedDocument, BatchLimits, CaptureBatch};
 use crate::record::fields::FieldSet;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -111,15 +109,10 @@ impl ArchiveReader {
             ArchiveBytes::Mapped(_) => truncated,
             ArchiveBytes::Stream(bytes) => bytes.defect.take().or(truncated),
         };
-        let damage = self.damage();
+        let damage = self.parser.damage();
         let damage = damage.at.map(|_| EndDefect { defect: Defect::ArchiveDamaged(damage), lost_len: 0, at: None });
         let defect = defect.map(|defect| EndDefect { defect, lost_len, at: None });
         Some(ReadEnd::Source(defect.into_iter().chain(damage).collect()))
-    }
-
-    /// The damage of the archive besides its end.
-    pub(super) fn damage(&self) -> ArchiveDamage {
-        self.parser.damage()
     }
 
     /// Number of records skipped because their type is not selected.

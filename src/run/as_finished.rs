@@ -48,8 +48,10 @@ impl<J, I: Iterator<Item = (usize, J)>> Units<I> {
                 self.stop();
             }
             self.end(threads);
-            // Results are received until all senders are dropped.
-            let _ = sender.send(result.map_err(|error| (index + 1, error)));
+            // Results are received until all senders are dropped, unless the receiver panics.
+            if sender.send(result.map_err(|error| (index + 1, error))).is_err() {
+                self.stop();
+            }
         }
     }
 

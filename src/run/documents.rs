@@ -8,9 +8,7 @@ use crate::encoding::Charset;
 use crate::extract::{HeaderField, Markup, utf16_of_xml};
 use crate::input::detect::{ContentType, content_type};
 use crate::input::{BodyDefect, Defect, OpenOptions, Opened, Source, Stream, decode_body, unpack_gzip_file};
-use crate::record::archive::{
-    ArchiveDamage, ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN,
-};
+use crate::record::archive::{ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN};
 use crate::record::{ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat};
 use data_encoding::BASE32;
 use sha1::{Digest, Sha1};
@@ -139,10 +137,7 @@ impl ArchiveDocuments {
 
     /// What is known after the last document.
     pub(crate) fn finish(self) -> ArchiveSummary {
-        let damage = self.reader.damage();
-        let is_damaged = damage != ArchiveDamage::default();
-        let defect = self.defect.or_else(|| is_damaged.then_some(Defect::ArchiveDamaged(damage)));
-        ArchiveSummary { other_records: self.reader.skipped_count(), defect }
+        ArchiveSummary { other_records: self.reader.skipped_count(), defect: self.defect }
     }
 }
 

@@ -6,7 +6,7 @@ use super::options::RunOptions;
 use super::row_reader::ReadEnd;
 use super::summary::Progress;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
-use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type, is_table_name};
+use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use crate::input::{Defect, Origin, Source, TableColumns, TableFile, TableOptions, TableReader};
 use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
@@ -17,6 +17,7 @@ use crate::record::{
     ArchiveRows, FormatAdvice, FormatOptions, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
     format_of_first_record,
 };
+use crate::remote::is_table_name;
 use std::sync::Arc;
 
 /// The end of a record that is too long is searched within this many times the length of a record, or [`MIN_LONG_LEN`].

@@ -198,6 +198,16 @@ impl Summary {
         keep_first(&mut self.fault_examples);
     }
 
+    /// Adds the errors of a second reading of the sources, except of sources that had an error in the first one.
+    pub(super) fn add_errors(&mut self, errors: Vec<InputError>) {
+        for error in errors {
+            if self.input_errors.iter().all(|known| known.source_number != error.source_number) {
+                self.input_errors.push(error);
+            }
+        }
+        self.input_errors.sort_by_key(|error| error.source_number);
+    }
+
     /// Adds the summary of another worker, or of the next sources of the same job. The keys that both have are not known, so
     /// that distinct keys are not added.
     pub(crate) fn add(&mut self, mut other: Summary) {

@@ -20,7 +20,7 @@ use super::report::{CollisionReport, DedupReport, Report, after_closed_pipe};
 use super::terminal::print_error;
 use crate::canon::{Policy, RecipeColumn};
 use crate::dedup::evidence::{self, RecordLocator};
-use crate::dedup::seen::{FinishedJob, SeenStore};
+use crate::dedup::seen::{FinishedJob, SeenError, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
 use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, TableWriter};
 use crate::run::{self, DedupOptions, DedupOutput, DedupSummary, DedupTotals, RowKey, RunRequest};
@@ -161,9 +161,11 @@ fn add_to_store(
     });
     job.into_iter().for_each(|job| store.record(job));
     store.add(new_keys, merged).map_err(|error| {
-        CommandError::SideFile(format!(
-            "{error}; the output is complete, and running the job again gives the same output"
-        ))
+        let advice = match error {
+            SeenError::NotDurable { .. } => "the output is complete",
+            _ => "the output is complete, and running the job again gives the same output",
+        };
+        CommandError::SideFile(format!("{error}; {advice}"))
     })
 }
 

@@ -25,7 +25,7 @@ const TRAILER_LEN: u64 = 8 + 16;
 /// Bytes that are written at a time.
 pub(super) const BUFFER_LEN: usize = 1 << 18;
 
-/// Why a seen store cannot be used. The store has not changed.
+/// Why a seen store cannot be used. The store has not changed, except by [`SeenError::NotDurable`].
 #[derive(Debug, thiserror::Error)]
 pub enum SeenError {
     /// The store does not exist.
@@ -58,6 +58,20 @@ pub enum SeenError {
         path: PathBuf,
         /// What is wrong.
         reason: String,
+    },
+    /// The store has its new keys, but may lose them.
+    #[error(
+        "{}: cannot {operation}: {}; the store has the new keys, but may lose them if the power fails now",
+        path.display(),
+        error_and_remedy(error)
+    )]
+    NotDurable {
+        /// The file.
+        path: PathBuf,
+        /// The operation.
+        operation: &'static str,
+        /// The error of the system.
+        error: io::Error,
     },
     /// A file operation failed.
     #[error("{}: cannot {operation}: {}; the store has not changed", path.display(), error_and_remedy(error))]
@@ -200,8 +214,11 @@ impl SealedRun {
 }
 
 impl From<CommitError> for SeenError {
-    fn from(CommitError { path, operation, error, .. }: CommitError) -> SeenError {
-        SeenError::Io { path, operation, error }
+    fn from(CommitError { path, operation, error, is_named }: CommitError) -> SeenError {
+        match is_named {
+            true => SeenError::NotDurable { path, operation, error },
+            false => SeenError::Io { path, operation, error },
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::super::in_order::produced_in_order;
 use super::capture_sort::{ObserveError, write_canonical, write_text_hash};
 use crate::canon::{Policy, UrlCanonicalizer};
 use crate::extract::{DocumentContext, HeaderField, extract_each, for_each_header_link, similarity_hash};
-use crate::input::Source;
+use crate::input::{Defect, InputError, Source};
 use crate::record::archive::ArchivedDocument;
 use crate::sort::{BytesBuffer, BytesRun};
 
@@ -47,16 +47,18 @@ pub(crate) struct DocumentCounts {
     pub(crate) unread: u64,
 }
 
-/// Reads the documents of all archives, and calls `append` with what they state.
+/// Reads the documents of all archives, and calls `append` with what they state. Returns the archives that could not be read
+/// completely, too.
 pub(super) fn read_documents(
     options: DocumentOptions,
     policy: &Policy,
     threads: usize,
     mut append: impl FnMut(BytesRun) -> Result<(), ObserveError> + Send,
-) -> Result<DocumentCounts, RunError<ObserveError>> {
+) -> Result<(DocumentCounts, Vec<InputError>), RunError<ObserveError>> {
     let DocumentOptions { sources, has_texts, has_canonical } = options;
-    let (mut sources, mut current, mut counts) = (sources.into_iter(), None, DocumentCounts::default());
-    let next = || Ok(next_unit(&mut sources, &mut current));
+    let mut archives = ArchiveReading { sources: (0..).zip(sources), current: None, errors: Vec::new() };
+    let mut counts = DocumentCounts::default();
+    let next = || Ok(archives.next_unit());
     let policy = Policy { keep_input: false, ..policy.clone() };
     let work = |documents: Vec<ArchivedDocument>| {
         let mut reader = DocumentReader {
@@ -76,30 +78,54 @@ pub(super) fn read_documents(
         append(run)
     };
     produced_in_order(threads, next, work, append)?;
-    Ok(counts)
+    Ok((counts, archives.errors))
 }
 
-/// Returns the next documents; `None` after the last. What is wrong with an archive was reported when its records were read.
-fn next_unit(
-    sources: &mut impl Iterator<Item = Source>,
-    current: &mut Option<Box<ArchiveDocuments>>,
-) -> Option<Vec<ArchivedDocument>> {
-    let (mut unit, mut len) = (Vec::new(), 0);
-    while len < UNIT_LEN && unit.len() < UNIT_DOCUMENTS {
-        match current.as_mut().map(|archive| archive.next()) {
-            Some(Some(document)) => {
-                len += document.content.len();
-                unit.push(document);
+/// The archives among sources, which are read one after the other.
+struct ArchiveReading<I> {
+    /// The sources that follow, with their numbers.
+    sources: I,
+    /// The number and the name of an archive, and its documents.
+    current: Option<(u32, String, Box<ArchiveDocuments>)>,
+    errors: Vec<InputError>,
+}
+
+impl<I: Iterator<Item = (u32, Source)>> ArchiveReading<I> {
+    /// Returns the next documents; `None` after the last.
+    fn next_unit(&mut self) -> Option<Vec<ArchivedDocument>> {
+        let (mut unit, mut len) = (Vec::new(), 0);
+        while len < UNIT_LEN && unit.len() < UNIT_DOCUMENTS {
+            let Some((number, name, mut archive)) = self.current.take().or_else(|| self.open_next()) else { break };
+            match archive.next() {
+                Some(document) => {
+                    len += document.content.len();
+                    unit.push(document);
+                    self.current = Some((number, name, archive));
+                }
+                None => {
+                    // Damage was reported when the records were read.
+                    let is_new = |defect: &Defect| !matches!(defect, Defect::ArchiveDamaged(_));
+                    let defect = archive.finish().defect.filter(is_new);
+                    self.errors.extend(defect.map(|defect| InputError::new(number, name, defect)));
+                }
             }
-            Some(None) => *current = None,
-            None => match sources.next().map(|source| open_documents(source, None, None, MAX_DOCUMENT_LEN)) {
-                Some(Ok(SourceDocuments::Archive(archive))) => *current = Some(archive),
-                Some(_) => (),
-                None => break,
-            },
+        }
+        (!unit.is_empty()).then_some(unit)
+    }
+
+    /// Opens the next archive.
+    fn open_next(&mut self) -> Option<(u32, String, Box<ArchiveDocuments>)> {
+        loop {
+            let (number, source) = self.sources.next()?;
+            let name = source.name.clone();
+            match open_documents(source, None, None, MAX_DOCUMENT_LEN) {
+                Ok(SourceDocuments::Archive(archive)) => return Some((number, name, archive)),
+                // Not an archive.
+                Ok(_) | Err(Defect::Unsupported(_) | Defect::Encoding(_)) => (),
+                Err(defect) => self.errors.push(InputError::new(number, name, defect)),
+            }
         }
     }
-    (!unit.is_empty()).then_some(unit)
 }
 
 /// Makes records of documents.

@@ -89,10 +89,15 @@ pub(crate) fn observe(
     let memory = options.memory / 2;
     let sort = CaptureSort::new(&ranks, options.content.map(|limits| limits.held_out));
     let mut captures = BytesRuns::new(memory, &options.directory);
-    let (summary, found) = sort_captures(request, &sort, &mut captures)?;
+    let (mut summary, found) = sort_captures(request, &sort, &mut captures)?;
     progress.begin(Phase::Learn);
     let documents = match documents {
-        Some(documents) => read_documents(documents, &policy, threads, |run| Ok(captures.add(run)?))?,
+        Some(documents) => {
+            let read = read_documents(documents, &policy, threads, |run| Ok(captures.add(run)?));
+            let (counts, errors) = read?;
+            summary.add_errors(errors);
+            counts
+        }
         None => DocumentCounts::default(),
     };
     let store = DiskStore { sorter_memory: options.memory / 32, directory: options.directory.clone() };
