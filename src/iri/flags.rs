@@ -127,7 +127,7 @@ bit_set! {
     ///
     /// These are the bits of the `spoofing_flags` column. The bit numbers are part of the file format.
     SpoofingFlags {
-        0 MIXED_SCRIPT "mixed-script" "a host label mixes scripts that no language writes together (RFC 3987 section 8; UTS 39 section 5.2, beyond highly restrictive)";
+        0 MIXED_SCRIPT "mixed-script" "a host label mixes scripts that no language writes together (RFC 3987 section 8; UTS 39 section 5.2, beyond highly restrictive); only scripts of characters that UTS 39 allows in identifiers count";
         1 ASCII_LOOK_ALIKE "ascii-look-alike" "a host label with non-ASCII characters that looks like an ASCII label (RFC 3987 section 8; UTS 39 section 4, skeleton)";
         2 DISCOURAGED "discouraged" "a host label with a character that UTS 39 section 3.1 excludes from identifiers (RFC 3987 section 6.1, c)";
         3 INVISIBLE "invisible" "a default-ignorable character, for example a soft hyphen (RFC 3987 section 6.1, b)";

@@ -71,11 +71,11 @@ impl TextDecoder for AccessLog {
         options.log_format.clone()
     }
 
-    /// A line in the common format whose time is valid.
+    /// A line in the common format, with or without the host and the port before it, whose time is valid.
     fn detect(head: &SourceHead<'_>) -> Option<LogFormat> {
-        let format = LogFormat::default();
-        let is_record = parse_line(head.first_record, &format).is_some_and(|line| line.field.time.is_some());
-        is_record.then_some(format)
+        let line = head.first_record;
+        let format = if begins_with_host(line) { LogFormat::with_host() } else { LogFormat::default() };
+        parse_line(line, &format)?.field.time.map(|_| format)
     }
 
     fn set_settings(&mut self, format: &LogFormat) {
@@ -117,6 +117,17 @@ impl AccessLog {
     fn copy(&mut self, texts: &[&[u8]]) -> Span {
         append_with(&mut self.rows.text, |out| texts.iter().for_each(|text| out.extend_from_slice(text)))
     }
+}
+
+/// Whether a line begins with the name of a host and a port, and at least three values are between them and the time. A client may be
+/// an address with a port.
+fn begins_with_host(line: &[u8]) -> bool {
+    let mut values = line.split(|&byte| byte == b' ');
+    let Some((host, port)) = values.next().and_then(|first| Some(first.split_at(memchr::memchr(b':', first)?))) else {
+        return false;
+    };
+    let is_port = (2..=6).contains(&port.len()) && port[1..].iter().all(u8::is_ascii_digit);
+    is_port && host.iter().any(u8::is_ascii_alphabetic) && values.position(|value| value.starts_with(b"[")) >= Some(3)
 }
 
 fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
@@ -263,6 +274,21 @@ mod tests {
         let own = rows("%{Host}i|%U|%q|%s", "h|/p|?q=1|200");
         assert_eq!(own, [("/p?q=1".into(), "http://h/".into(), Some(200), None, None)]);
         assert!(LogFormat::parse("%h %s").is_err());
+    }
+
+    #[test]
+    fn the_host_before_a_line_is_detected() {
+        let detect = |line: &str| AccessLog::detect(&SourceHead::new(line.as_bytes()));
+        for host in ["h.example:80", "localhost:8080", "xn--9ca.example:443"] {
+            assert_eq!(detect(&format!("{host} {LINE}")), LogFormat::parse("vhost_combined").ok(), "{host}");
+        }
+        // Clients with a port, or whose addresses contain colons.
+        for client in ["192.0.2.1", "192.0.2.1:80", "2001:db8::80", "client.example:80", "h.example"] {
+            let line = LINE.replacen("192.0.2.1", client, 1);
+            assert_eq!(detect(&line), Some(LogFormat::default()), "{client}");
+        }
+        assert_eq!(detect(&format!("h.example:80 {}", LINE.replace("Oct", "Otc"))), None);
+        assert_eq!(detect("h.example:80"), None);
     }
 
     #[test]

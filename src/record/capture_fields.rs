@@ -24,14 +24,17 @@ pub(super) enum IndexMember {
 }
 
 impl IndexMember {
-    /// Returns what the member of name `key` holds, if its field is in `carry`.
+    /// Returns what the member of name `key` holds, if its field is in `carry`. The name is that of an index line, or that of the
+    /// column, as rows are written.
     pub(super) fn of(key: &[u8], carry: FieldSet) -> IndexMember {
         if key == b"url" {
             return IndexMember::Url;
         }
         // The pages of a WACZ package name their time so.
         let key = if key == b"ts" { b"timestamp" } else { key };
-        let is_named = |field: &&CarriedField| field.json_name().is_some_and(|name| name.as_bytes() == key);
+        let is_named = |field: &&CarriedField| {
+            [field.json_name(), Some(field.column())].into_iter().flatten().any(|name| name.as_bytes() == key)
+        };
         let field = CarriedField::ALL.iter().find(is_named).filter(|field| carry.contains(**field));
         field.map_or(IndexMember::Ignored, |field| IndexMember::Field(*field))
     }

@@ -62,7 +62,7 @@ field_kinds! {
 /// - `field`, `buffer`: names in structures that hold one value and one column of values
 /// - `kind`: a [`FieldKind`]
 /// - `column`: name of the column in outputs and in tables that are read, as in Common Crawl's columnar index
-/// - `json`: name of the member in CDXJ and JSON lines that are read
+/// - `json`: name of the member in CDXJ lines, which CDXJ and JSON lines that are read may have instead of `column`
 /// - `cdxj`: position of that member in CDXJ lines that are written, from 0
 /// - `meaning`: documentation of the column
 macro_rules! carried_fields {
@@ -81,7 +81,7 @@ macro_rules! carried_fields {
             FetchRedirect {
                 field: redirect, buffer: redirects, kind: UriField,
                 column: "fetch_redirect", json: Some("redirect"), cdxj: Some(9),
-                meaning: "the URI that the response redirects to, resolved against uri and normalized like it",
+                meaning: "the URI that the response redirects to, resolved against uri and normalized like it, but not repaired",
             }
             FetchRedirectedFrom {
                 field: redirected_from, buffer: redirected_from, kind: UriField,

@@ -148,7 +148,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     (
         AUTO,
         "Recognize each input by its first records: WARC, ARC, HAR, CDX, CDXJ, JSON lines, crawl.log, or an access log in the \
-         common or combined format. Otherwise by its name: .csv and .tsv (including .csv.gz and the like) are tables. \
+         common, combined or vhost_combined format. Otherwise by its name: .csv and .tsv (including .csv.gz and the like) are tables. \
          Everything else is lines",
     ),
     ("tsv", "Tab-separated values"),

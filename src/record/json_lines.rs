@@ -259,6 +259,16 @@ mod tests {
         }
     }
 
+    /// Rows that were written as JSON lines keep their fields.
+    #[test]
+    fn fields_may_have_the_names_of_columns() {
+        let text = br#"{"uri":"http://a/","fetch_time":"2020-10-07T21:22:36Z","fetch_status":200,"fetch_redirect":"http://b/","link_text":"x"}"#;
+        let (mut lines, mut bitmaps) = (JsonLines::default(), Bitmaps::default());
+        let fields = lines.decode(text, 0, &mut bitmaps).fields;
+        assert_eq!((fields.times, fields.statuses), (&[Some(1_602_105_756_000)][..], &[Some(200)][..]));
+        assert!(fields.redirects[0].is_some() && fields.link_texts[0].is_some());
+    }
+
     #[test]
     fn pointers_and_bases() {
         let pointer = |text| Some(JsonPointer::parse(text));

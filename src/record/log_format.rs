@@ -31,6 +31,8 @@ pub struct LogFormatError;
 const COMMON: &str = "%h %l %u %t \"%r\" %>s %b";
 /// The common log format followed by anything, which includes the combined log format.
 const COMMON_PREFIX: &str = "%h %l %u %t \"%r\" %>s";
+/// The same after the host and the port of the server.
+const WITH_HOST: &str = "%v:%p %h %l %u %t \"%r\" %>s";
 
 impl Default for LogFormat {
     /// The common log format followed by anything, which includes the combined log format.
@@ -40,6 +42,11 @@ impl Default for LogFormat {
 }
 
 impl LogFormat {
+    /// The format `vhost_combined`.
+    pub(super) fn with_host() -> LogFormat {
+        LogFormat::parse_items(WITH_HOST)
+    }
+
     /// A format by its name (`common`, `combined`, `vhost_combined`) or by its format string.
     ///
     /// # Errors
@@ -48,7 +55,7 @@ impl LogFormat {
         let format = LogFormat::parse_items(match text {
             "common" => COMMON,
             "combined" => COMMON_PREFIX,
-            "vhost_combined" => "%v:%p %h %l %u %t \"%r\" %>s",
+            "vhost_combined" => WITH_HOST,
             _ => text,
         });
         let mut directives = format.items.iter().map(|(directive, _)| directive);

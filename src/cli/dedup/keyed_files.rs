@@ -32,7 +32,7 @@ pub(super) fn keyed_files(
     if let Some(other) = inputs.others.first() {
         return Err(CommandError::Usage(format!(
             "{}: this file has keys, but the input {other} is not a Parquet file with keys; write it as Parquet with irikey canon \
-             first, or make all keys again with --column uri",
+             first, or, if all inputs have a column uri, make all keys again with --column uri",
             first.name
         )));
     }
