@@ -10,7 +10,7 @@ use crate::process::{path_name, visible};
 use crate::record::archive::is_archive;
 use crate::record::{UnsupportedFormat, charset_of_media_type};
 use crate::remote::{RemoteObject, RemoteReader};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -252,8 +252,8 @@ fn member_path(archive: &Path, member: &[u8]) -> PathBuf {
 /// The text of `bytes` in the form of the system; `None` if it cannot be one.
 #[cfg(unix)]
 pub(super) fn os_string(bytes: &[u8]) -> Option<OsString> {
-    use std::os::unix::ffi::OsStrExt;
-    Some(OsStr::from_bytes(bytes).to_os_string())
+    use std::os::unix::ffi::OsStringExt;
+    Some(OsString::from_vec(bytes.to_vec()))
 }
 
 #[cfg(not(unix))]

@@ -1,9 +1,8 @@
 //! The positions of delimiters and classes of bytes in URLs of up to 128 bytes, as masks of 128 bits: bit `i` belongs to
 //! byte `i`. With masks, the parts of a short URL are found without a branch per byte.
 
-use super::byte_set::ByteSet;
 #[cfg(target_arch = "x86_64")]
-use super::byte_set::NibbleTables;
+use super::byte_set::{ByteSet, NibbleTables};
 
 /// The length of the longest URL that has masks.
 pub(crate) const MAX_MASKED_LEN: usize = 128;
@@ -107,8 +106,10 @@ impl ClassMasks {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 const NAMES: ByteSet =
     ByteSet::range(b'a', b'z').or(ByteSet::range(b'A', b'Z')).or(ByteSet::range(b'0', b'9')).or(ByteSet::of(b"-._"));
+#[cfg(target_arch = "x86_64")]
 const SPECIALS: ByteSet = ByteSet::range(0, b' ').or(ByteSet::of(b"(\x7F"));
 
 /// Nibble tables of [`NAMES`].

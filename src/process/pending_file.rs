@@ -168,6 +168,8 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => unsafe { libc::sync() },
         opened => opened?.sync_all()?,
     }
+    #[cfg(not(unix))]
+    let _ = directory;
     Ok(())
 }
 
