@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name, shown_path};
 use crate::output::{
-    Destination, OutputError, OutputFormat, check_creatable, check_name, has_parts, is_part_file, target_path,
+    Destination, OutputError, OutputFormat, check_creatable, check_name, has_visible_files, is_part_file, target_path,
 };
-use crate::process::part_names::{INCOMPLETE, member_index_paths};
+use crate::process::part_names::{INCOMPLETE, is_hidden_name, member_index_paths};
 use crate::process::{HandleName, links, parent, path_name};
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
@@ -137,7 +137,7 @@ impl FileRoles {
     fn check_no_parts(&self) -> Result<(), CommandError> {
         let Some(root) = self.new_parts.as_deref().filter(|_| self.no_clobber) else { return Ok(()) };
         let is_listed = RemoteUrl::of_path(root).is_some() || root.is_dir() && !root.join(INCOMPLETE).exists();
-        match is_listed && has_parts(root)? {
+        match is_listed && has_visible_files(root)? {
             true => Err(CommandError::Usage(format!(
                 "{}: the directory contains parts, and --no-clobber does not replace them; name another directory",
                 path_name(root)
@@ -189,8 +189,8 @@ impl FileRoles {
         let Some(directory) = self.directory.as_deref().map(absolute) else { return Ok(()) };
         for input in &self.input_directories {
             let Some(below) = path_below(&directory, &absolute(input)) else { continue };
-            // A directory of inputs is read without what begins with these.
-            if !below.iter().any(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_'))) {
+            // A directory of inputs is read without what is hidden.
+            if !below.iter().any(|name| is_hidden_name(name.as_encoded_bytes())) {
                 return Err(CommandError::Usage(format!(
                     "-o {}: this directory is in the input {}, so the next job would read its own output; name another \
                      directory",

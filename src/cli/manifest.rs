@@ -24,7 +24,7 @@ use super::job::Job;
 use super::report::{SourceError, pairs_to_json};
 use crate::input::{Origin, Source, Sources};
 use crate::output::FinishedOutput;
-use crate::process::part_names::MANIFEST;
+use crate::process::part_names::{MANIFEST, is_part_name, part_name};
 use crate::process::{file_names, parent, sync_directory};
 use crate::run::Summary;
 use crate::sort::Partition;
@@ -152,7 +152,7 @@ impl Manifest {
         for (place, (source, stamp)) in sources.0.into_iter().zip(stamps).enumerate() {
             let is_new = !self.inputs.contains_key(&source.name);
             let number = self.number(&source.name, &mut next_number);
-            let part = directory.join(format!("part-{number:05}.{suffix}"));
+            let part = directory.join(part_name(number, suffix));
             if is_new && part.exists() {
                 return Err(foreign_part(&part));
             }
@@ -366,7 +366,7 @@ fn first_difference<'a>(before: &'a Value, now: &'a Value) -> Option<(&'a str, &
 
 fn has_parts(directory: &Path) -> Result<bool, CommandError> {
     let names = file_names(directory).map_err(|error| CommandError::side_file(directory, "list", error))?;
-    Ok(names.iter().any(|name| name.to_string_lossy().starts_with("part-")))
+    Ok(names.iter().any(|name| is_part_name(&name.to_string_lossy())))
 }
 
 fn damaged(path: &Path, reason: &str) -> CommandError {

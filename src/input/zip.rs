@@ -9,6 +9,7 @@
 
 use super::error::Defect;
 use super::table::{PositionedFile, TableFile};
+use crate::process::part_names::is_hidden_name;
 use parking_lot::Mutex;
 use parquet::file::reader::Length;
 use rawzip::{CompressionMethod, Error, ErrorKind, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive};
@@ -156,7 +157,7 @@ fn is_capture(name: &[u8]) -> bool {
 
 /// Whether a part of the name begins with `.` or `_`, like those that are skipped in directories.
 fn is_hidden(name: &[u8]) -> bool {
-    name.split(|&byte| byte == b'/').any(|part| matches!(part.first(), Some(b'.' | b'_')))
+    name.split(|&byte| byte == b'/').any(is_hidden_name)
 }
 
 /// Whether `name` matches a pattern in which `*` matches any bytes. Takes time in proportion to the product of the

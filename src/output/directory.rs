@@ -13,7 +13,7 @@ use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::sink::{check_name, open_error};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
-use crate::process::part_names::{INCOMPLETE, is_about_parts};
+use crate::process::part_names::{INCOMPLETE, is_about_parts, is_hidden_name, is_part_name, part_name};
 use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
 use crate::sort::Partition;
@@ -53,7 +53,7 @@ impl DirectoryLayout {
     }
 
     pub(crate) fn file(&self, partition: u32, part: u32, suffix: &str) -> PathBuf {
-        self.partition(partition).join(format!("part-{part:05}.{suffix}"))
+        self.partition(partition).join(part_name(part.into(), suffix))
     }
 
     /// Returns the directory whose parts, together with those of `partition`, are in order.
@@ -121,7 +121,7 @@ impl PartDirectory {
                 (Some(created), Some(claim_directory(&root, layout.is_interrupted)?))
             }
         };
-        if has_parts(&root)? {
+        if has_visible_files(&root)? {
             return Err(OutputError::NotEmpty(root));
         }
         // The encoder is the same for all files. The output that comes with it is dropped at once.
@@ -236,16 +236,16 @@ fn claim_directory(root: &Path, is_interrupted: bool) -> Result<DirectoryLock, O
     Ok(lock)
 }
 
-/// Whether a directory, or a prefix in a store, has parts: anything whose name does not begin with `.` or `_`.
+/// Whether a directory, or a prefix in a store, has anything whose name is not hidden, such as parts.
 ///
 /// # Errors
 /// It cannot be listed.
-pub(crate) fn has_parts(root: &Path) -> Result<bool, OutputError> {
+pub(crate) fn has_visible_files(root: &Path) -> Result<bool, OutputError> {
     if let Some(url) = remote_directory(root) {
         return has_objects(&url).map_err(|error| io_error(Path::new(&url.name()), "list", error.into()));
     }
     let names = file_names(root).map_err(|error| io_error(root, "list", error))?;
-    Ok(names.iter().any(|name| !name.to_string_lossy().starts_with(['.', '_'])))
+    Ok(names.iter().any(|name| !is_hidden_name(name.as_encoded_bytes())))
 }
 
 /// The directory as a prefix in a store, if it is one.
@@ -284,7 +284,7 @@ fn remove_parts(root: &Path) -> Result<(), OutputError> {
 
 /// Whether a job writes a file of this name in its directory, besides the manifest.
 pub(crate) fn is_part_file(name: &str) -> bool {
-    name.starts_with("part-") || is_about_parts(name)
+    is_part_name(name) || is_about_parts(name)
 }
 
 fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> OutputError {

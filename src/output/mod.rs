@@ -33,7 +33,9 @@ mod tables;
 mod values;
 mod writer;
 
-pub(crate) use directory::{DirectoryLayout, NewReadBack, PartDirectory, has_parts, is_part_file, lock_directory};
+pub(crate) use directory::{
+    DirectoryLayout, NewReadBack, PartDirectory, has_visible_files, is_part_file, lock_directory,
+};
 pub(crate) use encoder::FileRows;
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;

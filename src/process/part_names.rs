@@ -1,7 +1,9 @@
-//! Names of files beside the parts of an output, or beside ZipNum data, and which files of a directory or prefix are no
+//! Names of the parts of an output, of files beside them, or beside ZipNum data, and which files of a directory or prefix are no
 //! inputs. Writers and readers share them.
 
 use std::path::{Path, PathBuf};
+
+const PART_PREFIX: &str = "part-";
 
 /// Lists the parts, and the policy under which they were made.
 pub(crate) const MANIFEST: &str = "_manifest.json";
@@ -45,6 +47,16 @@ fn is_about_zipnum(path: &[u8], has: impl Fn(&[u8]) -> bool) -> bool {
 /// such names are those of manifests, markers and unfinished files.
 pub(crate) fn is_hidden_name(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'.' | b'_'))
+}
+
+/// Returns the name of a part.
+pub(crate) fn part_name(number: u64, suffix: &str) -> String {
+    format!("{PART_PREFIX}{number:05}.{suffix}")
+}
+
+/// Returns whether a file has the name of a part.
+pub(crate) fn is_part_name(name: &str) -> bool {
+    name.starts_with(PART_PREFIX)
 }
 
 /// Removes the files of a directory or prefix that hold no records, but are about other files: the split points and the
