@@ -238,7 +238,7 @@ impl BatchBuilder {
             }
             ColumnId::Key => keys(std::mem::take(&mut rows.key))?,
             ColumnId::KeyOf(rung) => {
-                let place = self.policy.more_keys.iter().position(|key| *key == rung);
+                let place = self.policy.key_index(rung);
                 match place.and_then(|place| rows.more_keys.get_mut(place)) {
                     Some(column) => keys(std::mem::take(column))?,
                     // Rows to which no record was appended may lack the column.

@@ -183,8 +183,9 @@ impl ColumnSet {
     /// assert_eq!(policy.recipes[0].recipe.name(), "surt-ia");
     /// ```
     pub fn complete_policy(&self, mut policy: Policy) -> Policy {
-        let rungs = self.key_rungs().into_iter().filter(|rung| !policy.more_keys.contains(rung)).collect::<Vec<_>>();
-        policy.more_keys.extend(rungs);
+        for rung in self.key_rungs() {
+            policy.add_key(rung);
+        }
         for column in self.recipes() {
             let is_missing = policy.recipes.iter().all(|known| known.column != column);
             if let Some(recipe) = Recipe::parse(column).ok().filter(|_| is_missing) {

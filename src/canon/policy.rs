@@ -107,6 +107,19 @@ impl RecipeColumn {
 }
 
 impl Policy {
+    /// Returns the index of a rung in [`Policy::more_keys`].
+    pub(crate) fn key_index(&self, rung: Rung) -> Option<usize> {
+        self.more_keys.iter().position(|known| *known == rung)
+    }
+
+    /// Adds a rung to [`Policy::more_keys`], if it is missing, and returns its index.
+    pub(crate) fn add_key(&mut self, rung: Rung) -> usize {
+        self.key_index(rung).unwrap_or_else(|| {
+            self.more_keys.push(rung);
+            self.more_keys.len() - 1
+        })
+    }
+
     /// Returns the names and values of all choices that keys depend on, for the metadata of files.
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();

@@ -29,13 +29,7 @@ impl RowKey {
     pub(crate) fn of_column(key: ColumnId, policy: &mut Policy) -> RowKey {
         match key {
             ColumnId::KeyOf(rung) if rung == policy.rung => RowKey::Rung,
-            ColumnId::KeyOf(rung) => {
-                let place = policy.more_keys.iter().position(|known| *known == rung);
-                RowKey::More(place.unwrap_or_else(|| {
-                    policy.more_keys.push(rung);
-                    policy.more_keys.len() - 1
-                }))
-            }
+            ColumnId::KeyOf(rung) => RowKey::More(policy.add_key(rung)),
             ColumnId::RecipeKey(name) => {
                 let place = policy.recipes.iter().position(|recipe| recipe.column == name);
                 RowKey::Recipe(place.expect("the policy has the recipe of each column"))

@@ -154,9 +154,9 @@ impl DedupArgs {
         policy.carry.digest |= dedup.survey;
         policy.keep_input |= dedup.has_evidence;
         if dedup.has_evidence || dedup.survey {
-            let levels = [Rung::Simple, Rung::Syntax].into_iter().filter(|rung| !policy.more_keys.contains(rung));
-            let levels: Vec<_> = levels.collect();
-            policy.more_keys.extend(levels);
+            for rung in [Rung::Simple, Rung::Syntax] {
+                policy.add_key(rung);
+            }
         }
         let (input, reporting, sort) = (&self.input, &self.reporting, None);
         let files = self.files().destination(&destination, output.format);

@@ -103,7 +103,7 @@ pub(super) fn first_bits(key: &KeyBytes) -> u64 {
 
 /// Indices of the keys of the rungs `simple` and `syntax` in the policy's `more_keys`.
 pub(super) fn lower_rungs(policy: &Policy) -> [Option<usize>; 2] {
-    [Rung::Simple, Rung::Syntax].map(|rung| policy.more_keys.iter().position(|key| *key == rung))
+    [Rung::Simple, Rung::Syntax].map(|rung| policy.key_index(rung))
 }
 
 /// The columns of pending rows when tables of duplicates are written: those of the output and of the tables.
