@@ -96,6 +96,26 @@ pub(crate) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
+/// Maximum number of bytes of a varint.
+#[cfg(feature = "pipeline")]
+pub(crate) const MAX_VARINT_LEN: usize = 10;
+
+/// Reads the varint that `bytes` begin with. Returns its number and the bytes after it; `None` if it is cut, or if the number
+/// does not fit into 64 bits.
+#[cfg(feature = "pipeline")]
+#[inline]
+pub(crate) fn read_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut number = 0;
+    for (i, &byte) in bytes.iter().take(MAX_VARINT_LEN).enumerate() {
+        let (digit, shift) = (u64::from(byte & 0x7F), 7 * i);
+        number |= digit << shift;
+        if byte < 0x80 {
+            return (digit <= u64::MAX >> shift).then(|| (number, &bytes[i + 1..]));
+        }
+    }
+    None
+}
+
 /// Returns a mask of the bytes that equal `byte`. The lowest bit belongs to the first byte.
 #[inline(always)]
 pub(crate) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
@@ -155,6 +175,24 @@ mod tests {
             assert_eq!(common_prefix_len(text, &other), len);
             assert_eq!(common_prefix_len(&text[..len], text), len);
         }
+    }
+
+    #[cfg(feature = "pipeline")]
+    #[test]
+    fn varints_are_read_back() {
+        for shift in 0..64 {
+            for number in [u64::MAX >> shift, 1 << shift, (1 << shift) - 1] {
+                let mut bytes = Vec::new();
+                push_varint(number, &mut bytes);
+                assert!((1..bytes.len()).all(|len| read_varint(&bytes[..len]).is_none()), "{number}");
+                bytes.push(7);
+                assert_eq!(read_varint(&bytes), Some((number, &[7][..])));
+            }
+        }
+        // Leading zeros are allowed; 65 bits and 11 bytes are not.
+        assert_eq!(read_varint(&[0x81, 0x80, 0x00]), Some((1, &[][..])));
+        assert_eq!(read_varint(&[&[0x80; 9][..], &[2]].concat()), None);
+        assert_eq!(read_varint(&[&[0x80; 10][..], &[0]].concat()), None);
     }
 
     #[test]

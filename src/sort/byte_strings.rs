@@ -17,7 +17,7 @@ use arrow::error::ArrowError;
 
 use super::held_runs::{BlockQueue, HeldRuns};
 use super::prefix::sort_texts;
-use crate::kernel::{common_prefix_len, push_varint};
+use crate::kernel::{common_prefix_len, push_varint, read_varint};
 use crate::spill::{ScratchFile, SpillError};
 
 /// About the most bytes of a block of a run; it has at least one record.
@@ -93,20 +93,6 @@ impl RunEncoder {
             self.run.blocks.push(self.block);
         }
         self.run
-    }
-}
-
-/// Reads what [`push_varint`] wrote.
-fn read_number(bytes: &[u8], at: &mut usize) -> Option<usize> {
-    let (mut number, mut shift) = (0, 0);
-    loop {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        number |= usize::from(byte & 0x7f).checked_shl(shift)?;
-        if byte < 0x80 {
-            return Some(number);
-        }
-        shift += 7;
     }
 }
 
@@ -187,13 +173,14 @@ impl BytesHead {
     }
 
     fn decode(&mut self) -> Option<()> {
-        let shared = read_number(&self.block, &mut self.at).filter(|shared| *shared <= self.record.len())?;
-        let len = read_number(&self.block, &mut self.at)?;
-        let rest = self.block.get(self.at..self.at.checked_add(len)?)?;
+        let (shared, bytes) = read_varint(&self.block[self.at..])?;
+        let (len, bytes) = read_varint(bytes)?;
+        let shared = usize::try_from(shared).ok().filter(|shared| *shared <= self.record.len())?;
+        let (rest, after) = bytes.split_at_checked(usize::try_from(len).ok()?)?;
         self.record.truncate(shared);
         self.record.extend_from_slice(rest);
         self.shared = shared;
-        self.at += len;
+        self.at = self.block.len() - after.len();
         Some(())
     }
 }

@@ -28,8 +28,9 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::page_memory::PageMemory;
 use super::parquet_codec::PageUnpacker;
-use super::parquet_thrift::{CompactError, PageLengths, page_lengths, varint};
+use super::parquet_thrift::{CompactError, PageLengths, page_lengths};
 use super::positioned_file::PositionedFile;
+use crate::kernel::read_varint;
 
 /// Longest content of a page, in bytes.
 const MAX_PAGE_LEN: u64 = 1 << 30;
@@ -302,14 +303,14 @@ fn is_plausible(page: &Page, has_levels: bool) -> bool {
 /// Returns the number of integers in the encoding `DELTA_BINARY_PACKED` at the start of `bytes`, and the bytes after them.
 /// `None` if the encoding is malformed.
 fn delta_values(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let (block_values, bytes) = varint(bytes)?;
-    let (miniblock_count, bytes) = varint(bytes)?;
-    let (count, bytes) = varint(bytes)?;
-    let (_first, mut bytes) = varint(bytes)?;
+    let (block_values, bytes) = read_varint(bytes)?;
+    let (miniblock_count, bytes) = read_varint(bytes)?;
+    let (count, bytes) = read_varint(bytes)?;
+    let (_first, mut bytes) = read_varint(bytes)?;
     let miniblock_values = block_values.checked_div(miniblock_count).filter(|values| *values > 0)?;
     let mut remaining = count.saturating_sub(1);
     while remaining > 0 {
-        let (_least, rest) = varint(bytes)?;
+        let (_least, rest) = read_varint(bytes)?;
         let (widths, rest) = rest.split_at_checked(usize::try_from(miniblock_count).ok()?)?;
         bytes = rest;
         for width in widths {

@@ -17,6 +17,8 @@ use parquet::file::metadata::{
 };
 use parquet::file::reader::ChunkReader;
 
+use crate::kernel::{MAX_VARINT_LEN, read_varint};
+
 /// Longest footer, in bytes.
 const MAX_FOOTER_LEN: usize = 64 << 20;
 
@@ -32,9 +34,6 @@ const MAX_NESTING: usize = 128;
 
 /// Maximum nesting depth of structs and lists of Thrift. The format needs 8.
 const MAX_DEPTH: usize = 32;
-
-/// Longest number in base 128, in bytes.
-const MAX_VARINT_LEN: usize = 10;
 
 /// Reads the metadata of a Parquet file.
 ///
@@ -383,7 +382,7 @@ impl CompactReader<'_> {
     fn number(&mut self) -> CompactResult<u64> {
         let is_cut = self.bytes.len() < MAX_VARINT_LEN;
         let error = if is_cut { CompactError::TooShort } else { CompactError::NotOfFormat };
-        let (number, rest) = varint(self.bytes).ok_or(error)?;
+        let (number, rest) = read_varint(self.bytes).ok_or(error)?;
         self.bytes = rest;
         Ok(number)
     }
@@ -417,14 +416,6 @@ impl CompactReader<'_> {
         // Some implementations write booleans of lists as bytes, others do not write them at all.
         if element.is_boolean() { Err(CompactError::NotOfFormat) } else { Ok((count, element)) }
     }
-}
-
-/// Returns the number that `bytes` begin with, in base 128, and the bytes after it.
-pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let len = bytes.iter().take(MAX_VARINT_LEN).position(|byte| *byte < 0x80)? + 1;
-    let (number, rest) = bytes.split_at(len);
-    let digit = |value: u64, byte: &u8| value.checked_mul(128)?.checked_add(u64::from(byte & 0x7F));
-    Some((number.iter().rev().try_fold(0, digit)?, rest))
 }
 
 #[cfg(test)]

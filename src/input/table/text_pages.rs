@@ -12,8 +12,8 @@ use parquet::column::page::{Page, PageReader};
 
 use super::columns::TableProjection;
 use super::parquet_pages::CheckedPages;
-use super::parquet_thrift::varint;
 use super::rows::{TEXT_LEN, empty_records};
+use crate::kernel::read_varint;
 use crate::record::{RecordBuffer, UrlLimits};
 
 /// The texts of one column chunk, from some row on.
@@ -140,7 +140,7 @@ fn plain_texts(page: &Page, has_levels: bool) -> Option<(Bytes, usize)> {
 fn is_all_ones(mut levels: &[u8], count: usize) -> bool {
     let mut known = 0;
     while known < count {
-        let Some((header, rest)) = varint(levels) else { return false };
+        let Some((header, rest)) = read_varint(levels) else { return false };
         // A run of one level, or groups of eight levels.
         let (run_count, is_ones, len) = match header & 1 {
             0 => (header >> 1, rest.first() == Some(&1), 1),
