@@ -202,14 +202,14 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
 /// Unpacks a list, if it is compressed with gzip or Zstandard.
 fn unpack_list(list: Vec<u8>) -> io::Result<Vec<u8>> {
     let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-    let mut unpacked: Box<dyn Read + '_> = match packing(&list) {
+    let unpacked: Box<dyn Read + '_> = match packing(&list) {
         Packing::Plain => return Ok(list),
         Packing::Gzip => Box::new(MultiGzDecoder::new(&list[..])),
         Packing::Zstd => Box::new(zstd::Decoder::new(&list[..])?),
         _ => return refuse("it is compressed, but neither with gzip nor with Zstandard; unpack it"),
     };
     let mut bytes = Vec::new();
-    unpacked.by_ref().take(MAX_LIST_LEN + 1).read_to_end(&mut bytes)?;
+    unpacked.take(MAX_LIST_LEN + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_LIST_LEN { refuse("it is longer than 1 GiB; divide it") } else { Ok(bytes) }
 }
 

@@ -238,7 +238,9 @@ impl InputArgs {
             "record-types": self.record_types,
             "max-record": self.max_record,
         });
-        json.as_object_mut().into_iter().for_each(|object| object.extend(columns.clone()));
+        if let Some(object) = json.as_object_mut() {
+            object.extend(columns);
+        }
         json
     }
 

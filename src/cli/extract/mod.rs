@@ -216,13 +216,13 @@ impl<'a> Extraction<'a> {
             }
         };
         match open_documents(source, markup, charset, max_len) {
-            Ok(SourceDocuments::One(bytes)) if bytes.len() <= max_len => {
+            Ok(SourceDocuments::One(bytes)) => {
                 let context = DocumentContext { markup, charset, base, ..self.context.clone() };
                 let page = context.base.as_deref().unwrap_or_default();
                 let origin = LinkOrigin { source: &name, page, ..LinkOrigin::default() };
                 self.add_document(&bytes, &context, &origin, &name)
             }
-            Ok(SourceDocuments::One(_) | SourceDocuments::TooLong) => {
+            Ok(SourceDocuments::TooLong) => {
                 self.add_unread(&name, &BodyDefect::TooLong(max_len));
                 Ok(())
             }

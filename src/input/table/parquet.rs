@@ -23,7 +23,7 @@ use parquet::file::reader::Length;
 use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
 use super::page_memory::PageMemory;
-use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start, columns, first_repeated};
+use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start, columns, first_repeated, rows_are_missing};
 use super::parquet_thrift::load_metadata;
 use super::positioned_file::{PositionedFile, TableFile};
 use super::rows::{BatchRows, PositionedRows, check_types};
@@ -307,9 +307,7 @@ impl UnitRows {
         self.file.wait()?;
         let (table, file, group) = (&self.table, self.file.clone(), self.unit.group);
         let (metadata, first_repeated, memory) = (table.metadata.clone(), table.first_repeated, table.memory.clone());
-        let row_group = CheckedRowGroup { file, metadata, group, first_repeated, memory };
-        row_group.check()?;
-        Ok(row_group)
+        CheckedRowGroup { file, metadata, group, first_repeated, memory }.check()
     }
 
     /// A decoder from the next row on.
@@ -356,10 +354,7 @@ impl UnitRows {
         match self.rows {
             Some(_) => Ok(RowSource::Decoder(batches)),
             None if decoded == expected => Ok(RowSource::Ended),
-            None => {
-                let message = format!("{} rows are missing at the end of a page or column", expected - decoded);
-                Err(ParquetError::General(message))
-            }
+            None => Err(rows_are_missing(expected - decoded)),
         }
     }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader};
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
-use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::Length;
 
 use super::page_memory::PageMemory;
-use super::parquet_pages::{CheckedRowGroup, first_repeated};
+use super::parquet_pages::{CheckedRowGroup, first_repeated, rows_are_missing};
 use super::parquet_thrift::load_metadata;
 use super::positioned_file::PositionedFile;
 
@@ -84,8 +84,8 @@ impl ParquetBatches {
     /// Opens a row group. Returns it with its number of rows.
     fn open(&self, group: usize) -> ParquetResult<(ParquetRecordBatchReader, u64)> {
         let (file, metadata, memory) = (self.file.clone(), self.metadata.clone(), self.memory.clone());
-        let row_group = CheckedRowGroup { file, metadata, group, first_repeated: self.first_repeated, memory };
-        row_group.check()?;
+        let first_repeated = self.first_repeated;
+        let row_group = CheckedRowGroup { file, metadata, group, first_repeated, memory }.check()?;
         let rows = self.metadata.metadata().row_group(group).num_rows() as u64;
         let (levels, len) = (&self.levels, self.batch_rows);
         Ok((ParquetRecordBatchReader::try_new_with_row_groups(levels, &row_group, len, None)?, rows))
@@ -99,10 +99,7 @@ impl ParquetBatches {
                         *missing = missing.saturating_sub(batch.num_rows() as u64);
                         return Ok(Some(batch));
                     }
-                    None if *missing > 0 => {
-                        let message = format!("{missing} rows are missing at the end of a page or column");
-                        return Err(ParquetError::General(message));
-                    }
+                    None if *missing > 0 => return Err(rows_are_missing(*missing)),
                     None => self.current = None,
                 }
             }

@@ -60,13 +60,13 @@ impl CheckedRowGroup {
     ///
     /// # Errors
     /// It shares bytes with another row group, or states a negative number of rows.
-    pub(crate) fn check(&self) -> ParquetResult<()> {
+    pub(crate) fn check(self) -> ParquetResult<CheckedRowGroup> {
         match self.row_group().num_rows() {
             _ if self.group >= self.first_repeated => {
                 Err(ParquetError::General("it shares bytes with another row group".to_string()))
             }
             rows if rows < 0 => Err(ParquetError::General(format!("it states {rows} rows"))),
-            _ => Ok(()),
+            _ => Ok(self),
         }
     }
 
@@ -107,6 +107,11 @@ impl CheckedRowGroup {
         let has_levels = column.column_descr().max_def_level() > 0;
         Ok(CheckedPages { pages, codec, content_len, memory, has_levels })
     }
+}
+
+/// The error of a row group that has fewer rows than it states.
+pub(super) fn rows_are_missing(count: u64) -> ParquetError {
+    ParquetError::General(format!("{count} rows are missing at the end of a page or column"))
 }
 
 /// Returns whether a column chunk is within a file of this length.
