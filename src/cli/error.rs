@@ -158,9 +158,3 @@ impl From<BudgetError> for CommandError {
         CommandError::Usage(error.to_string())
     }
 }
-
-impl From<std::convert::Infallible> for CommandError {
-    fn from(error: std::convert::Infallible) -> CommandError {
-        match error {}
-    }
-}

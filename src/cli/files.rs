@@ -163,11 +163,8 @@ impl OutputFiles {
 
     fn close(self, job: &Job) -> Result<WrittenFiles, CommandError> {
         match self {
-            OutputFiles::Single(output, read_back) => {
-                let whole = match read_back {
-                    Some(mut read_back) => output.finish_verified(&mut read_back)?,
-                    None => output.finish()?,
-                };
+            OutputFiles::Single(output, mut read_back) => {
+                let whole = output.finish_verified(read_back.as_mut())?;
                 Ok(WrittenFiles { whole, files: Vec::new() })
             }
             OutputFiles::Directory(directory) => directory.finish(job),

@@ -105,9 +105,10 @@ impl Encoder {
         if let EncodingPlan::Parquet(groups) = &self.plan { groups.pool.count() } else { 0 }
     }
 
-    /// Returns whether a part can be joined from slices, so that several threads encode it.
+    /// Returns whether a part can be joined from slices, so that several threads encode it. With Snappy, the general encoder
+    /// encodes texts, which are most of the work, and it needs a whole row group.
     pub(crate) fn joins_slices(&self) -> bool {
-        matches!(&self.plan, EncodingPlan::Parquet(groups) if groups.has_slices())
+        matches!(&self.plan, EncodingPlan::Parquet(groups) if groups.codecs.is_some())
     }
 
     /// Encodes `rows` as slices, of which [`Encoder::join`] makes parts: as one slice, unless `files` ends files of the

@@ -43,7 +43,7 @@ pub(super) struct RowGroups {
     /// Columns that need the general encoder: for a dictionary of texts, statistics or a bloom filter.
     general: Vec<bool>,
     /// Codecs of text pages; `None` if the general encoder encodes them.
-    codecs: Option<Codecs>,
+    pub(super) codecs: Option<Codecs>,
     pub(super) pool: Arc<PageBuffers>,
 }
 
@@ -186,12 +186,6 @@ fn column_settings(properties: WriterPropertiesBuilder, column: &Column) -> Writ
 }
 
 impl RowGroups {
-    /// Returns whether threads encode row groups together, slice by slice. With Snappy, the general encoder encodes texts,
-    /// which are most of the work, and it needs a whole row group.
-    pub(super) fn has_slices(&self) -> bool {
-        self.codecs.is_some()
-    }
-
     /// Encodes `batch` as a slice of a row group.
     pub(super) fn slice(&self, batch: &RecordBatch) -> Result<RowGroupSlice, OutputError> {
         let columns = self.columns.iter().zip(&self.general).zip(batch.columns());

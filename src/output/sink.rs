@@ -22,7 +22,7 @@ const BUFFER_LEN: usize = 1 << 16;
 const SYNC_LEN: u64 = 32 << 20;
 
 /// The state of a regular file after an error: only its temporary name existed.
-const NO_FILE: &str = "no partial file is left behind";
+pub(super) const NO_FILE: &str = "no partial file is left behind";
 
 /// The state of standard output, a pipe or a device after an error.
 const PARTIAL: &str = "the output is incomplete";

@@ -15,7 +15,7 @@ use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, Read
 use super::packing::{TextPacking, gzip};
 use super::pages::PageSink;
 use super::row_group::{self, ParquetSettings};
-use super::sink::{self, OutputTarget, Sink};
+use super::sink::{self, NO_FILE, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
 use crate::process::part_names::member_index_paths;
 use crate::process::{PendingFile, lock_directory_of, path_name};
@@ -198,16 +198,16 @@ impl Output {
     /// # Errors
     /// Writing or renaming failed; no partial file has the final name.
     pub fn finish(self) -> Result<FinishedOutput, OutputError> {
-        self.end(None)?.commit()
+        self.finish_verified(None)
     }
 
-    /// [`Output::finish`], after `read_back` has read the file again and found all rows. Standard output and formats that
-    /// declare no order are not read back.
+    /// [`Output::finish`], after `read_back`, if it is given, has read the file again and found all rows. Standard output and
+    /// formats that declare no order are not read back.
     ///
     /// # Errors
     /// As [`Output::finish`]; also if `read_back` fails or finds another number of rows.
-    pub(crate) fn finish_verified(self, read_back: &mut ReadBack) -> Result<FinishedOutput, OutputError> {
-        self.end(Some(read_back))?.commit()
+    pub(crate) fn finish_verified(self, read_back: Option<&mut ReadBack>) -> Result<FinishedOutput, OutputError> {
+        self.end(read_back)?.commit()
     }
 
     /// Writes the footer of a regular file, which keeps its temporary name: the caller commits several files together.
@@ -295,9 +295,8 @@ fn check_rows(path: &Path, read_back: &mut ReadBack, rows: u64) -> Result<(), Re
 
 /// The error of an output that could not be read back, or has other rows.
 fn not_as_written(place: String, reason: ReadBackError) -> OutputError {
-    let advice = "no partial file is left behind";
     match reason.downcast::<io::Error>() {
-        Ok(error) => OutputError::Io { place, operation: "read back", error: *error, advice },
+        Ok(error) => OutputError::Io { place, operation: "read back", error: *error, advice: NO_FILE },
         Err(reason) => OutputError::NotAsWritten { place, reason: reason.to_string() },
     }
 }
@@ -339,7 +338,10 @@ mod tests {
         let finish = |format, rows: Result<u64, &'static str>| {
             let (_, output) = create(&Destination::File(path.clone()), OutputOptions::of_uris(format)).unwrap();
             let mut read_back: ReadBack = Box::new(move |_| Ok(rows?));
-            output.finish_verified(&mut read_back).map(|finished| finished.rows).map_err(|error| error.to_string())
+            output
+                .finish_verified(Some(&mut read_back))
+                .map(|finished| finished.rows)
+                .map_err(|error| error.to_string())
         };
         let message = |reason| {
             format!(
