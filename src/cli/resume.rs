@@ -27,7 +27,7 @@ use super::report::{Report, ResumedInputs};
 use super::terminal::count_of;
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::part_names::MANIFEST;
-use crate::process::{NewDirectories, PendingFile, commit_all};
+use crate::process::{NewDirectories, PendingFile, commit_all, parent};
 use crate::remote::RemoteUrl;
 use crate::run::{
     self, InputRun, OrderedSummaries, RunError, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary,
@@ -288,8 +288,7 @@ fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result
 
 fn write_runs(sorter: &Sorter, input: PendingInput, request: RunRequest<'_>) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
-    let directory = input.part.parent().unwrap_or(Path::new("."));
-    let mut runs = RunFileWriter::create(directory).map_err(SortError::from)?;
+    let mut runs = RunFileWriter::create(parent(&input.part)).map_err(SortError::from)?;
     let summary = sorter.sort_runs(request, input.number as u32, |blocks| runs.add(blocks))?;
     let hash = input.hash_unchanged()?;
     let (bytes, file) = runs.finish().map_err(SortError::from)?;

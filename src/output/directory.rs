@@ -4,7 +4,7 @@
 //! lock on the file `_incomplete` there, which it removes when the directory is complete. From the first part on, the file has
 //! a mark. A job that finds a marked file without a lock removes the parts of the job that was interrupted, and starts again.
 
-use std::fs::{self, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cluster::ClusterIndex;
@@ -14,7 +14,7 @@ use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::sink::{check_name, open_error};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
 use crate::process::part_names::{INCOMPLETE, is_about_parts, is_hidden_name, is_part_name, part_name};
-use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, sync_directory};
+use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
 use crate::sort::Partition;
 
@@ -156,7 +156,7 @@ impl PartDirectory {
             let path = self.layout.file(partition, number, self.options.format.suffixes()[0]);
             if self.lock.is_some() {
                 // Its name is made durable in the end, with those of all partitions.
-                let directory = path.parent().unwrap_or(&self.layout.directory);
+                let directory = parent(&path);
                 fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
             }
             let destination = Destination::File(path);
@@ -259,10 +259,8 @@ fn remote_directory(root: &Path) -> Option<RemoteUrl> {
 /// [`OutputError::Locked`] if another job has the lock; the lock file cannot be created or locked.
 pub(crate) fn lock_directory(directory: &Path) -> Result<DirectoryLock, OutputError> {
     let path = directory.join(INCOMPLETE);
-    DirectoryLock::acquire(&path).map_err(|error| match error {
-        TryLockError::WouldBlock => OutputError::Locked(directory.to_path_buf()),
-        TryLockError::Error(error) => io_error(&path, "lock", error),
-    })
+    let lock = DirectoryLock::acquire(&path).map_err(|error| io_error(&path, "lock", error))?;
+    lock.ok_or_else(|| OutputError::Locked(directory.to_path_buf()))
 }
 
 /// Removes the parts of an interrupted job, and nothing else. The caller has the lock of the directory.

@@ -24,19 +24,23 @@ pub(crate) fn lock_directory_of(path: &Path) -> Option<File> {
 }
 
 impl DirectoryLock {
-    /// Creates the lock file at `path`, or opens that of a job that was interrupted, and locks it.
+    /// Creates the lock file at `path`, or opens that of a job that was interrupted, and locks it. `None` if another process has
+    /// the lock.
     ///
     /// # Errors
-    /// [`TryLockError::WouldBlock`] if another process has the lock; the file cannot be created or locked.
-    pub(crate) fn acquire(path: &Path) -> Result<DirectoryLock, TryLockError> {
+    /// The file cannot be created or locked.
+    pub(crate) fn acquire(path: &Path) -> io::Result<Option<DirectoryLock>> {
         loop {
-            let file = File::options().create(true).truncate(false).read(true).write(true).open(path);
-            let file = file.map_err(TryLockError::Error)?;
-            file.try_lock()?;
+            let file = File::options().create(true).truncate(false).read(true).write(true).open(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
             // Its last owner may have removed the file after it was opened here.
             if is_at(&file, path) {
-                let is_marked = file.metadata().map_err(TryLockError::Error)?.len() > 0;
-                return Ok(DirectoryLock { path: path.to_path_buf(), file, is_marked });
+                let is_marked = file.metadata()?.len() > 0;
+                return Ok(Some(DirectoryLock { path: path.to_path_buf(), file, is_marked }));
             }
         }
     }
@@ -93,16 +97,17 @@ mod tests {
     fn a_lock_is_held_by_one_job_and_a_mark_outlives_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("_incomplete");
-        let mut lock = DirectoryLock::acquire(&path).unwrap();
+        let acquire = || DirectoryLock::acquire(&path).unwrap();
+        let mut lock = acquire().unwrap();
         assert!(!lock.is_marked());
-        assert!(matches!(DirectoryLock::acquire(&path), Err(TryLockError::WouldBlock)));
+        assert!(acquire().is_none());
         lock.mark("incomplete\n").unwrap();
         drop(lock);
-        let lock = DirectoryLock::acquire(&path).unwrap();
+        let lock = acquire().unwrap();
         assert!(lock.is_marked());
         lock.complete();
         assert!(!path.exists());
-        drop(DirectoryLock::acquire(&path).unwrap());
+        drop(acquire().unwrap());
         assert!(!path.exists());
     }
 
@@ -112,9 +117,10 @@ mod tests {
     fn a_lock_does_not_remove_that_of_another_job() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("_incomplete");
-        let first = DirectoryLock::acquire(&path).unwrap();
+        let acquire = || DirectoryLock::acquire(&path).unwrap().unwrap();
+        let first = acquire();
         fs::remove_file(&path).unwrap();
-        let second = DirectoryLock::acquire(&path).unwrap();
+        let second = acquire();
         drop(first);
         assert!(path.exists());
         drop(second);

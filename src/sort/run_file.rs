@@ -11,7 +11,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::EncodedBlock;
-use crate::process::PendingFile;
+use crate::process::{PendingFile, parent};
 use crate::spill::{FileRange, ScratchFile, SpillError};
 
 /// The end mark. It has to change when the format of blocks or entries changes.
@@ -75,10 +75,7 @@ impl RunFileWriter {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), SpillError> {
-        self.file.write_all(bytes).map_err(|error| {
-            let path = self.pending.path();
-            SpillError::Runs(path.parent().unwrap_or(path).to_path_buf(), error)
-        })
+        self.file.write_all(bytes).map_err(|error| SpillError::Runs(parent(self.pending.path()).to_path_buf(), error))
     }
 }
 

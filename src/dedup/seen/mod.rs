@@ -26,7 +26,7 @@ use merge::first_run_to_merge;
 use run_file::{SealedRun, SeenRun};
 use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
-use std::fs::{self, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -298,10 +298,8 @@ fn is_store_file(name: &OsStr) -> bool {
 
 fn lock(directory: &Path) -> Result<DirectoryLock, SeenError> {
     let path = directory.join(LOCK);
-    DirectoryLock::acquire(&path).map_err(|error| match error {
-        TryLockError::WouldBlock => SeenError::Locked(directory.to_path_buf()),
-        TryLockError::Error(error) => SeenError::io(&path, "lock")(error),
-    })
+    let lock = DirectoryLock::acquire(&path).map_err(SeenError::io(&path, "lock"))?;
+    lock.ok_or_else(|| SeenError::Locked(directory.to_path_buf()))
 }
 
 #[cfg(test)]
