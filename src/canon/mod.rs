@@ -26,6 +26,8 @@ mod url_canonicalizer;
 
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
+#[cfg(feature = "pipeline")]
+pub(crate) use policy::describe_differences;
 pub use policy::{MaxUrlLen, Policy, RecipeColumn, Rung};
 #[cfg(feature = "cli")]
 pub(crate) use reference::assumed_delimiter;

@@ -161,6 +161,18 @@ impl Policy {
     }
 }
 
+/// Describes settings that differ, each with its name, the value that `place` stores, and that of this run; `None` if there are
+/// none. Compare the values of [`Policy::describe_to_compare`].
+#[cfg(feature = "pipeline")]
+pub(crate) fn describe_differences<'a>(
+    place: &str,
+    differing: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
+) -> Option<String> {
+    let describe = |(name, stored, value)| format!("{name} is {stored:?} in the {place} and {value:?} in this run");
+    let differences: Vec<String> = differing.map(describe).collect();
+    (!differences.is_empty()).then(|| differences.join(", "))
+}
+
 /// The setting that is described only if it is not the default.
 const MAX_URL: &str = "max_url";
 

@@ -20,6 +20,7 @@ pub(crate) use merge::{KeyCursor, MergedRuns, RunMerge, SeenSet};
 pub use run_file::SeenError;
 pub(crate) use run_file::{RunInfo, RunWriter};
 
+use crate::canon::describe_differences;
 use crate::process::{DirectoryLock, NewDirectories, file_names, sync_directory};
 use manifest::{MANIFEST, StoreManifest, is_run_name};
 use merge::first_run_to_merge;
@@ -144,15 +145,10 @@ impl SeenStore {
     /// [`SeenError::OtherPolicy`].
     pub(crate) fn check_policy(&self, policy: &[(&str, String)]) -> Result<(), SeenError> {
         let stored = |name: &str| self.policy.get(name).and_then(Value::as_str).unwrap_or_default();
-        let differing = policy.iter().filter(|(name, value)| stored(name) != value);
-        let describe = |(name, value): &(&str, String)| {
-            format!("{name} is {:?} in the store and {value:?} in this run", stored(name))
-        };
-        let differences: Vec<_> = differing.map(describe).collect();
-        if differences.is_empty() {
-            return Ok(());
-        }
-        Err(SeenError::OtherPolicy { directory: self.directory.clone(), differences: differences.join(", ") })
+        let both = policy.iter().map(|(name, value)| (*name, stored(name), value.as_str()));
+        let differences = describe_differences("store", both.filter(|(_, stored, value)| stored != value));
+        let error = |differences| SeenError::OtherPolicy { directory: self.directory.clone(), differences };
+        differences.map_or(Ok(()), |differences| Err(error(differences)))
     }
 
     /// Number of keys.

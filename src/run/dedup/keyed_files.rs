@@ -8,8 +8,8 @@ use super::job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
 use super::options::DedupOptions;
 use super::resolve::{ReadRun, finish, resolve};
 use super::shared_dictionaries::SharedDictionaries;
-use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
-use crate::canon::{Policy, Rows, Tally};
+use super::summary::{DedupError, DedupOutput, DedupSummary};
+use crate::canon::{Policy, Rows, Tally, describe_differences};
 use crate::input::detect::TableFormat;
 use crate::input::{Defect, InputError, KeyedFile};
 use crate::iri::{Component, Fault, FaultKind};
@@ -36,6 +36,45 @@ pub(crate) struct KeyedFiles {
     key: String,
     /// See [`KeyedFiles::with_shared_dictionaries`].
     shares_dictionaries: bool,
+}
+
+/// A file of keys that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {reason}")]
+pub(crate) struct KeyedFileError {
+    /// Name of the file.
+    pub(crate) name: String,
+    /// What is wrong.
+    pub(crate) reason: KeyedFileDefect,
+}
+
+/// Why a file of keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyedFileDefect {
+    #[error(
+        "--duplicates and --groups need the records of the sources; use the sources as inputs, or make new keys with \
+         --column uri"
+    )]
+    Evidence,
+    #[error(
+        "reports on duplicates need the records of the sources; use the sources as inputs, or make new keys with --column \
+         uri"
+    )]
+    Survey,
+    #[error("--verify needs the texts of the keys, which are not in the file; make new keys with --column uri")]
+    Verify,
+    #[error(
+        "the file has no column {0}, which rows are compared by; write it with canon --columns or --key, or make new keys \
+         with --column"
+    )]
+    NoColumn(String),
+    #[error("the file has no column {0}, which the output needs; choose columns with --columns")]
+    NoOutputColumn(String),
+    #[error(
+        "the keys of the file were made with other settings: {0}; use the flags that canon was run with, or make new keys \
+         with --column uri"
+    )]
+    OtherPolicy(String),
 }
 
 impl KeyedFiles {
@@ -204,19 +243,14 @@ fn check_policy(file: &KeyedFile, policy: &Policy, key: RowKey) -> Result<(), Ke
     let is_recipe = matches!(key, RowKey::Recipe(_));
     // The keys of rungs do not depend on recipes and suffix lists.
     let is_relevant = |name: &str| is_recipe || !matches!(name, "recipes" | "psl");
-    let stored = |name: &str| file.metadata(name).unwrap_or_default().to_string();
-    let relevant = policy.describe_to_compare().into_iter().filter(|(name, _)| is_relevant(name));
-    let differing = relevant.filter(|(name, value)| match *name {
-        "recipes" => !value.split("; ").all(|recipe| stored(name).split("; ").any(|other| other == recipe)),
-        name => stored(name) != *value,
+    let settings = policy.describe_to_compare();
+    let relevant = settings.iter().filter(|(name, _)| is_relevant(name));
+    let both = relevant.map(|(name, value)| (*name, file.metadata(name).unwrap_or_default(), value.as_str()));
+    let differing = both.filter(|(name, stored, value)| match *name {
+        "recipes" => !value.split("; ").all(|recipe| stored.split("; ").any(|other| other == recipe)),
+        _ => stored != value,
     });
-    let describe =
-        |(name, value): (&str, String)| format!("{name} is {:?} in the file and {value:?} in this run", stored(name));
-    let differences: Vec<_> = differing.map(describe).collect();
-    match differences.is_empty() {
-        true => Ok(()),
-        false => Err(KeyedFileDefect::OtherPolicy(differences.join(", "))),
-    }
+    describe_differences("file", differing).map_or(Ok(()), |text| Err(KeyedFileDefect::OtherPolicy(text)))
 }
 
 /// Keeps one row of each key of `files` and passes it to `append`, as [`super::dedup`] does. The sources of the request are not

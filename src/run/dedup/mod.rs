@@ -26,10 +26,9 @@ mod shared_dictionaries;
 mod summary;
 mod survey;
 
-pub(crate) use keyed_files::{KeyedFiles, dedup_keyed_files};
+pub(crate) use keyed_files::{KeyedFileDefect, KeyedFileError, KeyedFiles, dedup_keyed_files};
 pub use options::DedupOptions;
 pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals};
-pub(crate) use summary::{KeyedFileDefect, KeyedFileError};
 
 use super::{Phase, RowGroup, RunError, RunOptions, RunRequest, canon};
 use crate::output::{Encoder, OutputError};

@@ -105,45 +105,6 @@ pub enum DedupOutput {
     Groups(RecordBatch),
 }
 
-/// A file of keys that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{name}: {reason}")]
-pub(crate) struct KeyedFileError {
-    /// Name of the file.
-    pub(crate) name: String,
-    /// What is wrong.
-    pub(crate) reason: KeyedFileDefect,
-}
-
-/// Why a file of keys cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum KeyedFileDefect {
-    #[error(
-        "--duplicates and --groups need the records of the sources; use the sources as inputs, or make new keys with \
-         --column uri"
-    )]
-    Evidence,
-    #[error(
-        "reports on duplicates need the records of the sources; use the sources as inputs, or make new keys with --column \
-         uri"
-    )]
-    Survey,
-    #[error("--verify needs the texts of the keys, which are not in the file; make new keys with --column uri")]
-    Verify,
-    #[error(
-        "the file has no column {0}, which rows are compared by; write it with canon --columns or --key, or make new keys \
-         with --column"
-    )]
-    NoColumn(String),
-    #[error("the file has no column {0}, which the output needs; choose columns with --columns")]
-    NoOutputColumn(String),
-    #[error(
-        "the keys of the file were made with other settings: {0}; use the flags that canon was run with, or make new keys \
-         with --column uri"
-    )]
-    OtherPolicy(String),
-}
-
 /// Set in the ordinal of a pending row that is kept whatever is decided about others.
 pub(super) const SURELY_KEPT: u64 = 1 << 63;
 
