@@ -11,7 +11,7 @@ use super::failure::UNUSABLE_KEY;
 use super::object::RemoteObject;
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
-use super::url::{RemoteUrl, is_pattern};
+use super::url::{RemoteUrl, is_pattern, is_prefix};
 use crate::process::part_names::{MANIFEST, is_hidden_name, remove_about_others};
 
 /// Maximum number of objects that one name may stand for.
@@ -51,11 +51,6 @@ fn sorted(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError
         remove_about_others(&mut found.objects, &found.outputs, |meta| meta.location.as_ref().as_bytes());
     }
     Ok(found.objects)
-}
-
-/// Whether a key stands for all objects below it.
-fn is_prefix(key: &str) -> bool {
-    key.is_empty() || key.ends_with('/')
 }
 
 /// What a listing found.

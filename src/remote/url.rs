@@ -59,13 +59,13 @@ impl RemoteUrl {
 
     /// The name stands for objects that are listed: it is a prefix that ends in `/`, or a pattern.
     pub(crate) fn is_list(&self) -> bool {
-        let is_prefix = self.key.is_empty() || self.key.ends_with('/');
-        self.scheme != RemoteScheme::Http && !self.bucket.is_empty() && (is_prefix || is_pattern(&self.key))
+        let is_list = is_prefix(&self.key) || is_pattern(&self.key);
+        self.scheme != RemoteScheme::Http && !self.bucket.is_empty() && is_list
     }
 
     /// The URL of the objects below this one.
     pub(crate) fn prefix(&self) -> RemoteUrl {
-        let slash = if self.key.is_empty() || self.key.ends_with('/') { "" } else { "/" };
+        let slash = if is_prefix(&self.key) { "" } else { "/" };
         RemoteUrl { text: format!("{}{slash}", self.text), key: format!("{}{slash}", self.key), ..self.clone() }
     }
 
@@ -110,6 +110,11 @@ pub(super) fn is_archive_name(name: &str) -> bool {
 /// The name ends like that of a table in a binary format.
 pub(crate) fn is_table_name(name: &str) -> bool {
     [".parquet", ".pq", ".arrow", ".arrows", ".feather"].iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// A key stands for all objects below it.
+pub(super) fn is_prefix(key: &str) -> bool {
+    key.is_empty() || key.ends_with('/')
 }
 
 /// The text contains a wildcard.
