@@ -273,7 +273,7 @@ fn is_unused(inputs: &Map<String, Value>, merge: &Value) -> bool {
 }
 
 /// Refuses a file that does not have the length with which it was finished.
-pub(super) fn check_length(path: &Path, entry: &Value) -> Result<(), CommandError> {
+fn check_length(path: &Path, entry: &Value) -> Result<(), CommandError> {
     let found = fs::metadata(path).map_err(|error| CommandError::side_file(path, "read", error))?.len();
     match entry["bytes"].as_u64() {
         Some(expected) if expected != found => Err(CommandError::Usage(format!(

@@ -24,7 +24,6 @@ pub(crate) use self::output::{COMPRESSIONS, OutputArgs, ReplaceArgs, is_device_o
 pub(crate) use self::policy::{ColumnArgs, KEYS, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset};
 pub(crate) use self::reporting::{NO_CLOBBER_REPORT_HELP, ReportFormat, ReportingArgs, ShowProgress};
 pub(crate) use self::values::{
-    COLUMN_NAMES, Choices, Named, check_columns_once, check_named, named_path, parse_number, parse_number_from,
-    parse_size,
+    COLUMN_NAMES, Choices, Named, check_named, listed_columns, named_path, parse_number, parse_number_from, parse_size,
 };
 pub(crate) use self::work::WorkArgs;

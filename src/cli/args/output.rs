@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::layout::{FileLayout, SortArgs};
-use super::values::{COLUMN_NAMES, Choices, Named, check_columns_once, parse_size_up_to};
+use super::values::{COLUMN_NAMES, Choices, Named, listed_columns, parse_size_up_to};
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
@@ -231,17 +231,14 @@ impl OutputArgs {
         if let Some(columns) = fixed {
             return columns.map_err(|error| CommandError::Internal(error.to_string()));
         }
-        check_columns_once(&self.columns)?;
-        let names = self.columns.iter().map(|name| name.trim());
-        let added: Option<Vec<_>> = names.clone().map(|name| name.strip_prefix('+')).collect();
-        let columns = match added {
-            Some(added) => ColumnSet::default_and(added),
-            None if names.clone().any(|name| name.starts_with('+')) => {
+        let columns = match listed_columns(&self.columns)? {
+            (names, true) => ColumnSet::default_and(names),
+            (names, false) if names.iter().any(|name| name.starts_with('+')) => {
                 return Err(CommandError::usage(
                     "--columns: put a + before every name to add columns to the default ones, or before none",
                 ));
             }
-            None => ColumnSet::named(names),
+            (names, false) => ColumnSet::named(names),
         };
         let mut columns = columns.map_err(|error| CommandError::Usage(format!("--columns: {error}")))?;
         columns.add_keys(keys);
@@ -258,7 +255,7 @@ fn is_name_of_file(path: &Path) -> bool {
 }
 
 /// The path names a directory, whether it exists or not.
-pub(crate) fn ends_with_slash(path: &Path) -> bool {
+fn ends_with_slash(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 

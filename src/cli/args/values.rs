@@ -82,13 +82,17 @@ pub(crate) fn find_repeated<T: PartialEq>(names: impl IntoIterator<Item = T>) ->
     })
 }
 
-/// Refuses a column that `--columns` names twice. A `+` before a name does not count.
-pub(crate) fn check_columns_once(names: &[String]) -> Result<(), CommandError> {
-    let names = names.iter().map(|name| name.trim()).map(|name| name.strip_prefix('+').unwrap_or(name));
-    match find_repeated(names) {
-        Some(name) => Err(CommandError::Usage(format!("--columns names `{name}` twice; a column is written once"))),
-        None => Ok(()),
+/// The names of `--columns`, and whether they are added to the default ones: then a `+` is before each, and is removed.
+///
+/// # Errors
+/// A column is named twice. A `+` before a name does not count.
+pub(crate) fn listed_columns(list: &[String]) -> Result<(Vec<&str>, bool), CommandError> {
+    let names = list.iter().map(|name| name.trim());
+    if let Some(name) = find_repeated(names.clone().map(|name| name.strip_prefix('+').unwrap_or(name))) {
+        return Err(CommandError::Usage(format!("--columns names `{name}` twice; a column is written once")));
     }
+    let added: Option<Vec<&str>> = names.clone().map(|name| name.strip_prefix('+')).collect();
+    Ok(added.map_or_else(|| (names.collect(), false), |added| (added, true)))
 }
 
 /// The names of columns. They are checked later, because a sign may precede them.

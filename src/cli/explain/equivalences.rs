@@ -103,7 +103,7 @@ fn kind(step: &TraceStep) -> &'static str {
     }
 }
 
-fn lossy(text: &[u8]) -> String {
+pub(super) fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 

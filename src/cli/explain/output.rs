@@ -3,6 +3,7 @@
 use bstr::ByteSlice;
 use serde_json::{Map, Value, json};
 
+use super::equivalences::lossy;
 use super::{Explanation, KeyedText, Step};
 use crate::cli::eval::fault_value;
 use crate::cli::terminal::visible;
@@ -153,10 +154,6 @@ fn step_to_json(step: &Step) -> Value {
 
 fn key_to_json(text: &[u8], key: &KeyBytes) -> Value {
     json!({"text": lossy(text), "key": hex(*key)})
-}
-
-fn lossy(text: &[u8]) -> String {
-    text.to_str_lossy().into_owned()
 }
 
 /// Text as it is shown on one line.

@@ -2,7 +2,7 @@
 
 use crate::batch::ColumnKind;
 use crate::canon::{Policy, UrlCanonicalizer};
-use crate::cli::args::{Named, check_columns_once};
+use crate::cli::args::{Named, listed_columns};
 use crate::cli::error::CommandError;
 use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
 use crate::output::{Destination, OutputError, OutputFormat, PlainColumn, PlainValue, RowWriter};
@@ -80,14 +80,9 @@ pub(super) struct LinkRows {
 /// # Errors
 /// An unknown name, a name that is repeated, or names with and without `+`.
 pub(super) fn parse_columns(list: &[String]) -> Result<Vec<&'static str>, CommandError> {
-    check_columns_once(list)?;
-    let names: Vec<&str> = list.iter().map(|name| name.trim()).collect();
-    let added: Option<Vec<&str>> = names.iter().map(|name| name.strip_prefix('+')).collect();
-    let defaults = || COLUMNS.iter().filter(|(_, _, _, is_default, _)| *is_default).map(|(_, name, ..)| *name);
-    let (mut chosen, names) = match added {
-        Some(added) => (defaults().collect(), added),
-        None => (Vec::new(), names),
-    };
+    let (names, are_added) = listed_columns(list)?;
+    let defaults = COLUMNS.iter().filter(|(_, _, _, is_default, _)| are_added && *is_default);
+    let mut chosen: Vec<&str> = defaults.map(|(_, name, ..)| *name).collect();
     for name in names {
         let Some((_, known, ..)) = COLUMNS.iter().find(|(_, known, ..)| *known == name) else {
             let all: Vec<&str> = COLUMNS.iter().map(|(_, known, ..)| *known).collect();
