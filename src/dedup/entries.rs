@@ -56,7 +56,7 @@ pub(crate) struct EntryLayout {
 
 impl EntryLayout {
     /// Bytes of an entry, without its texts.
-    pub(crate) const fn entry_len(self) -> usize {
+    const fn entry_len(self) -> usize {
         let Self { has_ordinal, kinds_len, has_rank, has_rungs, .. } = self;
         16 + has_ordinal as usize * 8 + kinds_len + has_rank as usize * 16 + has_rungs as usize * 24
     }

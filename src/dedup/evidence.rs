@@ -40,14 +40,15 @@ impl RecordLocator {
 }
 
 fn schema(more: impl IntoIterator<Item = Field>) -> SchemaRef {
-    let common = [
-        Field::new("source", DataType::Utf8, false),
-        Field::new("record", DataType::UInt64, false),
-        Field::new("input", DataType::Binary, true),
-        Field::new("uri", DataType::Utf8, true),
-        Field::new("key", DataType::FixedSizeBinary(16), false),
+    let types = [
+        (DataType::Utf8, false),
+        (DataType::UInt64, false),
+        (DataType::Binary, true),
+        (DataType::Utf8, true),
+        (DataType::FixedSizeBinary(16), false),
     ];
-    Arc::new(Schema::new(common.into_iter().chain(more).collect::<Vec<_>>()))
+    let common = COLUMNS.into_iter().zip(types).map(|(name, (kind, is_nullable))| Field::new(name, kind, is_nullable));
+    Arc::new(Schema::new(common.chain(more).collect::<Vec<_>>()))
 }
 
 /// Schema of the table of duplicates: the row, its representative, and the lowest rung on which they are equal.

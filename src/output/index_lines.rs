@@ -57,7 +57,7 @@ fn member_fields() -> Vec<CarriedField> {
 }
 
 /// Lines per gzip member of zipnum.
-pub(super) const MEMBER_LINES: usize = 3000;
+const MEMBER_LINES: usize = 3000;
 
 /// A gzip member of zipnum.
 #[derive(Debug)]

@@ -205,7 +205,8 @@ impl<'a> Cutter<'a> {
                 let max_record_len = self.options.run.max_record_len;
                 let limits = BatchLimits { target_len: target, max_record_len };
                 let RowsRead { rows, len, counts, end } = reader.read_rows(self.options.carry, limits);
-                self.at += counted_len(len.max(rows.base_len() / self.options.base_share), rows.len());
+                let counted_len = len.max(rows.base_len() / self.options.base_share).max(rows.len() * MIN_RECORD_LEN);
+                self.at += counted_len as u64;
                 self.counts += counts;
                 ((!rows.is_empty()).then(|| PieceRecords::Rows(Box::new(rows))), end)
             }
@@ -284,11 +285,6 @@ impl<'a> Cutter<'a> {
         let error = InputError::new(current.number, current.name.clone(), defect);
         self.errors.push(InputError { offset, packed, lost, ..error });
     }
-}
-
-/// The bytes for which records count that have `len` bytes.
-fn counted_len(len: usize, records: usize) -> u64 {
-    len.max(records * MIN_RECORD_LEN) as u64
 }
 
 fn count_lines(text: &[u8]) -> usize {

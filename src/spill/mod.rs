@@ -18,6 +18,5 @@ mod text_spool;
 
 pub(crate) use batch::{decode_batch, encode_batch};
 pub(crate) use row_spool::{PendingRows, RowGroupExtent, RowSpool};
-pub(crate) use scratch::SpillError;
-pub(crate) use scratch::{FileRange, ScratchFile};
+pub(crate) use scratch::{FileRange, ScratchFile, SpillError};
 pub(crate) use text_spool::{TextBlock, TextSpool};
