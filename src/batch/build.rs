@@ -135,7 +135,7 @@ impl BatchBuilder {
 
     /// Returns the array of a column that is computed from texts, or `None` for any other column.
     fn computed(&self, id: ColumnId, rows: &Rows) -> Result<Option<ArrayRef>, BatchError> {
-        if let Some(array) = derived::array(id, rows, &self.policy.profile) {
+        if let Some(array) = derived::array(id, rows, self.policy.profile) {
             return Ok(Some(array));
         }
         match id {
