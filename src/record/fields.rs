@@ -246,6 +246,13 @@ macro_rules! define_fields {
             )*
         }
 
+        impl FieldViews<'_> {
+            /// Keeps the first `len` records.
+            pub(super) fn truncate(&mut self, len: usize) {
+                $(self.$buffer = &self.$buffer[..len.min(self.$buffer.len())];)*
+            }
+        }
+
         /// The carried fields of one record.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct FieldValues {
@@ -257,7 +264,7 @@ macro_rules! define_fields {
 
         /// Buffers of the carried fields that a decoder fills, record by record or column by column.
         #[derive(Clone, Debug)]
-        pub struct FieldBuffers {
+        pub(super) struct FieldBuffers {
             carry: FieldSet,
             $(
                 #[doc = concat!("[`CarriedField::", stringify!($id), "`]")]
@@ -284,7 +291,7 @@ macro_rules! define_fields {
 
             /// Appends the fields of one record, those of the set that is carried.
             #[inline]
-            pub fn push(&mut self, values: FieldValues) {
+            pub(super) fn push(&mut self, values: FieldValues) {
                 if self.carry.is_empty() {
                     return;
                 }

@@ -1,6 +1,6 @@
 //! What decoders return: [`Records`], borrowed columns with one URL per record.
 
-use super::fields::{FieldBuffers, FieldViews};
+use super::fields::FieldViews;
 use crate::encoding::Charset;
 #[cfg(test)]
 use crate::iri::FaultKind;
@@ -54,14 +54,14 @@ pub struct Records<'a> {
     pub headers: &'a [u32],
 }
 
-impl<'a> Records<'a> {
+impl Records<'_> {
     /// Returns whether records may have labels of charsets, of their own or of their documents.
     pub(crate) fn has_charset_labels(&self) -> bool {
         !(self.charsets.is_empty() && self.query_charsets.is_empty())
     }
 
-    /// Keeps the first `len` records and the headers before the last of them; `fields` stores their further fields.
-    pub(crate) fn truncate(&mut self, len: usize, fields: &'a mut FieldBuffers) {
+    /// Keeps the first `len` records and the headers before the last of them.
+    pub(crate) fn truncate(&mut self, len: usize) {
         fn first<T>(column: &[T], len: usize) -> &[T] {
             &column[..len.min(column.len())]
         }
@@ -69,9 +69,7 @@ impl<'a> Records<'a> {
         if len >= self.urls.len() {
             return;
         }
-        let origins: Vec<u32> = (0..len as u32).collect();
-        fields.gather(&origins, &self.fields);
-        self.fields = fields.views();
+        self.fields.truncate(len);
         self.urls = first(self.urls, len);
         self.bases = first(self.bases, len);
         self.charsets = first(self.charsets, len);

@@ -11,7 +11,6 @@ use crate::encoding::{Charset, utf16_len};
 use crate::iri::{PreprocessOptions, Spaces};
 use crate::kernel::Bitmaps;
 use crate::record::boundary::Boundary;
-use crate::record::fields::FieldBuffers;
 use crate::record::{Decoder, RecordBuffer, Records, Splitter};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,8 +42,6 @@ struct RowStages {
     splitter: Option<(Splitter, PreprocessOptions)>,
     bitmaps: Bitmaps,
     canonicalizer: Canonicalizer,
-    /// Fields of the records before the limit.
-    kept_fields: FieldBuffers,
 }
 
 impl RowStages {
@@ -55,7 +52,6 @@ impl RowStages {
             splitter: is_split.then(|| (Splitter::default(), policy.preprocess)),
             bitmaps: Bitmaps::default(),
             canonicalizer: Canonicalizer::new(policy),
-            kept_fields: FieldBuffers::default(),
         }
     }
 }
@@ -150,13 +146,13 @@ impl<'a> Worker<'a> {
     /// Appends the rows of one chunk, which begins at byte `offset` of its source. Returns its number of records.
     fn decode_chunk(&mut self, chunk: &[u8], offset: u64, is_utf16: bool) -> Result<u32, ReadError> {
         let first_row = self.rows.len();
-        let RowStages { decoder, splitter, bitmaps, canonicalizer, kept_fields } = &mut self.stages;
+        let RowStages { decoder, splitter, bitmaps, canonicalizer } = &mut self.stages;
         // Offsets of UTF-16 are counted in the chunk first, and then converted.
         let mut records = decoder.decode(chunk, if is_utf16 { 0 } else { offset }, bitmaps);
         if is_utf16 {
             records.charset = Some(Charset::UTF_8);
         }
-        take_remaining(&mut records, &mut self.remaining, kept_fields);
+        take_remaining(&mut records, &mut self.remaining);
         if let Some((splitter, preprocess)) = splitter {
             records = splitter.split(&records, preprocess).0;
         }
@@ -173,9 +169,9 @@ impl<'a> Worker<'a> {
     /// Appends rows of a table or an archive. Returns their number of records.
     fn append_rows(&mut self, rows: &RecordBuffer) -> Result<u32, ReadError> {
         let first_row = self.rows.len();
-        let RowStages { splitter, bitmaps, canonicalizer, kept_fields, .. } = &mut self.stages;
+        let RowStages { splitter, bitmaps, canonicalizer, .. } = &mut self.stages;
         let mut records = rows.classified_records(bitmaps);
-        take_remaining(&mut records, &mut self.remaining, kept_fields);
+        take_remaining(&mut records, &mut self.remaining);
         if let Some((splitter, preprocess)) = splitter {
             records = splitter.split(&records, preprocess).0;
         }
@@ -208,9 +204,9 @@ impl<'a> Worker<'a> {
 }
 
 /// Drops the records and headers after the last record of the run, and counts the records.
-fn take_remaining<'a>(records: &mut Records<'a>, remaining: &mut u64, kept_fields: &'a mut FieldBuffers) {
+fn take_remaining(records: &mut Records<'_>, remaining: &mut u64) {
     if records.urls.len() as u64 >= *remaining {
-        records.truncate(*remaining as usize, kept_fields);
+        records.truncate(*remaining as usize);
     }
     *remaining -= records.urls.len() as u64;
 }
