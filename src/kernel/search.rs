@@ -97,6 +97,15 @@ pub(crate) fn mask_of(text: &[u8], is_sought: impl Fn(u8) -> bool) -> u64 {
     }
 }
 
+/// Returns a word whose lowest bit that is set is the highest bit of the first byte of `word` that equals `byte`; 0 if none
+/// does. The first byte is the lowest. Higher bits may be set for bytes that differ: only the lowest mark is exact.
+#[inline(always)]
+pub(crate) fn marks_of_byte(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let differences = word ^ (ONES * u64::from(byte));
+    differences.wrapping_sub(ONES) & !differences & (ONES << 7)
+}
+
 /// Returns a mask of the first 64 bytes for which `is_sought` is true of the byte and the two bytes after it.
 #[inline(always)]
 pub(crate) fn mask_of_triples(text: &[u8; 66], is_sought: impl Fn(u8, u8, u8) -> bool) -> u64 {
@@ -200,6 +209,23 @@ mod tests {
                     let mask = (len <= 64).then(|| expected.iter().fold(0, |mask, at| mask | 1 << at));
                     let by_mask = positions_by_mask(text, mask, |byte| byte < limit);
                     assert_eq!(by_mask.collect::<Vec<_>>(), expected, "{len} {limit}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_lowest_mark_of_a_byte_is_exact() {
+        // Neighbors of the byte, which borrows of the subtraction mark after it.
+        for byte in 0..=255 {
+            let others = [byte ^ 1, byte ^ 0x80, byte ^ 0xFF, byte ^ 1, byte ^ 2, byte ^ 0x81, byte ^ 1, byte ^ 0x7F];
+            assert_eq!(marks_of_byte(u64::from_le_bytes(others), byte), 0, "{byte}");
+            for at in 0..8 {
+                for last in at..8 {
+                    let mut bytes = others;
+                    (bytes[at], bytes[last]) = (byte, byte);
+                    let marks = marks_of_byte(u64::from_le_bytes(bytes), byte);
+                    assert_eq!(marks.trailing_zeros() as usize, 8 * at + 7, "{byte} at {at}");
                 }
             }
         }

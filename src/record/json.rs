@@ -4,7 +4,7 @@
 //! need not be UTF-8, and numbers are not checked.
 
 use crate::encoding::push_code_point;
-use crate::kernel::parse_bytes;
+use crate::kernel::{marks_of_byte, parse_bytes};
 
 /// The value of a member or an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,16 +179,10 @@ pub(crate) fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
 /// a search for long texts.
 #[inline]
 fn find_mark(text: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    // The lowest bit that is set belongs to the first byte equal to `byte`; higher bits may be false.
-    let equal = |word: u64, byte: u8| {
-        let zero = word ^ (ONES * u64::from(byte));
-        zero.wrapping_sub(ONES) & !zero & (ONES << 7)
-    };
     let (words, _) = text.as_chunks::<8>();
     for (i, word) in words.iter().take(3).enumerate() {
         let word = u64::from_le_bytes(*word);
-        let found = equal(word, b'"') | equal(word, b'\\');
+        let found = marks_of_byte(word, b'"') | marks_of_byte(word, b'\\');
         if found != 0 {
             return Some(i * 8 + found.trailing_zeros() as usize / 8);
         }

@@ -9,7 +9,7 @@ use super::host::lower;
 use super::rule_set::RuleSet;
 use super::surt_parts::MaskedUrl;
 use super::{path, session};
-use crate::kernel::{Appender, append, low_bits};
+use crate::kernel::{Appender, append, low_bits, marks_of_byte};
 
 const QUERY_ESCAPES: RuleSet = RuleSet::of_rule("query-escapes");
 const QUERY_SESSION: RuleSet = RuleSet::of_rule("query-session");
@@ -161,11 +161,8 @@ impl Field {
         let missing = 8 - range.len().min(8);
         let word = u64::from_le_bytes(near.map(|byte| byte.to_ascii_lowercase()));
         let word = word & (!0_u64).checked_shr(8 * missing as u32).unwrap_or(0);
-        // The lowest byte that is `=` has the lowest bit of `found`.
-        const ONES: u64 = u64::from_le_bytes([1; 8]);
-        let difference = word ^ (ONES * b'=' as u64);
-        let found = difference.wrapping_sub(ONES) & !difference & ONES << 7;
-        let first = found & found.wrapping_neg();
+        let equals = marks_of_byte(word, b'=');
+        let first = equals & equals.wrapping_neg();
         let prefix = (word & !((first >> 7) * 0xFF)).swap_bytes();
         let is_token = word == u64::from_le_bytes(*b"cftoken=");
         (!is_token).then_some(Field { prefix, at: range.start as u8, end: range.end as u8 })

@@ -7,7 +7,7 @@ use super::sought_name::{SoughtName, word_at};
 use super::url_editor::UrlEditor;
 use super::url_parts::{UrlParts, name_and_value, separator_of};
 use super::value_shape::ValueShape;
-use crate::kernel::{find_byte, low_bits, masks_of, positions_by_mask};
+use crate::kernel::{find_byte, low_bits, marks_of_byte, masks_of, positions_by_mask};
 use std::cmp::Ordering;
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
@@ -338,11 +338,7 @@ fn has_equals_between(query: &[u8], semicolons: u64) -> bool {
 /// Returns the first bytes of the name of a parameter that has `len` bytes and begins with `word`, the first one highest.
 #[inline(always)]
 fn name_number(word: u64, len: usize) -> u64 {
-    const ONES: u64 = !0 / 0xFF;
-    // The lowest bit that is set belongs to the first equals sign.
-    let differs = word ^ (ONES * b'=' as u64);
-    let equals = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
-    let len = (equals.trailing_zeros() as usize / 8).min(len);
+    let len = (marks_of_byte(word, b'=').trailing_zeros() as usize / 8).min(len);
     if len == 0 { 0 } else { (word & !0 >> (64 - 8 * len)).swap_bytes() }
 }
 
