@@ -37,10 +37,11 @@ impl HostCache {
     /// Punycode encodes each in a few bytes.
     const MAX_FORM_LEN: usize = 1 << 16;
 
-    /// Returns [`HostForm::new`] of `host`, from the cache if possible.
+    /// Returns the form of `host` on the rung `scheme`, for a scheme whose hosts are DNS names, if `is_network`; otherwise its
+    /// form on the rung `syntax`. It comes from the cache if possible.
     pub(crate) fn form(&mut self, host: &[u8], is_network: bool) -> HostForm<'_> {
         if !is_network || host.is_empty() || host.len() > Self::MAX_HOST_LEN {
-            return HostForm::new(host, is_network);
+            return HostForm::by_steps(host, is_network);
         }
         if self.entries.is_empty() {
             self.entries.resize(Self::ENTRY_COUNT, CachedHost::default());
@@ -95,7 +96,7 @@ mod tests {
             };
             let len_before = cache.texts.len();
             for is_network in [true, false] {
-                let expected = HostForm::new(host.as_bytes(), is_network);
+                let expected = HostForm::by_steps(host.as_bytes(), is_network);
                 assert_eq!(cache.form(host.as_bytes(), is_network), expected, "{host}");
             }
             clear_count += u32::from(cache.texts.len() < len_before);

@@ -1,8 +1,8 @@
 //! The canonical form of a host that is not an IP literal.
 //!
-//! [`HostForm::new`] first tries a fast path for DNS names that consist of ASCII and of letters which UTS 46 and NFC
-//! never change; that covers most internationalized names of crawl data without a table lookup. All other hosts take
-//! the general path: percent-encoding and case as for any component, then ToASCII by UTS 46.
+//! [`push_plain_form`] is a fast path for DNS names that consist of ASCII and of letters which UTS 46 and NFC never
+//! change; that covers most internationalized names of crawl data without a table lookup. All other hosts take the
+//! general path, [`HostForm::by_steps`]: percent-encoding and case as for any component, then ToASCII by UTS 46.
 
 use std::borrow::Cow;
 
@@ -26,14 +26,7 @@ pub(crate) struct HostForm<'a> {
 }
 
 impl HostForm<'static> {
-    /// The form of `host` on the rung `scheme`, for a scheme whose hosts are DNS names, if `is_network`; otherwise its
-    /// form on the rung `syntax`.
-    pub(crate) fn new(host: &[u8], is_network: bool) -> Self {
-        let plain = if is_network { plain_form(host) } else { None };
-        plain.unwrap_or_else(|| HostForm::by_steps(host, is_network))
-    }
-
-    /// [`HostForm::new`] without the fast path: syntax-based normalization, then UTS 46.
+    /// The form of `host`: syntax-based normalization, then UTS 46 if `is_network`, for a scheme whose hosts are DNS names.
     pub(super) fn by_steps(host: &[u8], is_network: bool) -> Self {
         let (mut text, mut flags, mut changes) = map_component(host, Component::Host);
         if lower_case_outside_escapes(&mut text) {
@@ -123,16 +116,8 @@ pub(super) struct LabelBuffers {
     top_label: Vec<u8>,
 }
 
-/// The form of a DNS host whose labels are all plain; `None` if the general path must decide. The result equals that of
-/// [`super::idn::idn_to_ascii`].
-fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
-    let mut text = Vec::with_capacity(2 * host.len());
-    let changes = push_plain_form(host, &mut LabelBuffers::default(), &mut text)?;
-    Some(HostForm { text: text.into(), flags: Flags::NONE, changes })
-}
-
 /// Appends the form of a DNS host whose labels are all plain to `text`, and returns the changes. `None` if the general path
-/// must decide; then `text` may have a part of the form.
+/// must decide; then `text` may have a part of the form. The result equals that of [`HostForm::by_steps`].
 pub(super) fn push_plain_form(host: &[u8], buffers: &mut LabelBuffers, text: &mut Vec<u8>) -> Option<Changes> {
     if host.is_ascii() {
         return push_ascii_labels(host, &mut buffers.top_label, text);
@@ -215,6 +200,12 @@ mod tests {
     use unicode_bidi::{BidiClass, bidi_class};
     use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
     use unicode_normalization::{IsNormalized, is_nfc_quick};
+
+    fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
+        let mut text = Vec::new();
+        let changes = push_plain_form(host, &mut LabelBuffers::default(), &mut text)?;
+        Some(HostForm { text: text.into(), flags: Flags::NONE, changes })
+    }
 
     #[test]
     fn uts_46_and_nfc_leave_plain_letters_unchanged() {
