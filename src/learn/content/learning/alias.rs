@@ -3,6 +3,7 @@
 //! A sample of the URLs of every host is compared: those whose paths have the smallest hashes. So all hosts are sampled at the
 //! same paths.
 
+use super::super::removal::IgnoredRemovals;
 use super::super::rule::{ContentRule, PathContext, ScopedRule};
 use super::super::rule_set::RuleBuffers;
 use super::super::url_parts::UrlParts;
@@ -54,12 +55,11 @@ impl HostSample {
     /// Returns the sample of a host; `None` if its schemes have different pages.
     pub(crate) fn of(host: &[u8], captures: &HostCaptures, rules: &LearnedRules) -> Option<HostSample> {
         let set = learned_set(&rules.rules);
-        let (mut buffers, mut form, mut removed) = (RuleBuffers::default(), Vec::new(), Vec::new());
+        let (mut buffers, mut form) = (RuleBuffers::default(), Vec::new());
         let (mut pages, mut schemes, mut sections) = (Vec::new(), [false; 2], BTreeMap::new());
         for i in 0..captures.len() {
             let Some(url) = UrlParts::of(captures.uri(i)).filter(UrlParts::has_host_name_only) else { continue };
-            removed.clear();
-            set.write(&url, &mut buffers, &mut removed, &mut form);
+            set.write(&url, &mut buffers, &mut IgnoredRemovals, &mut form);
             let form = UrlParts::of(&form)?;
             schemes[usize::from(form.is_https())] = true;
             let page = xxh3_64(&[form.path(), b"?", form.query().unwrap_or_default()].concat());

@@ -1,5 +1,6 @@
 //! Query parameters that make a difference on a host: evidence against rules for all hosts. [`needed_parameters`].
 
+use super::super::removal::IgnoredRemovals;
 use super::super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::super::url_parts::{UrlParts, name_and_value, parameters_of};
 use super::super::value_shape::ValueShape;
@@ -83,11 +84,10 @@ struct FormTexts {
 
 impl FormTexts {
     fn of(trial: &Trial<'_>, rules: &ContentRuleSet) -> FormTexts {
-        let (mut buffers, mut removed, mut form) = (RuleBuffers::default(), Vec::new(), Vec::new());
+        let (mut buffers, mut form) = (RuleBuffers::default(), Vec::new());
         let mut forms = FormTexts { texts: Vec::new(), ends: Vec::new() };
         for (url, content) in trial.urls_and_contents() {
-            removed.clear();
-            rules.write(url, &mut buffers, &mut removed, &mut form);
+            rules.write(url, &mut buffers, &mut IgnoredRemovals, &mut form);
             forms.texts.extend_from_slice(&form);
             forms.ends.push((forms.texts.len(), content));
         }
