@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::carry::{Carrier, ChunkRecords};
+use super::carry::{ChunkRecords, field_writer};
 use super::policy::{Policy, Rung};
 use super::recipe_evaluator::RecipeEvaluator;
 use super::record_text::{CharsetLabels, RecordCharsets};
@@ -51,7 +51,8 @@ pub struct Canonicalizer {
     /// The keys of the current chunk that differ from the key of their row's URI.
     deviating_keys: Vec<DeviatingKey>,
     resolver: KeyResolver,
-    carrier: Carrier,
+    /// Writes the URIs among carried fields.
+    field_writer: ReferenceWriter,
     evaluator: RecipeEvaluator,
     /// [`MAX_TEXT_LEN`], except in tests.
     pub(super) max_text_len: usize,
@@ -66,9 +67,9 @@ struct DeviatingKey {
     key: KeyBytes,
 }
 
-/// Appends everything except the keys of all records. There are four paths, from the fastest to the most general: copy a
-/// canonical record, normalize an http or https reference directly, append a relative reference to its base, and prepare a
-/// reference before it is normalized.
+/// Appends everything except the keys of all records. There are five paths, from the fastest to the most general: copy a
+/// canonical http or https record, normalize an http or https reference directly, copy a canonical record of any other scheme,
+/// append a relative reference to its base, and prepare a reference before it is normalized.
 struct AppendTexts<'a> {
     canonicalizer: &'a mut Canonicalizer,
     records: &'a Records<'a>,
@@ -82,8 +83,8 @@ impl SimdTask for AppendTexts<'_> {
         let AppendTexts { canonicalizer, records, bitmaps, rows } = self;
         let policy = &canonicalizer.policy;
         let has_labels = records.has_charset_labels();
-        let common = canonicalizer.common_charsets(records);
-        // The two fast paths do not check the length of columns. Normalization alone makes a text less than 8 times as long.
+        let common = RecordCharsets::common(policy, records);
+        // The first three paths do not check the length of columns. Normalization alone makes a text less than 8 times as long.
         let max_fast_len = canonicalizer.max_text_len.saturating_sub(8 * records.text.len());
         let mut can_copy = !has_labels && rows.text_len() <= max_fast_len && canonicalizer.can_copy();
         let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes;
@@ -183,7 +184,7 @@ impl Canonicalizer {
             has_key_of_uri: policy.rung != Rung::Simple && policy.more_keys.is_empty(),
             only_normalizes: writer.is_plain && policy.intake == ParseMode::Lenient && policy.rung == Rung::Scheme,
             writer,
-            carrier: Carrier::new(&policy),
+            field_writer: field_writer(&policy),
             labels: CharsetLabels::default(),
             policy,
             rung_text: Vec::new(),
@@ -225,8 +226,8 @@ impl Canonicalizer {
         if self.policy.spoofing_flags {
             self.push_spoofing_flags(records, rows);
         }
-        let (Rows { uri, carried, tally, .. }, policy, carrier) = (&mut *rows, &*self.policy, &mut self.carrier);
-        carried.append(&mut ChunkRecords { carrier, policy, records, bitmaps, uris: uri, first, tally });
+        let (Rows { uri, carried, tally, .. }, policy, writer) = (&mut *rows, &*self.policy, &mut self.field_writer);
+        carried.append(&mut ChunkRecords { writer, policy, records, bitmaps, uris: uri, first, tally });
         self.evaluator.append(&self.policy, records, rows);
     }
 
@@ -254,18 +255,18 @@ impl Canonicalizer {
 
     /// Returns the text of a record that is searched for misleading properties: decoded, repaired, with an assumed scheme.
     #[cfg(feature = "cli")]
-    pub(crate) fn spelling<'a>(&'a mut self, record: &'a [u8]) -> Cow<'a, [u8]> {
-        self.writer.spelling(record, b"", self.policy.charset)
+    pub(crate) fn spoofing_text<'a>(&'a mut self, record: &'a [u8]) -> Cow<'a, [u8]> {
+        self.writer.spoofing_text(record, b"", self.policy.charset)
     }
 
     /// Appends the spoofing flags of the rows of `records`.
     fn push_spoofing_flags(&mut self, records: &Records<'_>, rows: &mut Rows) {
-        let common = self.common_charsets(records);
+        let common = RecordCharsets::common(&self.policy, records);
         for (i, url) in records.urls.iter().enumerate() {
             // A record with an unknown charset has a fault and stays as it is.
             let charsets = self.charsets(records, i, common).unwrap_or_default();
-            let spelling = self.writer.spelling(url.of(records.text), base_of(records, i), charsets.text);
-            rows.push_spoofing_flags(&spelling);
+            let text = self.writer.spoofing_text(url.of(records.text), base_of(records, i), charsets.text);
+            rows.push_spoofing_flags(&text);
         }
     }
 
@@ -296,14 +297,9 @@ impl Canonicalizer {
         !self.policy.profile.is_whatwg() && !has_references
     }
 
-    /// Returns the charsets of the records that have none of their own.
-    fn common_charsets(&self, records: &Records<'_>) -> RecordCharsets {
-        RecordCharsets { text: records.charset.or(self.policy.charset), query: self.policy.query_charset }
-    }
-
     /// Appends the row of record `i`, which takes more than to copy or to normalize its reference.
     fn push_record(&mut self, records: &Records<'_>, i: usize, reference: MarkedReference<'_>, rows: &mut Rows) {
-        let common = self.common_charsets(records);
+        let common = RecordCharsets::common(&self.policy, records);
         match self.charsets(records, i, common) {
             Ok(charsets) => self.push_resolved(reference, base_of(records, i), charsets, rows),
             Err(fault) => self.push_fault(reference.line(), fault, rows),

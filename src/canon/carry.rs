@@ -89,15 +89,10 @@ macro_rules! define_columns {
 }
 carried_fields!(define_columns);
 
-/// Writes the URIs among carried fields.
-#[derive(Debug)]
-pub(super) struct Carrier {
-    writer: ReferenceWriter,
-}
-
 /// Records of a chunk whose rows have just been made.
 pub(super) struct ChunkRecords<'a> {
-    pub(super) carrier: &'a mut Carrier,
+    /// The writer of the URIs among carried fields.
+    pub(super) writer: &'a mut ReferenceWriter,
     pub(super) policy: &'a Policy,
     pub(super) records: &'a Records<'a>,
     pub(super) bitmaps: &'a Bitmaps,
@@ -107,22 +102,19 @@ pub(super) struct ChunkRecords<'a> {
     pub(super) tally: &'a mut Tally,
 }
 
-impl Carrier {
-    /// The profile applies to fields as to the URLs of records. Repairs and a base or scheme for all records do not.
-    pub(super) fn new(policy: &Policy) -> Carrier {
-        let preprocess = PreprocessOptions::default();
-        let policy = Policy { base: None, assume_scheme: None, preprocess, ..policy.clone() };
-        Carrier { writer: ReferenceWriter::new(Arc::new(policy)) }
-    }
+/// Returns the writer of the URIs among carried fields. The profile applies to fields as to the URLs of records. Repairs and a
+/// base or scheme for all records do not.
+pub(super) fn field_writer(policy: &Policy) -> ReferenceWriter {
+    let preprocess = PreprocessOptions::default();
+    ReferenceWriter::new(Arc::new(Policy { base: None, assume_scheme: None, preprocess, ..policy.clone() }))
 }
 
 impl ChunkRecords<'_> {
     /// Appends the canonical URI of a reference that a record with the URI `base` contains.
     fn write_uri(&mut self, span: Span, base: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         let reference = MarkedReference { text: self.records.text, bitmaps: self.bitmaps, span };
-        let writer = &mut self.carrier.writer;
-        let prepared = writer.prepare(reference, base, RecordCharsets::default())?;
-        writer.write_rung(reference, &prepared, self.policy.rung, out)?;
+        let prepared = self.writer.prepare(reference, base, RecordCharsets::default())?;
+        self.writer.write_rung(reference, &prepared, self.policy.rung, out)?;
         Ok(())
     }
 }

@@ -107,7 +107,7 @@ struct InputCharsets {
 
 impl InputCharsets {
     fn new(policy: &Policy, records: &Records<'_>) -> InputCharsets {
-        let common = RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset };
+        let common = RecordCharsets::common(policy, records);
         let are_utf8 = !records.has_charset_labels() && common.query.is_none() && is_utf8(common.text);
         InputCharsets { are_utf8, labels: CharsetLabels::default(), common }
     }

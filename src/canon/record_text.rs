@@ -28,6 +28,14 @@ pub(super) struct RecordCharsets {
     pub(super) query: Option<Charset>,
 }
 
+impl RecordCharsets {
+    /// Returns the charsets of the records that have no labels. The charset in which the source was decoded takes precedence
+    /// over that of the policy.
+    pub(super) fn common(policy: &Policy, records: &Records<'_>) -> RecordCharsets {
+        RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset }
+    }
+}
+
 /// The last label of a column and its charset. Adjacent records often have the same label.
 #[derive(Debug, Default)]
 struct CachedLabel {

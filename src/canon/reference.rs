@@ -157,7 +157,12 @@ impl ReferenceWriter {
 
     /// Returns the text that is searched for misleading properties: the record, decoded and repaired, after the scheme that the
     /// policy assumes for it. A record that cannot be decoded or repaired stays as it is.
-    pub(super) fn spelling<'a>(&'a mut self, line: &'a [u8], base: &[u8], charset: Option<Charset>) -> Cow<'a, [u8]> {
+    pub(super) fn spoofing_text<'a>(
+        &'a mut self,
+        line: &'a [u8],
+        base: &[u8],
+        charset: Option<Charset>,
+    ) -> Cow<'a, [u8]> {
         let text = repair_record(line, charset, &self.policy).map_or(line.into(), |record| record.text);
         match self.may_assume_scheme(&text, base) && self.assume_scheme(&text) == Ok(true) {
             true => Cow::Borrowed(&self.target),

@@ -168,9 +168,9 @@ impl Rows {
         }
     }
 
-    /// Adds the spoofing flags of the next row. `spelling` is the record, decoded and repaired.
-    pub(super) fn push_spoofing_flags(&mut self, spelling: &[u8]) {
-        let flags = spoofing_flags(spelling, self.uri.get(self.spoofing_flags.len()));
+    /// Adds the spoofing flags of the next row. `text` is the record, decoded and repaired.
+    pub(super) fn push_spoofing_flags(&mut self, text: &[u8]) {
+        let flags = spoofing_flags(text, self.uri.get(self.spoofing_flags.len()));
         self.spoofing_flags.push(flags.0);
         count_bits(flags.0, &mut self.tally.spoofing_flags);
     }

@@ -146,7 +146,7 @@ impl Explanation {
     /// The explanation of the text of a record, and of its row.
     fn new(input: &[u8], policy: &Policy, (rows, row): (&Rows, usize)) -> Explanation {
         let mut canonicalizer = Canonicalizer::new(policy);
-        let spelling = canonicalizer.spelling(input);
+        let spoofing_text = canonicalizer.spoofing_text(input);
         let mut explanation = Explanation {
             input: input.to_vec(),
             target: None,
@@ -158,8 +158,8 @@ impl Explanation {
             fault: rows.fault(row),
             fault_key: None,
             iri: None,
-            spoofing: find_spoofing(&spelling),
-            spoofing_flags: spoofing_flags(&spelling, rows.uri.get(row)),
+            spoofing: find_spoofing(&spoofing_text),
+            spoofing_flags: spoofing_flags(&spoofing_text, rows.uri.get(row)),
             browser: browser(input, policy.base.as_deref()),
             equivalences: None,
         };
