@@ -125,7 +125,7 @@ pub(super) struct JsonElements<'a> {
 impl<'a> JsonElements<'a> {
     /// The elements of the array with which `text` begins; none if it is not an array.
     pub(super) fn new(text: &'a [u8]) -> JsonElements<'a> {
-        JsonElements { rest: text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default() }
+        JsonElements { rest: text.trim_ascii_start().strip_prefix(b"[").unwrap_or(&text[..0]) }
     }
 
     /// The elements of an array from `rest` on, the text after an element.

@@ -343,6 +343,8 @@ mod tests {
         let base = "http://a.org/x/";
         assert_eq!(links(html), [pair("l.css", base), pair("s.js", base), pair("a b", base), pair("#f ", base)]);
         assert_eq!(links(r#"{"Links":[{"url":"y"}]}"#), [pair("y", "http://a.org/b/c")]);
+        // An object is not a list.
+        assert_eq!(links(r#"{"Head":{"Link":{}},"Links":{"url":"x"}}"#), []);
         assert_eq!(links(r#"{"Head":{"Base":"https://z/\n"},"Links":[{"url":"y"}]}"#), [pair("y", "https://z/")]);
         for ignored in ["http://[\\/", "http:\\/\\/", "https://:80/x", "http:", "data:,x", "//[/"] {
             let html = format!(r#"{{"Head":{{"Base":"{ignored}"}},"Links":[{{"url":"y"}}]}}"#);
