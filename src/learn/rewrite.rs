@@ -1,5 +1,6 @@
 //! Patterns: rules by which a host rewrites all of its URLs, and the spelling of a URL to which a rule leads.
 
+use super::content::{origin_start, scheme_name};
 use super::spelling::{PathEnding, SlashChange, Spelling, SpellingChange, without_www};
 
 /// What a rule does to a leading `www.` of the host.
@@ -93,7 +94,6 @@ impl RewriteRule {
 
     /// Returns the name in files: `http->https`, `http->https+www`, `https->https-www`, `add-slash` and so on.
     pub fn name(self) -> String {
-        let scheme = |is_https| if is_https { "https" } else { "http" };
         match self {
             RewriteRule::Origin(OriginRule { from_https, to_https, www }) => {
                 let www = match www {
@@ -101,7 +101,7 @@ impl RewriteRule {
                     WwwChange::Added => "+www",
                     WwwChange::Stripped => "-www",
                 };
-                format!("{}->{}{www}", scheme(from_https), scheme(to_https))
+                format!("{}->{}{www}", scheme_name(from_https), scheme_name(to_https))
             }
             RewriteRule::AddSlash => "add-slash".to_string(),
             RewriteRule::AddSlashToFiles => "add-slash-to-files".to_string(),
@@ -157,7 +157,7 @@ impl RewriteRule {
         match self {
             RewriteRule::Origin(rule) if uri.is_bare_host && uri.is_https == rule.from_https => {
                 let Some([start, host]) = rule.host_parts(uri.authority) else { return false };
-                out.extend_from_slice(if rule.to_https { b"https://" } else { b"http://" });
+                out.extend_from_slice(origin_start(rule.to_https));
                 out.extend_from_slice(start);
                 out.extend_from_slice(host);
                 out.extend_from_slice(uri.path);

@@ -1,6 +1,6 @@
 //! Parts of a canonical http or https URI that sites spell in several ways: its origin and the end of its path.
 
-use super::content::UrlOrigin;
+use super::content::{UrlOrigin, origin_start};
 
 /// An http or https URI in parts. Their concatenation is the URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl<'a> Spelling<'a> {
 
     /// Appends scheme and authority to `out`.
     pub(crate) fn write_origin(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(if self.is_https { b"https://" } else { b"http://" });
+        out.extend_from_slice(origin_start(self.is_https));
         out.extend_from_slice(self.authority);
     }
 

@@ -3,6 +3,7 @@
 //! The expressions use no lookaround, so that Java, RE2 and others understand them. Groups are written `$1`.
 
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, extension_of};
+use super::url_parts::scheme_name;
 use super::value_shape::ValueShape;
 
 /// A regular expression for a whole URL, and what replaces a match.
@@ -23,8 +24,8 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
         ContentRule::Scheme | ContentRule::SameAs { .. } if scope.contains(&b':') => Vec::new(),
         ContentRule::Scheme => patterns.with_https(),
         ContentRule::SameAs { from_https, is_https, host } => {
-            let origin = format!("{}://{}", scheme(*is_https), String::from_utf8_lossy(host));
-            patterns.with_origin(from_https.map_or("https?", scheme), &origin)
+            let origin = format!("{}://{}", scheme_name(*is_https), String::from_utf8_lossy(host));
+            patterns.with_origin(from_https.map_or("https?", scheme_name), &origin)
         }
         ContentRule::DoubledSlashes => patterns.without_doubled_slashes(),
         ContentRule::FinalSlash => patterns.without_final_slash(),
@@ -167,10 +168,6 @@ impl UrlPatterns {
         let UrlPatterns { origin, first, .. } = self;
         all([(format!("^{origin}{first}(?:[/?][^#]*)?)#.*$"), "$1")])
     }
-}
-
-fn scheme(is_https: bool) -> &'static str {
-    if is_https { "https" } else { "http" }
 }
 
 fn all<const N: usize>(rules: [(String, &str); N]) -> Vec<RegexRule> {

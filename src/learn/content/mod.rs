@@ -31,4 +31,4 @@ pub(crate) use learning::{
 pub(crate) use learning::{PairShare, wilson_interval};
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
 pub(crate) use rule_set::{ContentRuleSet, RuleBuffers, RuleSubject};
-pub(crate) use url_parts::{UrlOrigin, UrlParts};
+pub(crate) use url_parts::{UrlOrigin, UrlParts, origin_start, scheme_name};

@@ -1,5 +1,6 @@
 //! Rules about content: which part of a URL makes no difference. [`ContentRule`] and its text in files.
 
+use super::url_parts::scheme_name;
 use super::value_shape::ValueShape;
 use std::fmt;
 
@@ -303,9 +304,8 @@ impl fmt::Display for ContentRule {
             ContentRule::Parameter(name, None) => write!(f, " {}", text(name)),
             ContentRule::Parameter(name, Some(shape)) => write!(f, " {}={}", text(name), shape.name()),
             ContentRule::SameAs { from_https, is_https, host } => {
-                let scheme = |is_https| if is_https { "https" } else { "http" };
-                write!(f, " {}://{}", scheme(*is_https), text(host))?;
-                from_https.map_or(Ok(()), |from| write!(f, " for {}", scheme(from)))
+                write!(f, " {}://{}", scheme_name(*is_https), text(host))?;
+                from_https.map_or(Ok(()), |from| write!(f, " for {}", scheme_name(from)))
             }
             _ => Ok(()),
         }

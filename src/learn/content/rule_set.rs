@@ -6,7 +6,7 @@ use super::query_rules::{QueryPart, QueryRules, QueryText};
 use super::removal::{IgnoredRemovals, RemovalObserver};
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::url_editor::UrlEditor;
-use super::url_parts::UrlParts;
+use super::url_parts::{UrlParts, origin_start};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -227,7 +227,7 @@ impl ContentRuleSet {
         }
         if (is_https, authority) != (url.is_https(), url.authority()) {
             editor.cut(0..url.path_at);
-            editor.insert(if is_https { b"https://" } else { b"http://" });
+            editor.insert(origin_start(is_https));
             editor.insert(authority);
         }
     }

@@ -127,6 +127,17 @@ impl<'a> UrlParts<'a> {
     }
 }
 
+/// Returns the name of the scheme of an http or https URI.
+pub(crate) fn scheme_name(is_https: bool) -> &'static str {
+    if is_https { "https" } else { "http" }
+}
+
+/// Returns what precedes the authority in an http or https URI.
+#[inline(always)]
+pub(crate) fn origin_start(is_https: bool) -> &'static [u8] {
+    if is_https { b"https://" } else { b"http://" }
+}
+
 /// Scheme and authority of an http or https URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UrlOrigin<'a> {

@@ -9,7 +9,7 @@ use super::held_out::{DayCounts, SiteCount, day_of};
 use super::parts_error::PartsError;
 use crate::canon::Rows;
 use crate::kernel::strip_prefix_ignoring_case;
-use crate::learn::content::{UrlParts, can_be_scope};
+use crate::learn::content::{UrlParts, can_be_scope, origin_start};
 use crate::learn::{RecordPlace, RedirectCode, TargetSource};
 use crate::sort::{BytesBuffer, BytesRun};
 use crate::spill::SpillError;
@@ -303,7 +303,7 @@ impl<'a> StoredUrl<'a> {
     pub(super) fn write(&self, authority: &[u8], out: &mut Vec<u8>) {
         out.clear();
         if self.scheme != NO_HOST {
-            out.extend_from_slice(if self.scheme == b'1' { b"https://" } else { b"http://" });
+            out.extend_from_slice(origin_start(self.scheme == b'1'));
             out.extend_from_slice(authority);
         }
         out.extend_from_slice(self.rest);
