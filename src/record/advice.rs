@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::csv::URL_COLUMN_NAMES;
+use super::csv::{URL_COLUMN_NAMES, without_quotes};
 use super::decoder::SourceHead;
 use super::format::{SourceFormat, TextFormat};
 use crate::kernel::strip_prefix_ignoring_case;
@@ -89,11 +89,6 @@ fn of_rows(head: &[u8]) -> Option<FormatAdvice> {
         Some(format!("the records look like rows of a table; use --format {flag} --column {column}"))
     });
     found.map(|advice| FormatAdvice::Format(advice.into())).next()
-}
-
-fn without_quotes(field: &[u8]) -> &[u8] {
-    let field = field.trim_ascii();
-    field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
 }
 
 /// The advice on a line with tabs or spaces.

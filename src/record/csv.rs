@@ -11,8 +11,8 @@ mod columns;
 mod comments;
 mod fields;
 
-pub(crate) use columns::URL_COLUMN_NAMES;
 pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
+pub(crate) use columns::{URL_COLUMN_NAMES, without_quotes};
 pub(crate) use comments::CsvComments;
 use fields::{CsvField, CsvFieldReader, PREFIX, reader};
 

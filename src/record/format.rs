@@ -250,13 +250,10 @@ impl InputFormat {
     /// assert!(InputFormat::named("docx", &FormatOptions::default()).is_none());
     /// ```
     pub fn named(name: &str, options: &FormatOptions) -> Option<InputFormat> {
-        let csv = |delimiter: Option<u8>| {
-            InputFormat::Csv(CsvOptions { delimiter: options.csv.delimiter.or(delimiter), ..options.csv.clone() })
-        };
         match name {
             AUTO => Some(InputFormat::Auto(options.clone())),
-            "csv" => Some(csv(None)),
-            "tsv" => Some(csv(Some(b'\t'))),
+            "csv" => Some(InputFormat::Csv(options.csv.clone())),
+            "tsv" => Some(InputFormat::Csv(options.csv.with_default_delimiter(Some(b'\t')))),
             "warc" => Some(InputFormat::Archive(ArchiveRows::Records)),
             "wat" => Some(InputFormat::Archive(ArchiveRows::Links)),
             "har" => Some(InputFormat::Har),
@@ -332,13 +329,14 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
     let suffix = FormatSuffix::of(name);
     if let Some(FormatSuffix::Table(delimiter)) = suffix {
         let tab = Some(delimiter).filter(|delimiter| *delimiter == b'\t');
-        return csv_format(&CsvOptions { delimiter: options.csv.delimiter.or(tab), ..options.csv.clone() }, bytes);
+        return csv_format(&options.csv.with_default_delimiter(tab), bytes);
     }
     if let Some(format) = UnsupportedFormat::of_text(bytes).filter(|_| !options.is_table) {
         return SourceFormat::Unsupported(format);
     }
     let is_named_json = suffix == Some(FormatSuffix::JsonLines) && !options.is_table;
-    let is_json = JsonLines::is_long_object(&head, bytes.len()) || is_named_json && is_object(head.first_record);
+    let is_json =
+        JsonLines::is_long_object(&head, bytes.len()) || is_named_json && begins_with_whole_object(head.first_record);
     if is_json {
         return SourceFormat::Text(TextFormat::JsonLines(Arc::new(json_options())));
     }
@@ -365,7 +363,7 @@ fn detect_after_first(bytes: &[u8], detect: impl Fn(&SourceHead<'_>) -> Option<T
     // What is known of the source may end within a line.
     let later: Vec<_> =
         later.filter(|(is_cut, format)| !is_cut || format.is_some()).map(|(_, format)| format).collect();
-    if is_object(first.first_record) {
+    if begins_with_whole_object(first.first_record) {
         return later.into_iter().flatten().find(|format| matches!(format, TextFormat::JsonLines(_)));
     }
     let format = later.first()?.as_ref()?;
@@ -381,8 +379,8 @@ pub(crate) fn format_of_first_record(bytes: &[u8]) -> Option<TextFormat> {
     TextFormat::detect(&head).or_else(json_lines)
 }
 
-/// Whether a line is a JSON object.
-fn is_object(line: &[u8]) -> bool {
+/// Whether a line begins with a JSON object that is not broken. Anything may follow the object.
+fn begins_with_whole_object(line: &[u8]) -> bool {
     line.starts_with(b"{") && JsonMembers::are_whole(line)
 }
 

@@ -222,6 +222,11 @@ impl CsvOptions {
         Ok(Some(CsvFirstRecord { columns, header_len: if is_header { record_end } else { 0 }, base_name }))
     }
 
+    /// The options with this delimiter, unless the user chose one.
+    pub(crate) fn with_default_delimiter(&self, delimiter: Option<u8>) -> CsvOptions {
+        CsvOptions { delimiter: self.delimiter.or(delimiter), ..self.clone() }
+    }
+
     /// The delimiter: the chosen one, otherwise the first of `,`, `;`, tab and `|` that separates a known or chosen name from
     /// the rest of the header, otherwise a comma. `head` is the beginning of the source.
     pub(crate) fn delimiter_of(&self, head: &[u8]) -> u8 {
@@ -240,8 +245,7 @@ impl CsvOptions {
     fn separates_name(&self, line: &[u8], delimiter: u8) -> bool {
         let chosen = [&self.url, &self.base, &self.charset, &self.query_charset];
         let has_name = |field: &[u8]| {
-            let field = field.trim_ascii();
-            let field = field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field);
+            let field = without_quotes(field);
             let is_chosen =
                 |column: &&Option<CsvColumn>| matches!(column, Some(CsvColumn::Name(name)) if is_name(field, name));
             URL_COLUMN_NAMES.iter().any(|name| is_name(field, name)) || chosen.iter().any(is_chosen)
@@ -294,6 +298,12 @@ impl CsvOptions {
             _ => Err(CsvColumnsError::Unclear(describe(record))),
         }
     }
+}
+
+/// Returns a field of a line that was split at delimiters, without white space and quotes around it.
+pub(crate) fn without_quotes(field: &[u8]) -> &[u8] {
+    let field = field.trim_ascii();
+    field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
 }
 
 fn is_name(field: &[u8], name: &str) -> bool {
