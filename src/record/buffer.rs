@@ -328,7 +328,7 @@ fn checked_span(at: usize, end: usize) -> Span {
 }
 
 /// Appends `field` and an `LF`.
-fn append(text: &mut Vec<u8>, field: &[u8]) -> Span {
+pub(super) fn append(text: &mut Vec<u8>, field: &[u8]) -> Span {
     append_with(text, |text| text.extend_from_slice(field))
 }
 

@@ -5,7 +5,7 @@
 //! after the object, is a record with a fault, and so is an object without a string in the place of the URL; the line is its
 //! URL then. Blank lines and the header of the pages of a WACZ package are not records.
 
-use super::buffer::{RecordBuffer, append_with, filled_lines};
+use super::buffer::{RecordBuffer, append, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
 use super::csv::{CsvColumn, CsvOptions, URL_COLUMN_NAMES};
 use super::decoder::{FormatOptions, MAX_SOURCE_HEAD_LEN, SourceHead, TextDecoder};
@@ -177,7 +177,7 @@ impl JsonLines {
         let url = url.and_then(|url| text_at(url, chunk, self.options.url.as_ref())).filter(|_| !is_broken);
         let Some(url) = url else {
             self.rows.refuse(if is_broken { FaultKind::NotOfFormat } else { FaultKind::NoUrl });
-            let span = append_with(&mut self.rows.text, |text| text.extend_from_slice(line));
+            let span = append(&mut self.rows.text, line);
             self.push_base(None);
             // The members of a sound object count, also without a URL.
             let field = if is_broken { FieldValues::default() } else { fields.values(chunk, &mut self.rows.text) };

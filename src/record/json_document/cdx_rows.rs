@@ -2,7 +2,7 @@
 
 use super::json_record::JsonRecord;
 use crate::iri::FaultKind;
-use crate::record::buffer::{RecordBuffer, append_with};
+use crate::record::buffer::{RecordBuffer, append, append_with};
 use crate::record::cdx;
 use crate::record::fields::FieldValues;
 use crate::record::json::{JsonElements, JsonValue, unescape};
@@ -96,7 +96,7 @@ fn push_values<'a>(
     }
     let url = url.unwrap_or_else(|| {
         rows.refuse(FaultKind::NoUrl);
-        append_with(&mut rows.text, |out| out.extend_from_slice(record.beginning()))
+        append(&mut rows.text, record.beginning())
     });
     rows.columns.push(url, fields);
 }
