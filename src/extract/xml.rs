@@ -19,6 +19,7 @@ use super::document::DefectKind;
 use super::feeds::{IDENTIFIER, Vocabulary, parent_name};
 use super::links::{LinkAttribute, LinkSink, ParserStop, short_name};
 use crate::iri::find_scheme;
+use crate::kernel::offset_in;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -328,18 +329,12 @@ fn attribute_of<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<std::borrow::
 /// The value of an attribute with its references resolved, its position in the text, and the position of a reference to
 /// nothing.
 fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, Range<usize>, Option<usize>) {
-    let start = position_of(text, &attribute.value);
+    let start = offset_in(text.as_bytes(), attribute.value.as_bytes());
     let span = start..start + attribute.value.len();
     match attribute.normalized_value_with(XmlVersion::Implicit1_0, 1, resolve_predefined_entity) {
         Ok(value) => (value.into_owned().into_bytes(), span, None),
         Err(_) => (Vec::new(), span, Some(start)),
     }
-}
-
-/// The position in `text` of a part of it.
-fn position_of(text: &str, part: &str) -> usize {
-    let distance = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
-    distance.filter(|at| at + part.len() <= text.len()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::host::idn::idn_to_unicode;
 use super::map::{HostMapping, decode_labels, to_iri};
 use super::parts::Parts;
 use super::percent::{decode_escapes, escape_value, octets, percent_encode};
-use crate::kernel::ByteSet;
+use crate::kernel::{ByteSet, offset_in};
 
 /// The result of [`find_spoofing`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,8 +75,7 @@ pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
 /// Adds the findings of all checks to `report`.
 fn check_all(reference: &[u8], report: &mut SpoofingReport) {
     for (component, text) in Parts::split(reference).encoded_components(reference) {
-        // Components are slices of the reference, so the difference of the start addresses is the offset.
-        let at = text.as_ptr().addr() - reference.as_ptr().addr();
+        let at = offset_in(reference, text);
         check_octets(&Octets::new(text, at), component, report);
         match component {
             Component::Host => check_labels(text, at, report),
@@ -272,7 +271,7 @@ fn check_labels(host: &[u8], at: usize, report: &mut SpoofingReport) {
         if !scripts.as_str().check_restriction_level(RestrictionLevel::HighlyRestrictive) {
             report.add(SpoofingFlags::MIXED_SCRIPT, Component::Host, at);
         }
-        let is_top_level = label.as_ptr().addr() - text.as_ptr().addr() > top_level_at;
+        let is_top_level = offset_in(text.as_bytes(), label.as_bytes()) > top_level_at;
         if !is_top_level && unicode_security::skeleton(label).all(|c| c.is_ascii()) {
             report.add(SpoofingFlags::ASCII_LOOK_ALIKE, Component::Host, at);
         }

@@ -86,6 +86,14 @@ pub(crate) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
     len + a[len..].iter().zip(&b[len..]).take_while(|(one, other)| one == other).count()
 }
 
+/// Returns the offset of `part` in `whole`, of which it is a slice.
+#[inline]
+pub(crate) fn offset_in(whole: &[u8], part: &[u8]) -> usize {
+    let (whole, part) = (whole.as_ptr_range(), part.as_ptr_range());
+    debug_assert!(whole.start <= part.start && part.end <= whole.end, "the part is not a slice of the whole");
+    part.start.addr() - whole.start.addr()
+}
+
 /// Appends a number as a varint: groups of seven bits, the lowest first.
 #[cfg(feature = "pipeline")]
 #[inline]
@@ -164,6 +172,12 @@ mod tests {
         percent_encode("é\n".as_bytes(), &mut out);
         assert_eq!(out, b"%C3%A9%0A");
         assert_eq!(positions_of(b'a', b"abcabcabcabcabca"), 0b1001_0010_0100_1001);
+    }
+
+    #[test]
+    fn parts_have_offsets_in_the_whole() {
+        let text = b"abc";
+        assert_eq!([&text[..], &text[1..2], &text[3..]].map(|part| offset_in(text, part)), [0, 1, 3]);
     }
 
     #[cfg(feature = "pipeline")]

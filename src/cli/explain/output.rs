@@ -8,6 +8,7 @@ use super::{Explanation, KeyedText, Step};
 use crate::cli::eval::fault_value;
 use crate::cli::terminal::visible;
 use crate::iri::{BidiProblem, BidiRules, Flags, Rung, SpoofingFlags, bidi_visual, check_bidi, is_bidi};
+use crate::kernel::offset_in;
 use crate::key::KeyBytes;
 
 impl Explanation {
@@ -19,10 +20,8 @@ impl Explanation {
     /// Name, text and byte offset of the components that exist.
     fn components(&self) -> Vec<(&'static str, &[u8], usize)> {
         let text = self.text();
-        // Components are slices of the text, so the distance of their starts is their offset.
-        let at = |part: &[u8]| part.as_ptr().addr() - text.as_ptr().addr();
         let all = self.parts.components(text);
-        all.into_iter().filter_map(|(name, part)| Some((name, part?, at(part?)))).collect()
+        all.into_iter().filter_map(|(name, part)| Some((name, part?, offset_in(text, part?)))).collect()
     }
 
     pub(super) fn show(&self) -> String {

@@ -6,6 +6,7 @@
 //! resolved against it. JSON that is broken gives the links before that point.
 
 use crate::iri::{Base, FaultKind, find_scheme, may_be_html_base};
+use crate::kernel::offset_in;
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
 use crate::record::link_header::LinkValues;
 use crate::record::refresh::refresh_target;
@@ -115,7 +116,9 @@ impl LinkReader {
         replace_line_feeds(&mut self.base);
         for (range, path) in self.lists.iter_mut().zip(LISTS) {
             if let Some(list) = at_path(html, path).and_then(JsonValue::nested) {
-                *range = range_in(json, JsonElements::new(list).rest());
+                let elements = JsonElements::new(list).rest();
+                let at = offset_in(json, elements);
+                *range = at..at + elements.len();
             }
         }
         true
@@ -306,12 +309,6 @@ fn base(html: &[u8], page_url: &[u8]) -> Vec<u8> {
 /// Replaces `LF`, which strings of JSON can contain, by a space, as in every format of lines.
 fn replace_line_feeds(text: &mut [u8]) {
     text.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
-}
-
-/// The range of `part`, a slice of `whole`.
-fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
-    let at = part.as_ptr() as usize - whole.as_ptr() as usize;
-    at..at + part.len()
 }
 
 #[cfg(test)]
