@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use crate::record::refresh::{find, refresh_target, trimmed};
+use crate::kernel::{find_byte_from, trimmed_ascii_range};
+use crate::record::refresh::refresh_target;
 
 /// How the value of an attribute holds references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +113,7 @@ pub(super) fn xml(namespace: Option<&str>, name: &str) -> Option<(&'static str, 
 pub(super) fn for_each_reference(value: &[u8], syntax: ReferenceSyntax, handle: &mut dyn FnMut(Range<usize>) -> bool) {
     match syntax {
         ReferenceSyntax::One => {
-            handle(trimmed(value, 0..value.len()));
+            handle(trimmed_ascii_range(value, 0..value.len()));
         }
         ReferenceSyntax::Spaced => spaced(value, handle),
         ReferenceSyntax::SchemaPairs => {
@@ -132,8 +133,8 @@ pub(super) fn for_each_reference(value: &[u8], syntax: ReferenceSyntax, handle: 
 fn spaced(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
     let mut at = 0;
     loop {
-        let start = find(value, at, |byte| !byte.is_ascii_whitespace());
-        at = find(value, start, |byte| byte.is_ascii_whitespace());
+        let start = find_byte_from(value, at, |byte| !byte.is_ascii_whitespace());
+        at = find_byte_from(value, start, |byte| byte.is_ascii_whitespace());
         if start == value.len() || !handle(start..at) {
             return;
         }
@@ -145,11 +146,11 @@ fn spaced(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
 fn source_set(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
     let mut at = 0;
     loop {
-        let start = find(value, at, |byte| !byte.is_ascii_whitespace() && byte != b',');
+        let start = find_byte_from(value, at, |byte| !byte.is_ascii_whitespace() && byte != b',');
         if start == value.len() {
             return;
         }
-        at = find(value, start, |byte| byte.is_ascii_whitespace());
+        at = find_byte_from(value, start, |byte| byte.is_ascii_whitespace());
         let end = value[..at].iter().rposition(|byte| *byte != b',').map_or(start, |last| last + 1);
         if !handle(start..end.max(start)) {
             return;

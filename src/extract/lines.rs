@@ -4,8 +4,7 @@
 //! names and values, and comments, are ignored; a space may replace the colon. The whole file is read.
 
 use super::links::{LinkAttribute, LinkSink};
-use crate::kernel::strip_prefix_ignoring_case;
-use crate::record::refresh::trimmed;
+use crate::kernel::{strip_prefix_ignoring_case, trimmed_ascii_range};
 use std::ops::Range;
 
 /// Gives the values of the `Sitemap` lines of `robots.txt` to `sink`.
@@ -20,7 +19,7 @@ pub(super) fn read_robots(text: &[u8], sink: &mut LinkSink<'_>) {
 /// Gives the lines of a list to `sink`.
 pub(super) fn read_urls(text: &[u8], sink: &mut LinkSink<'_>) {
     for_each_line(text, |line| {
-        let value = trimmed(text, line);
+        let value = trimmed_ascii_range(text, line);
         value.is_empty() || push(text, value, "", sink)
     });
 }
@@ -40,11 +39,11 @@ fn for_each_line(text: &[u8], mut handle: impl FnMut(Range<usize>) -> bool) {
 /// The value of a `Sitemap` line.
 fn sitemap_value(text: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     const NAME: &[u8] = b"sitemap";
-    let line = trimmed(text, line);
+    let line = trimmed_ascii_range(text, line);
     strip_prefix_ignoring_case(&text[line.clone()], NAME)?;
-    let after_name = trimmed(text, line.start + NAME.len()..line.end);
+    let after_name = trimmed_ascii_range(text, line.start + NAME.len()..line.end);
     let value = match text[after_name.clone()].first()? {
-        b':' => trimmed(text, after_name.start + 1..after_name.end),
+        b':' => trimmed_ascii_range(text, after_name.start + 1..after_name.end),
         _ if after_name.start > line.start + NAME.len() => after_name,
         _ => return None,
     };

@@ -46,8 +46,8 @@ pub(crate) use masking::mask_urls;
 pub(crate) use parse::{parse_bytes, strip_prefix_ignoring_case};
 pub(crate) use scalar::escape;
 pub(crate) use search::{
-    any_byte, any_pair, count_bytes, find_byte, marks_of_byte, mask_of, mask_of_triples, masks_of, positions,
-    positions_by_mask,
+    any_byte, any_pair, count_bytes, find_byte, find_byte_from, marks_of_byte, mask_of, mask_of_triples, masks_of,
+    positions, positions_by_mask, trimmed_ascii_range,
 };
 #[cfg(feature = "pipeline")]
 pub(crate) use snappy::unpack_snappy;

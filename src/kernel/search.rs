@@ -1,7 +1,9 @@
-//! Searches of short texts for bytes that pass a test. A search that ends at the first match tests one byte at a time; these
-//! searches test all bytes, and compilers vectorize them if the test has no branches (`|` instead of `||`).
+//! Searches of short texts for bytes that pass a test. A search that ends at the first match tests one byte at a time, such as
+//! [`find_byte_from`]; the other searches test all bytes, and compilers vectorize them if the test has no branches (`|` instead
+//! of `||`).
 
 use super::positions_of;
+use std::ops::Range;
 
 /// Bytes that are tested at once.
 const BLOCK: usize = 16;
@@ -35,6 +37,18 @@ pub(crate) fn any_pair(text: &[u8], is_sought: impl Fn(u8, u8) -> bool) -> bool 
 #[inline(always)]
 pub(crate) fn find_byte(text: &[u8], is_sought: impl Fn(u8) -> bool) -> Option<usize> {
     positions(text, is_sought).next()
+}
+
+/// Returns the position of the first byte from `from` on for which `is_sought` is true; otherwise the length of `text`.
+pub(crate) fn find_byte_from(text: &[u8], from: usize, is_sought: impl Fn(u8) -> bool) -> usize {
+    text[from..].iter().position(|byte| is_sought(*byte)).map_or(text.len(), |offset| from + offset)
+}
+
+/// Returns the part of `range` without ASCII white space at its ends.
+pub(crate) fn trimmed_ascii_range(text: &[u8], range: Range<usize>) -> Range<usize> {
+    let part = text[range.clone()].trim_ascii_start();
+    let start = range.end - part.len();
+    start..start + part.trim_ascii_end().len()
 }
 
 /// Returns the number of bytes for which `is_sought` is true.
@@ -212,6 +226,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn searches_and_trims_begin_within_a_text() {
+        let text = b" a  b ";
+        assert_eq!([0, 1, 2, 5].map(|from| find_byte_from(text, from, |byte| byte != b' ')), [1, 1, 4, 6]);
+        let trimmed = |range| trimmed_ascii_range(text, range);
+        assert_eq!([trimmed(0..6), trimmed(2..4), trimmed(3..5), trimmed(6..6)], [1..5, 4..4, 4..5, 6..6]);
     }
 
     #[test]
