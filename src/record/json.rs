@@ -199,11 +199,16 @@ fn value(text: &[u8]) -> Option<(JsonValue<'_>, &[u8])> {
             Some((JsonValue::Nested(&text[..len]), &text[len..]))
         }
         _ => {
-            let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
-            let len = text.iter().position(is_end)?;
+            let len = bare_len(text)?;
             (len > 0).then(|| (JsonValue::Bare(&text[..len]), &text[len..]))
         }
     }
+}
+
+/// The length of the number or word with which `text` begins, 0 if there is none; `None` if nothing ends it.
+#[inline(always)]
+pub(super) fn bare_len(text: &[u8]) -> Option<usize> {
+    text.iter().position(|byte| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace())
 }
 
 /// The length of the object or array with which `text` begins; brackets are counted, not matched.

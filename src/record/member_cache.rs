@@ -6,7 +6,7 @@
 //! string ends at the next bit of a bitmap. Whatever does not match is parsed by [`JsonMembers`] again, so that both
 //! readers always give the same members.
 
-use super::json::{JsonMembers, JsonValue};
+use super::json::{JsonMembers, JsonValue, bare_len};
 use super::json_bitmaps::JsonBitmaps;
 use crate::kernel::Span;
 
@@ -261,8 +261,7 @@ impl<'a, M: Copy + Default> MemberReader<'a, M> {
         if matches!(rest.first()?, b'"' | b'{' | b'[' | 0..=b' ') {
             return None;
         }
-        let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
-        let len = rest.iter().position(is_end)?;
+        let len = bare_len(rest)?;
         (len > 0 && rest[len] != b'\n').then_some(at + len)
     }
 

@@ -2,7 +2,7 @@
 //! `name=value`, where the name is that of the innermost member around it.
 
 use super::form::FormWriter;
-use crate::record::json::unescape;
+use crate::record::json::{bare_len, unescape};
 use std::collections::HashMap;
 
 /// JSON that is nested deeper is not read. The limit bounds the recursion.
@@ -55,9 +55,7 @@ impl<'a> JsonWalker<'a, '_> {
                 Some(())
             }
             _ => {
-                let is_end = |byte: &u8| matches!(byte, b',' | b']' | b'}') || byte.is_ascii_whitespace();
-                let len = self.rest.iter().position(is_end).unwrap_or(self.rest.len());
-                let (word, rest) = self.rest.split_at(len);
+                let (word, rest) = self.rest.split_at(bare_len(self.rest).unwrap_or(self.rest.len()));
                 self.rest = rest;
                 self.write(name, scalar(word)?.as_bytes());
                 Some(())
