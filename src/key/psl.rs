@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use psl::{Psl, Type};
 
-use crate::kernel::parse_bytes;
+use crate::kernel::{parse_bytes, write_joined};
 
 /// The release of the psl crate, whose Public Suffix List is embedded.
 const PSL_VERSION: &str = "psl 2.1.247";
@@ -129,12 +129,7 @@ impl<'a> HostParts<'a> {
         if self.last_parts[0].is_none() {
             return false;
         }
-        for (i, part) in self.name.rsplit(|&byte| byte == b'.').enumerate() {
-            if i > 0 {
-                out.push(b'.');
-            }
-            out.extend_from_slice(part);
-        }
+        write_joined(self.name.rsplit(|&byte| byte == b'.'), b'.', out);
         true
     }
 }

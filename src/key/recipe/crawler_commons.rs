@@ -8,11 +8,11 @@
 //! `java.net.URI` rejects, and spaces in hosts.
 
 use super::definition::RecipeDefinition;
-use super::draft::{self, Draft, QueryField, is_account_scheme, replace_text, split_at_colon, trim_to, write_joined};
+use super::draft::{self, Draft, QueryField, is_account_scheme, replace_text, split_at_colon, trim_to};
 use super::escapes::write_escape;
 use crate::iri::class::UNRESERVED;
 use crate::iri::{Component, Fault, FaultKind, find_scheme, octets};
-use crate::kernel::parse_bytes;
+use crate::kernel::{parse_bytes, write_joined};
 
 pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
     name: "crawler-commons",

@@ -1,7 +1,7 @@
 //! A URL as components in buffers of their own, which rules change. The buffers are reused from URL to URL.
 
 use crate::iri::{Component, Fault, FaultKind, Parts};
-use crate::kernel::parse_bytes;
+use crate::kernel::{parse_bytes, write_joined};
 
 /// A component that may be absent, which differs from an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -218,16 +218,6 @@ pub(super) fn write_surt(draft: &Draft, out: &mut Vec<u8>) -> Result<(), Fault> 
 /// Appends the labels of `host` in reverse order with commas between them.
 pub(super) fn write_reversed(host: &[u8], out: &mut Vec<u8>) {
     write_joined(host.rsplit(|&byte| byte == b'.'), b',', out);
-}
-
-/// Appends `items` with `separator` between them.
-pub(super) fn write_joined<'a>(items: impl Iterator<Item = &'a [u8]>, separator: u8, out: &mut Vec<u8>) {
-    for (i, item) in items.enumerate() {
-        if i > 0 {
-            out.push(separator);
-        }
-        out.extend_from_slice(item);
-    }
 }
 
 /// Swaps `text` and `new`; returns whether they differ.

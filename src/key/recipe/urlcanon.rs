@@ -12,10 +12,11 @@ use std::net::Ipv4Addr;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::definition::RecipeDefinition;
-use super::draft::{self, Draft, replace_text, trim_to, write_joined};
+use super::draft::{self, Draft, replace_text, trim_to};
 use super::escapes::{decode_all, reduce};
 use super::session::{plain_len, tagged_len};
 use crate::iri::{Fault, write_encoded};
+use crate::kernel::write_joined;
 
 pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
     name: "urlcanon-aggressive",
