@@ -116,18 +116,6 @@ impl Bitmaps {
         }
         offsets.finish();
     }
-
-    /// Returns the masks of each 64 bytes of the text.
-    #[cfg(test)]
-    pub(super) fn blocks(&self) -> Vec<super::classifier::MaskBlock> {
-        let mask = |bitmap: &[Word], i: usize| u64::from_le_bytes(bitmap[i]);
-        let block = |i| super::classifier::MaskBlock {
-            newline: mask(&self.newline, i),
-            attention: mask(&self.attention, i),
-            stop: mask(&self.stop, i),
-        };
-        (0..self.stop.len() - END_LEN).map(block).collect()
-    }
 }
 
 /// Returns the bits from `from` on: at least [`WINDOW_LEN`], and zeros after them.

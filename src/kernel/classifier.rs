@@ -1,5 +1,4 @@
-//! The byte classes of a [`super::Bitmaps`] in the forms that the kernels read, the definition of the kernels, and the
-//! portable kernel.
+//! The byte classes of a [`super::Bitmaps`] in the forms that the kernels read, and the portable kernel.
 
 use super::byte_set::ByteSet;
 #[cfg(target_arch = "x86_64")]
@@ -23,16 +22,10 @@ pub(super) struct MaskBlock {
 /// is in the set, or if it is the second byte of the pair and follows the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
-    /// The set of the attention class.
-    #[cfg(test)]
-    pub(super) attention: ByteSet,
-    /// The set of the stop class.
-    #[cfg(test)]
-    pub(super) stop: ByteSet,
-    /// Nibble tables of the complement of `attention`. Bytes outside ASCII are in neither of the complements.
+    /// Nibble tables of the complement of the attention set. Bytes outside ASCII are in neither of the complements.
     #[cfg(target_arch = "x86_64")]
     pub(super) non_attention_tables: NibbleTables,
-    /// Nibble tables of the complement of `stop`.
+    /// Nibble tables of the complement of the stop set.
     #[cfg(target_arch = "x86_64")]
     pub(super) non_stop_tables: NibbleTables,
     /// The classes of each byte, one bit per class.
@@ -64,10 +57,6 @@ impl Classifier {
         );
         Classifier {
             classes: classes(&attention, attention_pair, &stop, stop_pair),
-            #[cfg(test)]
-            attention,
-            #[cfg(test)]
-            stop,
             #[cfg(target_arch = "x86_64")]
             non_attention_tables: attention.not().nibbles(),
             #[cfg(target_arch = "x86_64")]
@@ -131,39 +120,6 @@ pub(super) fn write_masks(text: &[u8], mut words: MaskWords<'_>, masks: impl Fn(
     if tail_at > 0 && last % 64 != 63 {
         words.set(last / 64, padded(text[tail_at - 1], &text[tail_at..]));
     }
-}
-
-/// The definition of all classification kernels: returns the masks of up to 64 bytes that follow the byte `before`. Bits past
-/// the end of `bytes` are set in `attention` and `stop`.
-#[cfg(test)]
-fn mask_block(bytes: &[u8], before: u8, classifier: &Classifier) -> MaskBlock {
-    let mut block = MaskBlock::default();
-    if bytes.len() < 64 {
-        block.attention = !0 << bytes.len();
-        block.stop = block.attention;
-    }
-    let mut previous = before;
-    for (i, &byte) in bytes.iter().enumerate() {
-        let pair = [previous, byte];
-        block.newline |= u64::from(byte == b'\n') << i;
-        let attention = classifier.attention.contains(byte) || pair == classifier.attention_pair;
-        block.attention |= u64::from(attention) << i;
-        block.stop |= u64::from(classifier.stop.contains(byte) || pair == classifier.stop_pair) << i;
-        previous = byte;
-    }
-    block
-}
-
-/// Returns the masks of a whole text by the definition.
-#[cfg(test)]
-pub(super) fn mask_blocks(text: &[u8], classifier: &Classifier) -> Vec<MaskBlock> {
-    let mut before = 0;
-    let mut blocks = Vec::new();
-    for bytes in text.chunks(64) {
-        blocks.push(mask_block(bytes, before, classifier));
-        before = bytes[bytes.len() - 1];
-    }
-    blocks
 }
 
 /// The kernel for every processor: a table gives the classes of each byte, one bit per mask.
