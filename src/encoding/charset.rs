@@ -110,6 +110,12 @@ impl Charset {
         [UTF_8, UTF_16LE, UTF_16BE].contains(&self.encoding)
     }
 
+    /// Returns whether the charset is UTF-16, in either byte order.
+    #[cfg(feature = "extract")]
+    pub(crate) fn is_utf16(self) -> bool {
+        [UTF_16LE, UTF_16BE].contains(&self.encoding)
+    }
+
     /// Decodes `bytes` as in step 1 of RFC 3987 section 3.1: text in a legacy charset is normalized to NFC (1b), text in a
     /// Unicode charset is not (1c).
     ///

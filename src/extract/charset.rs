@@ -128,7 +128,7 @@ fn resolve_label(
 ) -> Option<Charset> {
     let at = (declared.at + shift) as u64;
     match Charset::named(&declared.label) {
-        Some(charset) if charset.name().starts_with("UTF-16") => {
+        Some(charset) if charset.is_utf16() => {
             if markup == Markup::Xml {
                 let detail = || "the document declares UTF-16 but is not in UTF-16; read as UTF-8".to_string();
                 defects.add(DefectKind::ContradictingCharset, at, detail);
@@ -147,11 +147,10 @@ fn resolve_label(
 }
 
 fn check_contradiction(marked: Charset, given: Option<Charset>, named: Option<Charset>, defects: &mut DefectList) {
-    let is_utf16 = |charset: Charset| charset.name().starts_with("UTF-16");
     for (other, who) in [(given, "was given"), (named, "is declared")] {
         // A declaration of UTF-16 leaves the byte order to the mark.
         if let Some(other) =
-            other.filter(|other| other.name() != marked.name() && !(is_utf16(*other) && is_utf16(marked)))
+            other.filter(|other| other.name() != marked.name() && !(other.is_utf16() && marked.is_utf16()))
         {
             let (mark, other) = (marked.name(), other.name());
             let detail = || format!("the byte order mark is that of {mark}, but {other} {who}; the mark is used");
