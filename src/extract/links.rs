@@ -20,7 +20,7 @@ pub(super) const MAX_BASE_LEN: usize = 16 << 10;
 const MAX_BASES_LEN: usize = 64 << 20;
 
 /// The index of a base that exceeds these limits. Bases that are relative to it exceed them too.
-pub(super) const LONG_BASE: usize = usize::MAX;
+const LONG_BASE: usize = usize::MAX;
 
 /// Longest name of an element in a link, and longest value of `rel`, in bytes. A longer one is truncated.
 const MAX_NAME_LEN: usize = 1 << 10;

@@ -25,7 +25,7 @@ pub(crate) const REG_NAME: ByteSet = UNRESERVED.or(SUB_DELIMS);
 /// address of an `IPvFuture` has the same bytes.
 pub(crate) const USERINFO: ByteSet = REG_NAME.or(ByteSet::of(b":"));
 /// The single bytes of `pchar = unreserved / pct-encoded / sub-delims / ":" / "@"`, RFC 3986 section 3.3.
-pub(crate) const PCHAR: ByteSet = USERINFO.or(ByteSet::of(b"@"));
+const PCHAR: ByteSet = USERINFO.or(ByteSet::of(b"@"));
 /// The single bytes of `path`, RFC 3986 section 3.3.
 pub(crate) const PATH: ByteSet = PCHAR.or(ByteSet::of(b"/"));
 /// The single bytes of `query = *( pchar / "/" / "?" )` and of `fragment`, RFC 3986 sections 3.4 and 3.5.
@@ -61,7 +61,7 @@ pub(crate) const fn is_ucschar(c: char) -> bool {
 }
 
 /// `iprivate`, RFC 3987 section 2.2: allowed only in a query.
-pub(crate) const fn is_iprivate(c: char) -> bool {
+const fn is_iprivate(c: char) -> bool {
     matches!(c, '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..='\u{FFFFD}' | '\u{100000}'..='\u{10FFFD}')
 }
 

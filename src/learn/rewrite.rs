@@ -132,7 +132,7 @@ impl RewriteRule {
     }
 
     /// Returns the slash rule that can apply to a path with this ending.
-    pub(super) fn of_ending(ending: PathEnding) -> Option<RewriteRule> {
+    fn of_ending(ending: PathEnding) -> Option<RewriteRule> {
         match ending {
             PathEnding::Name => Some(RewriteRule::AddSlash),
             PathEnding::File => Some(RewriteRule::AddSlashToFiles),

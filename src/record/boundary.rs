@@ -20,10 +20,10 @@ const LF: u8 = b'\n';
 const QUOTE_WINDOW: usize = 64 << 10;
 
 /// Maximum number of lines of a record of CSV.
-pub(crate) const MAX_QUOTED_LINES: usize = 500;
+const MAX_QUOTED_LINES: usize = 500;
 
 /// Maximum length of a record of several lines up to its last quote, in bytes.
-pub(crate) const MAX_QUOTED_LEN: usize = 4 << 20;
+const MAX_QUOTED_LEN: usize = 4 << 20;
 
 /// How a CSV dialect quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

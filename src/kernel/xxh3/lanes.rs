@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Number of bytes that a kernel reads after the start and before the end of each text, whatever its length.
 pub(super) const REACH: usize = 64;
 /// Text lengths that the four mixing steps of the kernels define.
-pub(super) const MEDIUM: std::ops::RangeInclusive<usize> = 17..=128;
+const MEDIUM: std::ops::RangeInclusive<usize> = 17..=128;
 
 /// The words of XXH3's default secret that texts of these lengths are mixed with, four per step.
 pub(super) const SECRET: [[u64; 4]; 4] = {

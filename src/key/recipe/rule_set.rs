@@ -48,7 +48,7 @@ impl RuleSet {
 /// Counts in how many sets each rule is. Adding a set takes the same few instructions, whatever its rules are: the counters
 /// are bits of words, of which each has one bit per rule.
 #[derive(Debug, Default)]
-pub(crate) struct RuleCounter {
+pub(super) struct RuleCounter {
     /// Word `i` has bit `i` of each rule's count.
     digits: [u64; RuleCounter::DIGITS],
     added: u32,

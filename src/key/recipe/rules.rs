@@ -112,8 +112,8 @@ rules! {
 }
 
 impl RuleSet {
-    /// Returns the set of the rules with these names, which are separated by spaces. `None` if no rule has one of the
-    /// names.
+    /// Returns the set of the rules with these names, which are separated by spaces. `None` if a name is not
+    /// that of a rule.
     pub(super) fn of(names: &str) -> Option<RuleSet> {
         names.split_whitespace().try_fold(RuleSet::NONE, |set, name| Some(set.with(find_rule(name)?)))
     }

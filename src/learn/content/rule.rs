@@ -121,7 +121,7 @@ impl PathContext {
 }
 
 /// Returns whether a segment ends where the rest of a path begins.
-pub(super) fn ends_segment(rest: &[u8]) -> bool {
+fn ends_segment(rest: &[u8]) -> bool {
     matches!(rest, [] | [b'/', ..])
 }
 

@@ -181,9 +181,11 @@ impl<'a> UrlOrigin<'a> {
         b"http://".len() + usize::from(self.is_https) + self.authority.len()
     }
 
-    /// Returns whether the authority is a host alone.
+    /// Returns whether the authority is a host alone: it has neither userinfo nor port.
     pub(crate) fn is_bare_host(&self) -> bool {
-        is_host(self.authority)
+        // The colons of an IPv6 address are in brackets.
+        let may_have_port = !self.authority.ends_with(b"]");
+        !any_byte(self.authority, |byte| (byte == b'@') | ((byte == b':') & may_have_port))
     }
 }
 
@@ -233,13 +235,6 @@ impl PartEnds {
         let path = memchr::memchr(b'?', &text[..query]).unwrap_or(query);
         PartEnds { path, query, delimiters_of_path: None, separators: None }
     }
-}
-
-/// Returns whether an authority has neither userinfo nor port.
-fn is_host(authority: &[u8]) -> bool {
-    // The colons of an IPv6 address are in brackets.
-    let may_have_port = !authority.ends_with(b"]");
-    !any_byte(authority, |byte| (byte == b'@') | ((byte == b':') & may_have_port))
 }
 
 /// Returns the number of bytes before the first `/`, `?` or `#`.
