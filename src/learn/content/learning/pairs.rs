@@ -1,5 +1,10 @@
 //! Numbers of pairs of URLs, which say how good rules are: [`PairCounts`], [`PairShare`].
 
+/// Returns the number of pairs of `count` things.
+pub(super) fn pairs_of(count: u64) -> u64 {
+    count * count.saturating_sub(1) / 2
+}
+
 /// Numbers of pairs of URLs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PairCounts {

@@ -11,7 +11,7 @@ use super::super::value_shape::ValueShape;
 use super::captures::{Content, HostCaptures, MAX_CLEAR_NOISE};
 use super::evidence::RuleEvidence;
 use super::group::UrlGroup;
-use super::pairs::PairCounts;
+use super::pairs::{PairCounts, pairs_of};
 use std::collections::{BTreeMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -160,18 +160,17 @@ impl<'a> Trial<'a> {
 
     /// Counts pairs of URLs. `sinks` are not evidence for equal URLs.
     pub(super) fn count_pairs(&self, forms: &Forms, sinks: &HashSet<Content>) -> PairCounts {
-        let pairs = |count: usize| count as u64 * (count as u64).saturating_sub(1) / 2;
         let mut counts = PairCounts::default();
         for group in forms.groups(&forms.order()) {
-            let right = self.group(group, &HashSet::new()).sizes().iter().map(|size| pairs(*size)).sum();
-            counts.merged.add_group(right, pairs(group.len()));
+            let right = self.group(group, &HashSet::new()).sizes().iter().map(|size| pairs_of(*size as u64)).sum();
+            counts.merged.add_group(right, pairs_of(group.len() as u64));
         }
         let contents = (0..self.urls.len()).filter_map(|url| Some((self.first_content(url)?, forms.hashes[url])));
         let mut contents: Vec<_> = contents.filter(|(content, _)| !sinks.contains(content)).collect();
         contents.sort_unstable();
         for urls in contents.chunk_by(|a, b| a.0 == b.0) {
-            let found = urls.chunk_by(|a, b| a.1 == b.1).map(|urls| pairs(urls.len())).sum();
-            counts.equal.add_group(found, pairs(urls.len()));
+            let found = urls.chunk_by(|a, b| a.1 == b.1).map(|urls| pairs_of(urls.len() as u64)).sum();
+            counts.equal.add_group(found, pairs_of(urls.len() as u64));
         }
         counts
     }

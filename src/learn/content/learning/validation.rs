@@ -5,7 +5,7 @@ use super::captures::{HostCaptures, MAX_CLEAR_NOISE};
 use super::host::learn_host;
 use super::judged_rule::{ContentLimits, learned_set};
 use super::near::DocumentEvidence;
-use super::pairs::{PairCounts, PairShare};
+use super::pairs::{PairCounts, PairShare, pairs_of};
 use super::trial::Trial;
 use std::collections::BTreeMap;
 
@@ -68,8 +68,8 @@ impl RuleScores {
         self.pairs.add(&trial.count_pairs(&forms, &sinks));
         self.sink_urls += trial.count_urls_of(&sinks);
         for url in 0..captures.len() {
-            let pairs = |count: u32| u64::from(count) * u64::from(count.saturating_sub(1)) / 2;
-            self.repeated.add_group(captures.counts(url).map(pairs).sum(), pairs(captures.counts(url).sum()));
+            let counts = || captures.counts(url).map(u64::from);
+            self.repeated.add_group(counts().map(pairs_of).sum(), pairs_of(counts().sum()));
         }
     }
 }
