@@ -1,4 +1,4 @@
-//! Texts of links: [`LinkTexts`] holds the links of an `a` element, and those within it, until its text is known.
+//! Texts of links: [`HeldLinks`] holds the links of an `a` element, and those within it, until its text is known.
 
 use super::document::Link;
 
@@ -10,7 +10,7 @@ const MAX_HELD: usize = 1 << 10;
 
 /// Links whose text is not known yet.
 #[derive(Debug, Default)]
-pub(super) struct LinkTexts {
+pub(super) struct HeldLinks {
     is_wanted: bool,
     /// Links in order; empty between tags, unless an element is open.
     held: Vec<Link>,
@@ -21,9 +21,9 @@ pub(super) struct LinkTexts {
     text: Vec<u8>,
 }
 
-impl LinkTexts {
-    pub(super) fn new(is_wanted: bool) -> LinkTexts {
-        LinkTexts { is_wanted, ..LinkTexts::default() }
+impl HeldLinks {
+    pub(super) fn new(is_wanted: bool) -> HeldLinks {
+        HeldLinks { is_wanted, ..HeldLinks::default() }
     }
 
     /// Whether no more links can be held.

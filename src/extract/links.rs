@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::attributes::{ReferenceSyntax, for_each_reference};
 use super::document::{DefectKind, DefectList, DocumentDefect, DocumentPlaces, DocumentText, Link};
-use super::link_text::LinkTexts;
+use super::link_text::HeldLinks;
 use crate::encoding::{Charset, nfc_of};
 use crate::iri::{Base, find_scheme, may_be_html_base};
 
@@ -102,7 +102,7 @@ pub(super) struct LinkSink<'a> {
     /// `None` while the base is sought.
     consumer: Option<LinkConsumer<'a>>,
     found_base: Option<HtmlBase>,
-    texts: LinkTexts,
+    texts: HeldLinks,
     pub(super) defects: DefectList,
     is_done: bool,
 }
@@ -119,7 +119,7 @@ impl<'a> LinkSink<'a> {
             html_base: None,
             consumer: None,
             found_base: None,
-            texts: LinkTexts::new(wants_text),
+            texts: HeldLinks::new(wants_text),
             defects: DefectList::default(),
             is_done: false,
         };
@@ -265,7 +265,7 @@ impl<'a> LinkSink<'a> {
         self.give_texts(|texts| texts.end());
     }
 
-    fn give_texts(&mut self, take: impl Fn(&mut LinkTexts) -> Vec<Link>) {
+    fn give_texts(&mut self, take: impl Fn(&mut HeldLinks) -> Vec<Link>) {
         for link in take(&mut self.texts) {
             self.give(link);
         }

@@ -54,7 +54,7 @@ struct Scope {
 }
 
 /// An element whose content is a reference.
-struct Content {
+struct ElementContent {
     element: String,
     rel: &'static str,
     base: usize,
@@ -74,7 +74,7 @@ struct XmlCollector<'a, 'b, 'c> {
     /// The namespace of the vocabulary; `None` before the root.
     namespace: Option<String>,
     /// The open element, if its content is a reference.
-    content: Option<Content>,
+    content: Option<ElementContent>,
 }
 
 /// What the attributes of a tag determine.
@@ -197,7 +197,7 @@ impl XmlCollector<'_, '_, '_> {
                 && attribute_of(tag, "isPermaLink").is_some_and(|value| value.trim().eq_ignore_ascii_case("false"));
             let (element, at) = (short_name(element.as_bytes()), self.position());
             let rel = if is_identifier { IDENTIFIER } else { rel };
-            self.content = Some(Content { element, rel, base, at, value: String::new(), bad_reference: None });
+            self.content = Some(ElementContent { element, rel, base, at, value: String::new(), bad_reference: None });
         }
         match alt {
             Some(alt) => self.sink.set_text(&alt),
@@ -242,7 +242,7 @@ impl XmlCollector<'_, '_, '_> {
     /// Gives the content of the open element, if it is a reference, to the sink. It ends at `end`.
     fn end_content(&mut self, end: usize) {
         let Some(content) = self.content.take() else { return };
-        let Content { element, rel, base, at, value, bad_reference } = content;
+        let ElementContent { element, rel, base, at, value, bad_reference } = content;
         let value = value.trim_ascii();
         let is_reference = rel != IDENTIFIER || find_scheme(value.as_bytes()).is_some();
         if bad_reference.is_none() && (value.is_empty() || !is_reference) {

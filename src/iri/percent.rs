@@ -160,14 +160,14 @@ pub(super) fn upper_case_escapes(text: &[u8]) -> Vec<u8> {
 /// Returns whether `text` begins with an escape that every rung keeps as it is.
 #[inline(always)]
 pub(super) fn is_canonical_escape(text: &[u8]) -> bool {
-    let is_kept = escape_value(text).is_some_and(|octet| !UNRESERVED.contains(octet));
-    is_kept && text[1].max(text[2]) < b'a'
+    let is_undecoded = escape_value(text).is_some_and(|octet| !UNRESERVED.contains(octet));
+    is_undecoded && text[1].max(text[2]) < b'a'
 }
 
-/// Returns whether three bytes are an escape that every rung keeps: with digits in upper case, and of an octet that is not an
-/// unreserved character. There is no branch, so that the compiler vectorizes it.
+/// [`is_canonical_escape`] of three bytes: an escape with digits in upper case, of an octet that is not an unreserved character.
+/// There is no branch, so that the compiler vectorizes it.
 #[inline(always)]
-pub(super) fn is_kept_escape(percent: u8, high: u8, low: u8) -> bool {
+pub(super) fn is_canonical_triple(percent: u8, high: u8, low: u8) -> bool {
     let digit_value = |digit: u8| {
         let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'A'));
         if number < 10 { number } else { if letter < 6 { letter + 10 } else { 0xFF } }
@@ -179,14 +179,15 @@ pub(super) fn is_kept_escape(percent: u8, high: u8, low: u8) -> bool {
     (percent == b'%') & (high < 16) & (low < 16) & !is_unreserved
 }
 
-/// Length of the run of escapes at the start of `text` that stay escapes, in either case; at most 63.
+/// Length of the run of escapes of octets that are not unreserved characters at the start of `text`, with digits in either case;
+/// at most 63.
 #[inline(always)]
-pub(super) fn run_of_kept_escapes(text: &[u8; 66]) -> usize {
+pub(super) fn run_of_undecoded_escapes(text: &[u8; 66]) -> usize {
     /// Every third byte.
     const STARTS: u64 = 0x1249_2492_4924_9249;
     let upper = |digit: u8| if digit.wrapping_sub(b'a') < 6 { digit - 32 } else { digit };
-    let kept = mask_of_triples(text, |percent, high, low| is_kept_escape(percent, upper(high), upper(low)));
-    (STARTS & !kept).trailing_zeros().min(63) as usize
+    let undecoded = mask_of_triples(text, |percent, high, low| is_canonical_triple(percent, upper(high), upper(low)));
+    (STARTS & !undecoded).trailing_zeros().min(63) as usize
 }
 
 /// Replaces each escape of `text` by what `write` appends for its octet and its text.
@@ -260,11 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn kept_escapes_are_the_same_with_and_without_branches() {
+    fn canonical_escapes_are_the_same_with_and_without_branches() {
         for high in 0..=0xFF {
             for low in 0..=0xFF {
-                assert_eq!(is_kept_escape(b'%', high, low), is_canonical_escape(&[b'%', high, low]));
-                assert!(!is_kept_escape(high, b'2', b'F') || high == b'%');
+                assert_eq!(is_canonical_triple(b'%', high, low), is_canonical_escape(&[b'%', high, low]));
+                assert!(!is_canonical_triple(high, b'2', b'F') || high == b'%');
             }
         }
     }

@@ -6,7 +6,7 @@
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-use crate::iri::percent::{is_canonical_escape, is_kept_escape, run_of_kept_escapes};
+use crate::iri::percent::{is_canonical_escape, is_canonical_triple, run_of_undecoded_escapes};
 use crate::iri::resolve::BasePart;
 use crate::iri::scheme::Scheme;
 use crate::kernel::{
@@ -80,14 +80,15 @@ impl<'a> MarkedReference<'a> {
         Some((bytes, self.bitmaps.attentions(self.at() + from)))
     }
 
-    /// Length of a run of escapes that stay escapes, which begins at byte `from`, and whether a digit in it is in lower case.
-    /// Octets outside ASCII come in long runs, which are found at once; otherwise the run ends with the first escape.
+    /// Length of a run of escapes of octets that are not unreserved characters, which begins at byte `from`, and whether a digit
+    /// in it is in lower case. Octets outside ASCII come in long runs, which are found at once; otherwise the run ends with the
+    /// first escape.
     #[inline(always)]
-    pub(super) fn kept_escapes(&self, from: usize) -> (usize, bool) {
+    pub(super) fn undecoded_escapes(&self, from: usize) -> (usize, bool) {
         let rest = &self.line()[from..];
         match self.marks(from) {
             Some((bytes, _)) if bytes[1] >= b'8' => {
-                let len = run_of_kept_escapes(bytes).min(rest.len() - rest.len() % 3);
+                let len = run_of_undecoded_escapes(bytes).min(rest.len() - rest.len() % 3);
                 (len, mask_of(&bytes[..64], |byte| byte >= b'a') & low_bits_of_64(len) != 0)
             }
             _ => (3, rest[1].max(rest[2]) >= b'a'),
@@ -252,7 +253,7 @@ fn are_marks_canonical(reference: &MarkedReference<'_>, mut at: usize, keep_frag
         // The last lines of a text take the pass.
         let Some((bytes, marks)) = reference.marks(at) else { return false };
         // An escape does not continue in the text after the reference.
-        let escapes = mask_of_triples(bytes, is_kept_escape) & low_bits_of_64((len - at).saturating_sub(2));
+        let escapes = mask_of_triples(bytes, is_canonical_triple) & low_bits_of_64((len - at).saturating_sub(2));
         let others = marks & low_bits_of_64(len - at) & !escapes;
         if others != 0 {
             let is_fragment = others.is_power_of_two() && bytes[others.trailing_zeros() as usize] == b'#';
@@ -431,7 +432,7 @@ mod tests {
         }
     }
 
-    fn is_kept(escape: &[u8; 3]) -> bool {
+    fn is_undecoded(escape: &[u8; 3]) -> bool {
         is_canonical_escape(&escape.map(|byte| byte.to_ascii_uppercase()))
     }
 
@@ -441,7 +442,7 @@ mod tests {
         // The definition: the escapes at the start of a text that stay, and whether a digit in them is in lower case.
         let expected = |line: &str, max_count: usize| {
             let escapes = line.as_bytes().as_chunks::<3>().0.iter().take(max_count);
-            let run: Vec<u8> = escapes.take_while(|escape| is_kept(escape)).flatten().copied().collect();
+            let run: Vec<u8> = escapes.take_while(|escape| is_undecoded(escape)).flatten().copied().collect();
             (run.len(), run.iter().any(u8::is_ascii_lowercase))
         };
         for count in 1..30 {
@@ -450,7 +451,7 @@ mod tests {
                 // Runs of octets outside ASCII are found at once.
                 let max_count = if number % 4 == 2 { 1 } else { 21 };
                 for (line, rest) in [(format!("{run}{last}"), "A%C3"), (run, *last)] {
-                    let found = with_reference(&line, rest, |reference| reference.kept_escapes(0));
+                    let found = with_reference(&line, rest, |reference| reference.undecoded_escapes(0));
                     assert_eq!(found, expected(&line, max_count), "{line}");
                 }
             }

@@ -94,7 +94,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             *copied = at + 3;
             return at + 3;
         }
-        let (len, has_lower_case) = self.reference.kept_escapes(at);
+        let (len, has_lower_case) = self.reference.undecoded_escapes(at);
         if has_lower_case {
             self.reference.append(*copied..at, self.out);
             self.reference.append_in_case(at..at + len, AsciiCase::Upper, self.out);

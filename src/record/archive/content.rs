@@ -4,7 +4,7 @@
 use super::assembler::{ContentPart, PayloadPart};
 use super::heads::{self, is_head, is_version};
 use super::window::{ArchiveKind, ArchiveWindow, HeadSearch};
-use super::{ArchiveParser, CaptureBatch, Content, MAX_HEAD_LEN, MAX_LEN_ERROR, ParserState};
+use super::{ArchiveParser, CaptureBatch, MAX_HEAD_LEN, MAX_LEN_ERROR, ParserState, RecordContent};
 use crate::iri::Flags;
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ impl ArchiveParser {
         let is_unread = end > at && self.records.content_part() != ContentPart::Nothing;
         let search = HeadSearch::new(kind, at);
         let read_to = if is_unread { None } else { Some(at) };
-        self.content = Content { at, end, read_to, part_searched_to: at, is_cut: false, search };
+        self.content = RecordContent { at, end, read_to, part_searched_to: at, is_cut: false, search };
         self.payload.abandon();
         let has_head = self.records.payload_part() == PayloadPart::AfterHead && end > at;
         if len.is_some() && !has_head && self.records.payload_part() != PayloadPart::Nothing {
@@ -65,7 +65,9 @@ impl ArchiveParser {
     /// Gives the assembler the part of the content that it needs, if it has not read that part, and if `to` is not before
     /// the end of that part.
     pub(super) fn read_content_part(&mut self, window: ArchiveWindow<'_>, to: u64) {
-        let Content { at, end: content_end, part_searched_to: from, read_to: None, .. } = self.content else { return };
+        let RecordContent { at, end: content_end, part_searched_to: from, read_to: None, .. } = self.content else {
+            return;
+        };
         let read_to = match self.records.content_part() {
             ContentPart::Nothing => Some(at),
             // Read when the record has ended.

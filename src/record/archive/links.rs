@@ -47,7 +47,7 @@ pub(super) struct WatLink<'a> {
 
 /// The texts of one link; keeps their memory.
 #[derive(Debug, Default)]
-struct LinkTexts {
+struct LinkBuffers {
     url: Vec<u8>,
     kind: Vec<u8>,
     rel: Vec<u8>,
@@ -62,7 +62,7 @@ pub(super) struct LinkReader {
     /// The base of links in HTML.
     base: Vec<u8>,
     /// The last link.
-    link: LinkTexts,
+    link: LinkBuffers,
     /// Header fields with one link that were not returned yet.
     location: Vec<u8>,
     refresh: Vec<u8>,
@@ -193,7 +193,7 @@ impl LinkReader {
     }
 }
 
-impl LinkTexts {
+impl LinkBuffers {
     fn clear(&mut self) {
         [&mut self.url, &mut self.kind, &mut self.rel, &mut self.text].into_iter().for_each(Vec::clear);
     }
@@ -264,7 +264,7 @@ impl LinkTexts {
             truncate_text(label);
             replace_line_feeds(label);
         }
-        let LinkTexts { url, kind, rel, text } = self;
+        let LinkBuffers { url, kind, rel, text } = self;
         WatLink { url, base, kind, rel, text: text.trim_ascii() }
     }
 }

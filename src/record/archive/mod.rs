@@ -70,7 +70,7 @@ pub struct ArchiveParser {
     state: ParserState,
     /// The next byte to parse; in a head, its first byte.
     at: u64,
-    content: Content,
+    content: RecordContent,
     /// The content of the current record has ended, but the record has not: what follows is not known yet.
     is_ending: bool,
     /// A line end is before `at`.
@@ -110,7 +110,7 @@ enum ParserState {
 
 /// The content of the current record.
 #[derive(Clone, Copy, Debug, Default)]
-struct Content {
+struct RecordContent {
     at: u64,
     end: u64,
     /// Up to where it was read by the assembler, or needs not be read.

@@ -7,7 +7,7 @@ use super::super::removal::IgnoredRemovals;
 use super::super::rule::{ContentRule, PathContext, ScopedRule};
 use super::super::rule_set::RuleBuffers;
 use super::super::url_parts::UrlParts;
-use super::captures::{Content, HostCaptures, explaining_noise};
+use super::captures::{ContentHash, HostCaptures, explaining_noise};
 use super::differences::is_rule_name;
 use super::judged_rule::{
     ContentLimits, JudgedRule, LearnedRules, RuleRefusal, contents_beyond_chance, learned_set, wilson_lower_bound,
@@ -46,7 +46,7 @@ pub(crate) struct HostSample {
 struct PageContent {
     /// Hash of path and query.
     page: u64,
-    content: Content,
+    content: ContentHash,
     /// Hash of the first segment of the path; 0 if it is the only one.
     section: u64,
 }
@@ -90,7 +90,7 @@ impl HostSample {
         Some(HostSample { host, is_https, pages, sections, urls, noise })
     }
 
-    fn contents_of(&self, page: u64) -> impl Iterator<Item = Content> {
+    fn contents_of(&self, page: u64) -> impl Iterator<Item = ContentHash> {
         let from = self.pages.partition_point(|known| known.page < page);
         self.pages[from..].iter().take_while(move |known| known.page == page).map(|known| known.content)
     }
@@ -110,7 +110,7 @@ fn first_segment(path: &[u8]) -> Option<&[u8]> {
 
 /// Removes contents of too many pages.
 fn remove_sinks(pages: &mut Vec<PageContent>) {
-    let mut counts: HashMap<Content, usize> = HashMap::new();
+    let mut counts: HashMap<ContentHash, usize> = HashMap::new();
     pages.iter().for_each(|page| *counts.entry(page.content).or_default() += 1);
     pages.retain(|page| counts[&page.content] <= MAX_PATHS_OF_CONTENT);
 }
@@ -169,7 +169,7 @@ fn pairs_that_share(hosts: &[HostSample], limits: &ContentLimits) -> Vec<(usize,
         .iter()
         .enumerate()
         .flat_map(|(at, host)| host.pages.iter().map(move |page| ((page.page, page.content), at)));
-    let mut pages: Vec<((u64, Content), usize)> = pages.collect();
+    let mut pages: Vec<((u64, ContentHash), usize)> = pages.collect();
     pages.sort_unstable();
     let mut shared: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for hosts in pages.chunk_by(|a, b| a.0 == b.0).filter(|hosts| hosts.len() <= MAX_HOSTS_OF_PAGE) {
@@ -188,7 +188,7 @@ fn judge(alias: &HostSample, target: &HostSample, section: Option<u64>, limits: 
     let mut pages: Vec<u64> = alias.pages.iter().filter(is_compared).map(|page| page.page).collect();
     pages.dedup();
     for page in pages {
-        let theirs: Vec<Content> = target.contents_of(page).collect();
+        let theirs: Vec<ContentHash> = target.contents_of(page).collect();
         match alias.contents_of(page).find(|content| theirs.contains(content)) {
             Some(content) => drop(equal.insert(content)),
             None => counter += u64::from(!theirs.is_empty()),

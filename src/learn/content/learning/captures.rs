@@ -21,14 +21,14 @@ const MAX_CONTENTS: usize = 8;
 pub(super) const MAX_CLEAR_NOISE: f64 = 0.4;
 
 /// A hash of a content's digest.
-pub(crate) type Content = u64;
+pub(crate) type ContentHash = u64;
 
 /// The URLs of a host in order, with the contents that they had.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostCaptures {
     texts: Vec<u8>,
     urls: Vec<CapturedUrl>,
-    contents: Vec<(Content, u32)>,
+    contents: Vec<(ContentHash, u32)>,
     sampling: Sampling,
     captures: u64,
 }
@@ -80,7 +80,7 @@ impl CaptureTimes {
 impl HostCaptures {
     /// Adds a capture. Captures come in the order of their URLs, and those of a URL in the order of their contents; identical
     /// captures are given once. Captures without a time may be the same one, so they add their content but are not counted.
-    pub(crate) fn push_at(&mut self, uri: &[u8], content: Content, time: Option<i64>) {
+    pub(crate) fn push_at(&mut self, uri: &[u8], content: ContentHash, time: Option<i64>) {
         self.captures += 1;
         if let Some(url) = self.add(uri, content, u32::from(time.is_some())) {
             time.into_iter().for_each(|time| url.times.add(time));
@@ -88,7 +88,7 @@ impl HostCaptures {
     }
 
     /// Adds captures of several times with one content, in the same order.
-    pub(crate) fn push_repeated(&mut self, uri: &[u8], content: Content, count: u32) {
+    pub(crate) fn push_repeated(&mut self, uri: &[u8], content: ContentHash, count: u32) {
         self.captures += u64::from(count.max(1));
         if let Some(url) = self.add(uri, content, count) {
             url.times = CaptureTimes::Several;
@@ -97,12 +97,12 @@ impl HostCaptures {
 
     /// Adds a capture of a time of its own, in the same order.
     #[cfg(test)]
-    pub(crate) fn push(&mut self, uri: &[u8], content: Content) {
+    pub(crate) fn push(&mut self, uri: &[u8], content: ContentHash) {
         self.push_repeated(uri, content, 1);
     }
 
     /// Adds a URL with a content, and `count` to the number of captures with the content. Returns the URL if it is kept.
-    fn add(&mut self, uri: &[u8], content: Content, count: u32) -> Option<&mut CapturedUrl> {
+    fn add(&mut self, uri: &[u8], content: ContentHash, count: u32) -> Option<&mut CapturedUrl> {
         let is_last = self.urls.last().is_some_and(|last| self.text(last) == uri);
         if !is_last {
             if !self.sampling.contains(uri) {
@@ -155,16 +155,16 @@ impl HostCaptures {
         &self.texts[url.at as usize..][..url.len as usize]
     }
 
-    fn contents_of(&self, url: &CapturedUrl) -> &[(Content, u32)] {
+    fn contents_of(&self, url: &CapturedUrl) -> &[(ContentHash, u32)] {
         &self.contents[url.contents_at as usize..][..url.contents_len as usize]
     }
 
     /// Replaces contents by others.
-    pub(super) fn replace_contents(&mut self, by: &HashMap<Content, Content>) {
-        let mut contents: Vec<(Content, u32)> = Vec::with_capacity(self.contents.len());
+    pub(super) fn replace_contents(&mut self, by: &HashMap<ContentHash, ContentHash>) {
+        let mut contents: Vec<(ContentHash, u32)> = Vec::with_capacity(self.contents.len());
         for url in &mut self.urls {
             let old = &self.contents[url.contents_at as usize..][..url.contents_len as usize];
-            let mut new: Vec<(Content, u32)> =
+            let mut new: Vec<(ContentHash, u32)> =
                 old.iter().map(|(content, count)| (*by.get(content).unwrap_or(content), *count)).collect();
             new.sort_unstable();
             url.contents_at = contents.len() as u32;
@@ -187,7 +187,7 @@ impl HostCaptures {
     }
 
     /// Returns the contents of URL `i` and the number of captures of different times with each; 0 if no times are known.
-    pub(crate) fn contents(&self, i: usize) -> &[(Content, u32)] {
+    pub(crate) fn contents(&self, i: usize) -> &[(ContentHash, u32)] {
         self.contents_of(&self.urls[i])
     }
 

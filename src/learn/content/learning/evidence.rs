@@ -1,6 +1,6 @@
 //! What the captures of a host say about a rule: [`RuleEvidence`].
 
-use super::captures::Content;
+use super::captures::ContentHash;
 use std::collections::HashSet;
 
 /// What the captures of a host say about a rule.
@@ -9,7 +9,7 @@ pub(super) struct RuleEvidence {
     /// Contents for which the rule made no difference. One content under several pages, such as a notice, counts once.
     pub(super) support: u64,
     /// These contents, until they are counted; some repeatedly.
-    pub(super) contents: Vec<Content>,
+    pub(super) contents: Vec<ContentHash>,
     /// Pages that the rule would make equal to others.
     pub(super) counter: u64,
     /// URLs that the rule makes equal to another one.
@@ -27,7 +27,7 @@ pub(super) struct RuleEvidence {
 impl RuleEvidence {
     /// Counts the contents for which the rule made no difference, after all groups were judged. `scattered` contents are no
     /// evidence.
-    pub(super) fn count_contents(&mut self, scattered: &HashSet<Content>) {
+    pub(super) fn count_contents(&mut self, scattered: &HashSet<ContentHash>) {
         let mut contents = std::mem::take(&mut self.contents);
         contents.sort_unstable();
         contents.dedup();

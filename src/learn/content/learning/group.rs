@@ -9,7 +9,7 @@
 //! - Otherwise each rule that changed URLs of the group may be the reason: the components are *unexplained*.
 
 use super::super::removal::Removed;
-use super::captures::Content;
+use super::captures::ContentHash;
 use super::evidence::{GroupNoise, RuleEvidence};
 use crate::learn::graph::UnionFind;
 use std::cmp::Reverse;
@@ -36,7 +36,7 @@ pub(super) struct UrlGroup<'a> {
     /// The number of URLs of each component.
     sizes: Vec<usize>,
     /// The most frequent content of each component; of those, the least. 0 for the one of sinks.
-    contents: Vec<Content>,
+    contents: Vec<ContentHash>,
     /// The component of the URLs that only had contents that are sinks, if there are any.
     sinks: Option<u32>,
     /// The number of URLs that had the most frequent content.
@@ -47,12 +47,12 @@ impl<'a> UrlGroup<'a> {
     /// Returns the group of URLs whose contents are these.
     pub(super) fn new<'c>(
         urls: &'a [u32],
-        contents: impl Fn(u32) -> &'c [(Content, u32)],
-        sinks: &HashSet<Content>,
+        contents: impl Fn(u32) -> &'c [(ContentHash, u32)],
+        sinks: &HashSet<ContentHash>,
     ) -> UrlGroup<'a> {
         let mut sets = UnionFind::new(urls.len());
         // The first URL and the number of URLs with a content.
-        let mut first: HashMap<Content, (u32, usize)> = HashMap::with_capacity(urls.len());
+        let mut first: HashMap<ContentHash, (u32, usize)> = HashMap::with_capacity(urls.len());
         let mut is_sink = vec![true; urls.len()];
         for (at, url) in urls.iter().enumerate() {
             for (content, _) in contents(*url).iter().filter(|(content, _)| !sinks.contains(content)) {
@@ -83,7 +83,7 @@ impl<'a> UrlGroup<'a> {
     }
 
     /// Returns the most frequent content of each component. `contents`: each with its first URL and its number of URLs.
-    fn most_frequent_contents(&self, contents: impl Iterator<Item = (Content, (u32, usize))>) -> Vec<Content> {
+    fn most_frequent_contents(&self, contents: impl Iterator<Item = (ContentHash, (u32, usize))>) -> Vec<ContentHash> {
         let mut most = vec![(0, Reverse(0)); self.sizes.len()];
         for (content, (at, count)) in contents {
             let most = &mut most[self.components[at as usize] as usize];

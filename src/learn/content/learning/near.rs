@@ -1,6 +1,6 @@
 //! Evidence from documents besides digests: texts that are nearly equal, and canonical links. [`DocumentEvidence`].
 
-use super::captures::{Content, HostCaptures};
+use super::captures::{ContentHash, HostCaptures};
 use crate::learn::graph::UnionFind;
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,14 +14,14 @@ const MAX_COMPARED: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DocumentEvidence {
     /// The hash of the text of each content.
-    texts: BTreeMap<Content, u64>,
+    texts: BTreeMap<ContentHash, u64>,
     /// Pages, and the URLs that they name as canonical.
     canonical: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl DocumentEvidence {
     /// Adds the hash of the text of a content.
-    pub(crate) fn add_text(&mut self, content: Content, hash: u64) {
+    pub(crate) fn add_text(&mut self, content: ContentHash, hash: u64) {
         if self.texts.len() < MAX_KEPT {
             let known = self.texts.entry(content).or_insert(hash);
             *known = hash.min(*known);
@@ -43,12 +43,12 @@ impl DocumentEvidence {
     /// Makes contents equal whose texts differ in at most `bits` bits of their hashes, and those that are equal to them so,
     /// and so on. Returns how many became equal to others.
     pub(crate) fn unite_near(&self, bits: u32, captures: &mut HostCaptures) -> u64 {
-        let contents: Vec<Content> = self.texts.keys().copied().collect();
+        let contents: Vec<ContentHash> = self.texts.keys().copied().collect();
         let (mut near, mut sets) = (NearTexts::new(bits), UnionFind::new(contents.len()));
         for (i, hash) in (0..).zip(self.texts.values()) {
             near.add(*hash, i, &mut sets);
         }
-        let mut firsts: HashMap<u32, Content> = HashMap::new();
+        let mut firsts: HashMap<u32, ContentHash> = HashMap::new();
         let mut united = HashMap::new();
         for (i, content) in (0..).zip(&contents) {
             let first = *firsts.entry(sets.find(i)).or_insert(*content);

@@ -4,7 +4,7 @@ use super::super::removal::IgnoredRemovals;
 use super::super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::super::url_parts::{UrlParts, name_and_value, parameters_of};
 use super::super::value_shape::ValueShape;
-use super::captures::Content;
+use super::captures::ContentHash;
 use super::differences::is_rule_name;
 use super::trial::Trial;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ struct WithoutParameter<'a> {
     /// Sum of the hashes of path and other parameters: their order makes no difference here.
     rest: u64,
     value: u64,
-    content: Content,
+    content: ContentHash,
 }
 
 /// Returns the query parameters that `rules` leave, without which URLs with different contents would be equal, and the
@@ -64,8 +64,8 @@ pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise
 
 /// Returns how many contents the URLs of a group have beyond the first, less what noise explains. `without` is the content
 /// of the URL without the parameter.
-fn different_contents(group: &[WithoutParameter<'_>], without: Option<&Content>, noise: f64) -> f64 {
-    let mut contents: Vec<(Content, u64)> = group.iter().map(|url| (url.content, url.value)).collect();
+fn different_contents(group: &[WithoutParameter<'_>], without: Option<&ContentHash>, noise: f64) -> f64 {
+    let mut contents: Vec<(ContentHash, u64)> = group.iter().map(|url| (url.content, url.value)).collect();
     contents.extend(without.map(|content| (*content, 0)));
     contents.sort_unstable();
     let is_one_value = contents.iter().all(|(_, value)| *value == contents[0].1);
@@ -79,7 +79,7 @@ fn different_contents(group: &[WithoutParameter<'_>], without: Option<&Content>,
 /// The URLs of a host in the form that rules give them, each with its first content.
 struct FormTexts {
     texts: Vec<u8>,
-    ends: Vec<(usize, Content)>,
+    ends: Vec<(usize, ContentHash)>,
 }
 
 impl FormTexts {
@@ -94,7 +94,7 @@ impl FormTexts {
         forms
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&[u8], Content)> {
+    fn iter(&self) -> impl Iterator<Item = (&[u8], ContentHash)> {
         let mut from = 0;
         self.ends.iter().map(move |(end, content)| {
             let text = &self.texts[from..*end];

@@ -8,7 +8,7 @@ use super::super::rule::ScopedRule;
 use super::super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::super::url_parts::{UrlParts, name_and_value};
 use super::super::value_shape::ValueShape;
-use super::captures::{Content, HostCaptures, MAX_CLEAR_NOISE};
+use super::captures::{ContentHash, HostCaptures, MAX_CLEAR_NOISE};
 use super::evidence::RuleEvidence;
 use super::group::UrlGroup;
 use super::pairs::{PairCounts, pairs_of};
@@ -65,7 +65,7 @@ impl Forms {
 /// A content of several groups, and of how many URLs and groups it is.
 #[derive(Clone, Copy, Debug)]
 struct ContentPlaces {
-    content: Content,
+    content: ContentHash,
     urls: usize,
     groups: usize,
 }
@@ -84,7 +84,7 @@ impl ContentPlaces {
 }
 
 /// Returns the contents whose places are wanted.
-fn contents_at(places: &[ContentPlaces], is_wanted: fn(&ContentPlaces) -> bool) -> HashSet<Content> {
+fn contents_at(places: &[ContentPlaces], is_wanted: fn(&ContentPlaces) -> bool) -> HashSet<ContentHash> {
     places.iter().filter(|places| is_wanted(places)).map(|places| places.content).collect()
 }
 
@@ -114,11 +114,11 @@ impl<'a> Trial<'a> {
     }
 
     /// Returns the URLs, each with its first content.
-    pub(super) fn urls_and_contents(&self) -> impl Iterator<Item = (&UrlParts<'a>, Content)> {
+    pub(super) fn urls_and_contents(&self) -> impl Iterator<Item = (&UrlParts<'a>, ContentHash)> {
         (0..).zip(&self.urls).filter_map(|(i, url)| Some((url.as_ref()?, self.first_content(i)?)))
     }
 
-    fn first_content(&self, url: usize) -> Option<Content> {
+    fn first_content(&self, url: usize) -> Option<ContentHash> {
         self.captures.contents(url).first().map(|(content, _)| *content)
     }
 
@@ -159,7 +159,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Counts pairs of URLs. `sinks` are not evidence for equal URLs.
-    pub(super) fn count_pairs(&self, forms: &Forms, sinks: &HashSet<Content>) -> PairCounts {
+    pub(super) fn count_pairs(&self, forms: &Forms, sinks: &HashSet<ContentHash>) -> PairCounts {
         let mut counts = PairCounts::default();
         for group in forms.groups(&forms.order()) {
             let right = self.group(group, &HashSet::new()).sizes().iter().map(|size| pairs_of(*size as u64)).sum();
@@ -176,13 +176,13 @@ impl<'a> Trial<'a> {
     }
 
     /// Returns the number of URLs whose contents all are sinks.
-    pub(super) fn count_urls_of(&self, sinks: &HashSet<Content>) -> u64 {
+    pub(super) fn count_urls_of(&self, sinks: &HashSet<ContentHash>) -> u64 {
         let is_sink = |url: &usize| self.captures.contents(*url).iter().all(|(content, _)| sinks.contains(content));
         (0..self.urls.len()).filter(is_sink).count() as u64
     }
 
     /// Returns the contents of too many groups.
-    pub(super) fn sinks(&self, forms: &Forms) -> HashSet<Content> {
+    pub(super) fn sinks(&self, forms: &Forms) -> HashSet<ContentHash> {
         contents_at(&self.content_places(forms), ContentPlaces::is_sink)
     }
 
@@ -190,7 +190,7 @@ impl<'a> Trial<'a> {
     fn content_places(&self, forms: &Forms) -> Vec<ContentPlaces> {
         let contents_of = |url: usize| self.captures.contents(url).iter().map(move |(content, _)| *content);
         let pairs = (0..self.urls.len()).flat_map(|url| contents_of(url).map(move |content| (content, url)));
-        let mut pairs: Vec<(Content, u64)> = pairs.map(|(content, url)| (content, forms.hashes[url])).collect();
+        let mut pairs: Vec<(ContentHash, u64)> = pairs.map(|(content, url)| (content, forms.hashes[url])).collect();
         pairs.sort_unstable();
         let places = pairs.chunk_by(|a, b| a.0 == b.0).map(|places| {
             let groups = places.chunk_by(|a, b| a.1 == b.1).count();
@@ -200,7 +200,7 @@ impl<'a> Trial<'a> {
     }
 
     /// Adds the evidence of the URLs of one form.
-    fn judge_group(&self, group: &[u32], forms: &Forms, sinks: &HashSet<Content>, evidence: &mut [RuleEvidence]) {
+    fn judge_group(&self, group: &[u32], forms: &Forms, sinks: &HashSet<ContentHash>, evidence: &mut [RuleEvidence]) {
         let mut values: BTreeMap<u16, Vec<Removed>> = BTreeMap::new();
         for (at, url) in group.iter().enumerate() {
             for (rule, text) in forms.removed(*url as usize) {
@@ -214,7 +214,7 @@ impl<'a> Trial<'a> {
         self.group(group, sinks).judge(&values, disagreement, evidence);
     }
 
-    fn group<'g>(&self, urls: &'g [u32], sinks: &HashSet<Content>) -> UrlGroup<'g> {
+    fn group<'g>(&self, urls: &'g [u32], sinks: &HashSet<ContentHash>) -> UrlGroup<'g> {
         UrlGroup::new(urls, |url| self.captures.contents(url as usize), sinks)
     }
 }
