@@ -14,7 +14,7 @@ use crate::files::{self, ReadOptions};
 use crate::import::export;
 use crate::intake::Inputs;
 use crate::reader::{Answers, Reader};
-use crate::scalars::{single, text_of};
+use crate::scalars::{single_key, single_uri, text_of};
 use crate::schema::Schema;
 use crate::stream::Stream;
 
@@ -174,18 +174,17 @@ impl Canonicalizer {
         reference: &Bound<'py, PyAny>,
         base: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyString>> {
-        single(&self.0, reference, base, |found| text_of(py, found.uri))
+        single_uri(&self.0, reference, base, |uri| text_of(py, uri))
     }
 
-    /// Returns the key of one reference, 16 bytes.
+    /// Returns the key of one reference, 16 bytes: the value of the column key. Raises Fault if a recipe has no key for it.
     #[pyo3(signature = (reference, base=None))]
     fn key<'py>(
         &self,
-        py: Python<'py>,
         reference: &Bound<'py, PyAny>,
         base: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        single(&self.0, reference, base, |found| Ok(PyBytes::new(py, &found.key)))
+        single_key(&self.0, reference, base)
     }
 
     /// Reads a file of crawl data (a path, or its bytes) with the readers of the command. Returns the rows as a Table, and

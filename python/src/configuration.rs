@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::ipc::reader::StreamReader;
-use irikey::batch::{COLUMNS, ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
+use irikey::batch::{ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
 use irikey::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use irikey::encoding::Charset;
 use irikey::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
@@ -20,7 +20,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 const PROTOCOL: &str = "protocol";
 
 /// The recipe of the columns `key_rules` and `url_rules`.
-const RULES: &str = "rules";
+pub const RULES: &str = "rules";
 
 /// Upper limit of `max_url`, as for the command.
 const MAX_MAX_URL: usize = 64 << 20;
@@ -256,33 +256,37 @@ impl Configuration {
             Some(names) => names.iter().map(String::as_str).collect(),
             None => DEFAULT_COLUMNS.to_vec(),
         };
-        let made = |name: &&'static str| match *name {
-            "key" if self.recipe.is_some() => "key_rules",
-            "key" if self.is_protocol() => "key_protocol",
-            name => name,
-        };
         let mut distinct: Vec<&str> = Vec::new();
-        for name in &names {
-            let known = COLUMNS.iter().map(|column| &column.name).find(|known| *known == name);
-            if !distinct.contains(name) {
-                distinct.push(known.unwrap_or(name));
+        for name in names {
+            if !distinct.contains(&name) {
+                distinct.push(name);
             }
         }
-        let known = |name: &&str| COLUMNS.iter().map(|column| column.name).find(|known| known == name);
         let unknown = |error: irikey::batch::UnknownColumn| invalid(format!("columns: {error}"));
-        let sources = distinct.iter().map(|name| known(name).map_or(*name, |known| made(&known)));
-        let columns = ColumnSet::named(sources.collect::<Vec<_>>()).map_err(unknown)?;
+        let columns = ColumnSet::named(distinct.iter().map(|name| self.source_of(name))).map_err(unknown)?;
         if let Some(column) = columns.iter().find(|column| !of_files && needs_file(column.id)) {
             let message =
                 format!("columns: {:?} describes records of files; rows of a batch have no such value", column.name);
             return Err(invalid(message));
         }
-        let place = |name: &str| columns.names().position(|made| made == name);
-        let selected = distinct.iter().filter_map(|name| {
-            let source = known(name).map(|known| made(&known))?;
-            Some((name.to_string(), place(source)?))
-        });
-        Ok(Outputs { selected: selected.collect(), columns: columns.clone() })
+        let place = |name: &&str| {
+            // `NAME=` is the column NAME of values in paths.
+            let [name, source] = [*name, self.source_of(name)].map(|name| name.strip_suffix('=').unwrap_or(name));
+            let place = columns.names().position(|made| made == source);
+            let missing = || invalid(format!("columns: no column is made for {name:?}"));
+            Ok((name.to_string(), place.ok_or_else(missing)?))
+        };
+        let selected = distinct.iter().map(place).collect::<PyResult<_>>()?;
+        Ok(Outputs { selected, columns })
+    }
+
+    /// Returns the column of the core with the values of the result column `name`.
+    fn source_of<'a>(&self, name: &'a str) -> &'a str {
+        match name {
+            "key" if self.recipe.is_some() => "key_rules",
+            "key" if self.is_protocol() => "key_protocol",
+            name => name,
+        }
     }
 
     /// Returns the types of result columns.

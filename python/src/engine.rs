@@ -2,7 +2,7 @@
 //! returns them.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions};
@@ -11,13 +11,14 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use irikey::batch::{BatchBuilder, SourceRun};
 use irikey::canon::{Canonicalizer as Core, Policy, Rows, Tally};
-use irikey::iri::{CLASSIFIER, Fault, FaultKind, Flags};
+use irikey::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags, find_scheme};
 use irikey::kernel::Bitmaps;
+use irikey::key::{Draft, KeyBytes};
 use irikey::record::RecordBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::configuration::{Configuration, Outputs, Types};
+use crate::configuration::{Configuration, Outputs, RULES, Types};
 use crate::intake::{CHUNK_LEN, Inputs, MAX_GROWTH, MOST_TEXT, Scratch, TEXT_LIMIT, null_where};
 use crate::schema::{answer_schema, arrow_error, spark_type};
 
@@ -37,6 +38,8 @@ pub struct Engine {
     /// Boxed, because a worker has kilobytes, and each call moves one out and in.
     idle: Mutex<Vec<Box<Worker>>>,
     counted: Mutex<Counted>,
+    /// The engine of [`Self::key`], if this one does not compute the texts of the recipe.
+    of_keys: OnceLock<Box<Engine>>,
 }
 
 /// The buffers of one call.
@@ -55,12 +58,6 @@ pub struct Counted {
     pub tally: Tally,
     /// Rows whose URL is null.
     pub nulls: u64,
-}
-
-/// Canonical text and flags of one reference.
-pub struct Single<'a> {
-    pub uri: &'a [u8],
-    pub key: [u8; 16],
 }
 
 /// Whether a call handles signals while it works. Only calls that return to Python themselves can: an exception would be lost
@@ -92,6 +89,7 @@ impl Engine {
             chunk_rows: (CHUNK_LEN / policy.base.as_ref().map_or(1, |base| base.len().max(1))).max(1),
             idle: Mutex::new(Vec::new()),
             counted: Mutex::new(Counted::default()),
+            of_keys: OnceLock::new(),
             policy,
             configuration,
         })
@@ -115,16 +113,64 @@ impl Engine {
         })
     }
 
-    /// Canonicalizes one reference, relative to `base`, and gives it to `found`. The counters do not change.
+    /// Canonicalizes one reference, relative to `base`, and gives its URI to `found`. The counters do not change.
     ///
     /// # Errors
     /// The fault of the reference.
-    pub fn single<T>(
-        &self,
-        reference: &[u8],
-        base: Option<&[u8]>,
-        found: impl FnOnce(Single<'_>) -> T,
-    ) -> Result<T, Fault> {
+    pub fn uri<T>(&self, reference: &[u8], base: Option<&[u8]>, found: impl FnOnce(&[u8]) -> T) -> Result<T, Fault> {
+        self.row_of(reference, base, |rows| fault_of(rows).map(|()| found(rows.uri.get(0))))
+    }
+
+    /// Returns the column `key` of one reference, relative to `base`. The counters do not change.
+    ///
+    /// # Errors
+    /// The outer error: the configuration is invalid. The inner one: the fault of the reference, or that of the recipe if it
+    /// has no key for the reference.
+    pub fn key(&self, reference: &[u8], base: Option<&[u8]>) -> PyResult<Result<KeyBytes, Fault>> {
+        if self.configuration.recipe.is_none() {
+            let keys = |rows: &Rows| if self.configuration.is_protocol() { rows.protocol[0] } else { rows.key[0] };
+            return Ok(self.row_of(reference, base, |rows| fault_of(rows).map(|()| keys(rows))));
+        }
+        let engine = self.with_recipe()?;
+        Ok(engine.row_of(reference, base, |rows| engine.recipe_key(rows, reference)))
+    }
+
+    /// Returns an engine whose rows have the texts of the recipe. It is another one if no column of this engine needs them, so
+    /// that batches do not compute them.
+    fn with_recipe(&self) -> PyResult<&Engine> {
+        if self.recipe_place().is_some() {
+            return Ok(self);
+        }
+        if let Some(made) = self.of_keys.get() {
+            return Ok(made);
+        }
+        let mut configuration = self.configuration.clone();
+        configuration.columns.get_or_insert_default().push("key".to_string());
+        let made = Engine::new(configuration)?;
+        Ok(self.of_keys.get_or_init(|| Box::new(made)))
+    }
+
+    /// Returns the place of the configuration's recipe among those of the policy.
+    fn recipe_place(&self) -> Option<usize> {
+        self.policy.recipes.iter().position(|recipe| recipe.column == RULES)
+    }
+
+    /// Returns the key that the recipe makes of a reference, the only row of `rows`.
+    fn recipe_key(&self, rows: &Rows, reference: &[u8]) -> Result<KeyBytes, Fault> {
+        let empty = Fault::new(FaultKind::Empty, Component::Reference, 0);
+        let place = self.recipe_place().ok_or(empty)?;
+        match rows.recipe_texts[place].get(0) {
+            [] => fault_of(rows)?,
+            text => return Ok(self.policy.algorithm.key(text)),
+        }
+        // The recipe reads a reference with a scheme, and the URI of any other.
+        let url = if find_scheme(reference).is_some() { reference } else { rows.uri.get(0) };
+        let written = self.policy.recipes[place].recipe.write_key(url, &mut Draft::default(), &mut Vec::new());
+        Err(written.err().unwrap_or(empty))
+    }
+
+    /// Canonicalizes one reference, relative to `base`, and gives its row to `found`.
+    fn row_of<T>(&self, reference: &[u8], base: Option<&[u8]>, found: impl FnOnce(&Rows) -> T) -> T {
         let mut worker = self.worker();
         let Worker { core, bitmaps, records, rows, .. } = &mut *worker;
         records.clear();
@@ -134,17 +180,9 @@ impl Engine {
             records.push_base(base);
         }
         core.append(&records.classified_records(bitmaps), bitmaps, rows);
-        let result = match rows.faults.first() {
-            Some((_, fault)) => Err(*fault),
-            None => Ok(found(Single { uri: rows.uri.get(0), key: self.keys(rows)[0] })),
-        };
+        let result = found(rows);
         lock(&self.idle).push(worker);
         result
-    }
-
-    /// Returns the keys of the column `key`.
-    fn keys<'a>(&self, rows: &'a Rows) -> &'a [[u8; 16]] {
-        if self.configuration.is_protocol() { &rows.protocol } else { &rows.key }
     }
 
     /// Returns the result for a batch: several batches if the text is too long for one.
@@ -262,6 +300,11 @@ impl Call<'_> {
         }
         Ok((batch?, at))
     }
+}
+
+/// Returns the fault of the first row as an error.
+fn fault_of(rows: &Rows) -> Result<(), Fault> {
+    rows.faults.first().map_or(Ok(()), |(_, fault)| Err(*fault))
 }
 
 /// Returns the length of the longest column of texts in bytes. A column has at most 2000 MiB.

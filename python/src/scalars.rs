@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::configuration::{Configuration, Operand, algorithm, parse_recipe, python_terms};
-use crate::engine::{Engine, Single};
+use crate::engine::Engine;
 use crate::intake::MOST_TEXT;
 
 pyo3::create_exception!(
@@ -99,15 +99,26 @@ fn normalized(py: Python<'_>, reference: &[u8], on: Rung, strict: bool) -> PyRes
     normalize_to_rung(reference, on, parse_mode(strict)).map_err(|fault| raise(py, fault))
 }
 
-/// Canonicalizes one reference, relative to `base`, and converts what was found.
-pub fn single<'py, T>(
+/// Canonicalizes one reference, relative to `base`, and converts its URI.
+pub fn single_uri<T>(
+    engine: &Engine,
+    reference: &Bound<'_, PyAny>,
+    base: Option<&Bound<'_, PyAny>>,
+    convert: impl FnOnce(&[u8]) -> PyResult<T>,
+) -> PyResult<T> {
+    let (text, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
+    engine.uri(&text, base.as_deref(), convert).map_err(|fault| raise(reference.py(), fault))?
+}
+
+/// Returns the key of one reference, relative to `base`.
+pub fn single_key<'py>(
     engine: &Engine,
     reference: &Bound<'py, PyAny>,
     base: Option<&Bound<'py, PyAny>>,
-    convert: impl FnOnce(Single<'_>) -> PyResult<T>,
-) -> PyResult<T> {
+) -> PyResult<Bound<'py, PyBytes>> {
     let (text, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
-    engine.single(&text, base.as_deref(), convert).map_err(|fault| raise(reference.py(), fault))?
+    let key = engine.key(&text, base.as_deref())?.map_err(|fault| raise(reference.py(), fault))?;
+    Ok(PyBytes::new(reference.py(), &key))
 }
 
 /// Returns the engine of functions for single references with these options. Each is made once.
@@ -145,7 +156,7 @@ pub fn uri<'py>(
     if let Some(recipe) = recipe {
         return text_of(py, &recipe_text(py, reference, base, recipe)?);
     }
-    single(engine(rung, strict, "xxh3")?, reference, base, |found| text_of(py, found.uri))
+    single_uri(engine(rung, strict, "xxh3")?, reference, base, |uri| text_of(py, uri))
 }
 
 thread_local! {
@@ -163,7 +174,7 @@ fn recipe_text(
     let text = bytes_of(reference)?;
     let url = match base {
         Some(_) if find_scheme(&text).is_none() => {
-            Cow::Owned(single(engine("scheme", false, "xxh3")?, reference, base, |found| Ok(found.uri.to_vec()))?)
+            Cow::Owned(single_uri(engine("scheme", false, "xxh3")?, reference, base, |uri| Ok(uri.to_vec()))?)
         }
         _ => text,
     };
@@ -207,7 +218,7 @@ pub fn key<'py>(
     if let Some(recipe) = recipe {
         return Ok(PyBytes::new(py, &algorithm(key_hash)?.key(&recipe_text(py, reference, base, recipe)?)));
     }
-    single(engine(rung, strict, key_hash)?, reference, base, |found| Ok(PyBytes::new(py, &found.key)))
+    single_key(engine(rung, strict, key_hash)?, reference, base)
 }
 
 /// Returns the SURT key of a URL: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt.

@@ -58,6 +58,10 @@ def test_keys_are_those_of_the_command(learned):
         assert [key.hex() for key in keys] == expected
     both = pa.table(irikey.read(listed, ["source", "key", "key_protocol"], equivalences=known).table)
     assert [key.hex() for key in both["key_protocol"].to_pylist()] == expected and both["key"].to_pylist() == irikey.keys(urls())
+    # The key of a canonicalizer is that of its recipe, if it has one.
+    for columns, rung in ((["key_protocol"], "scheme"), (["uri"], "protocol")):
+        options_of_both = {"recipe": "surt-ia", "equivalences": irikey.equivalences(known), "columns": columns, "rung": rung}
+        assert irikey.Canonicalizer(**options_of_both).key(urls()[0]) == irikey.key(urls()[0], recipe="surt-ia")
     # A rule for some paths holds for these only.
     shop, other = (irikey.keys([f"http://a.example/{path}?id={i}" for i in range(2)], **options) for path in ("shop/x", "x"))
     assert shop[0] == shop[1] and other[0] != other[1]

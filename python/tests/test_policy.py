@@ -229,6 +229,24 @@ def test_columns_that_files_do_not_have_are_refused():
         irikey.read(b"a,b\nx,y\n", format="csv")
 
 
+def test_values_in_paths_are_columns(tmp_path):
+    for crawl in ("a", "b%20c"):
+        (tmp_path / f"crawl={crawl}" / "n=1").mkdir(parents=True)
+        (tmp_path / f"crawl={crawl}" / "n=1" / "x").write_text("HTTP://h\n")
+    for types in ("arrow", "spark"):
+        table = pa.table(irikey.Canonicalizer(types=types, recipe="surt-ia").read(tmp_path, columns=["n=", "uri", "crawl=", "key", "crawl="])[0])
+        assert table.column_names == ["n", "uri", "crawl", "key"]
+        rows = sorted(table.to_pylist(), key=lambda row: row["crawl"])
+        assert [(row["crawl"], row["n"], row["uri"]) for row in rows] == [("a", "1", "http://h/"), ("b c", "1", "http://h/")]
+        assert rows[0]["key"] == irikey.key("http://h/", recipe="surt-ia")
+    assert pa.table(irikey.read(tmp_path, ["uri", "crawl="]).table).column_names == ["uri", "crawl"]
+    for wrong in ("crawl", "uri=", "="):
+        with pytest.raises(ValueError, match="^columns: "):
+            irikey.read(tmp_path, [wrong])
+    with pytest.raises(ValueError, match='"crawl" describes records of files'):
+        irikey.canonicalize(["x"], columns=["crawl="])
+
+
 def test_arguments_without_an_effect_on_files_are_refused(tmp_path):
     assert pa.table(irikey.read(b"x\n", base=irikey.lit("http://b/")).table)["uri"].to_pylist() == ["http://b/x"]
     for threads in (-1, 513):

@@ -17,6 +17,33 @@ def test_texts_and_keys():
     assert irikey.resolve("http://a/b/c/d;p?q", "../g") == "http://a/b/g"
 
 
+def test_a_canonicalizer_has_the_keys_of_its_recipe():
+    urls = ["http://www.h/A?b&a", "HTTP://h:80", "http://h/a b", "http://h:99999999/", "http://[x/", "a", "//h/", "", "mailto:x", b"http://h/\xff"]
+    refused = 0
+    for recipe in ("surt-ia", "surt-wayback", "crawler-commons", "w3lib", "+www"):
+        for columns in (None, ["uri"], ["key"], ["url_rules"]):
+            canonicalizer = irikey.Canonicalizer(recipe=recipe, columns=columns)
+            for url in urls:
+                expected = irikey.keys([url], recipe=recipe)[0]
+                if expected is not None:
+                    assert canonicalizer.key(url) == expected, (recipe, columns, url)
+                    continue
+                refused += 1
+                with pytest.raises(irikey.Fault):
+                    canonicalizer.key(url)
+            assert canonicalizer.uri(urls[0]) == irikey.uri(urls[0]) and canonicalizer.counters["rows"] == 0
+    assert refused > 20
+    url, options = "http://www.h/A", {"recipe": "surt-ia", "key_hash": "blake3"}
+    assert irikey.Canonicalizer(columns=["uri"], **options).key(url) == irikey.key(url, **options) != irikey.key(url, key_hash="blake3")
+    based = irikey.Canonicalizer(recipe="surt-ia", base="page")
+    assert based.key("x", "http://www.h/a") == irikey.key("http://h/x", recipe="surt-ia")
+    with pytest.raises(irikey.Fault) as caught:
+        irikey.Canonicalizer(recipe="w3lib").key("http://[x/")
+    with pytest.raises(irikey.Fault) as expected:
+        irikey.key("http://[x/", recipe="w3lib")
+    assert caught.value.kind == expected.value.kind
+
+
 def test_rungs():
     assert irikey.compare("http://h/", "http://h/") == "simple"
     assert irikey.compare("http://h/%7e", "http://h/~") == "syntax"
