@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
@@ -130,7 +130,7 @@ impl Canonicalizer {
                  table, reader, data frame, array or list"
             )));
         }
-        let mut source = Stream::of(data).map_err(|error| not_a_table(py, error))?;
+        let mut source = Stream::of(data)?;
         check_schema(&source.schema, &self.0.configuration)?;
         if !data.hasattr("__len__")? {
             let answers = Answers::new(self.0.clone(), source);
@@ -253,16 +253,6 @@ impl Canonicalizer {
         }
         export(data)?.map(|exported| Inputs::of_exported(configuration, exported)).transpose()
     }
-}
-
-/// Explains that a stream has no columns.
-fn not_a_table(py: Python<'_>, error: PyErr) -> PyErr {
-    if !error.is_instance_of::<PyValueError>(py) {
-        return error;
-    }
-    PyTypeError::new_err(format!(
-        "data: the stream has no columns ({error}); pass a table, or an array or list of URLs"
-    ))
 }
 
 fn counters<'py>(py: Python<'py>, counted: &Counted) -> PyResult<Bound<'py, PyDict>> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayData, RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::answer::{AnswerSchema, Batch, Capsule, Requested, stream_capsule};
@@ -50,8 +50,19 @@ impl Iterator for Answers {
     fn next(&mut self) -> Option<Self::Item> {
         // A consumer may call with or without the interpreter.
         let next = Python::attach(|py| py.detach(|| self.next_batch(Signals::Left)));
-        next.map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+        next.map_err(stream_error).transpose()
     }
+}
+
+/// Returns an exception as an error whose number in a stream of C tells its class.
+fn stream_error(error: PyErr) -> ArrowError {
+    let message = error.to_string();
+    Python::attach(|py| match error {
+        error if error.is_instance_of::<PyOSError>(py) => ArrowError::IoError(message, std::io::Error::other(error)),
+        error if error.is_instance_of::<PyMemoryError>(py) => ArrowError::MemoryError(message),
+        error if error.is_instance_of::<PyNotImplementedError>(py) => ArrowError::NotYetImplemented(message),
+        error => ArrowError::ExternalError(Box::new(error)),
+    })
 }
 
 impl RecordBatchReader for Answers {

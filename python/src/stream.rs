@@ -2,20 +2,20 @@
 //! them even if they are not aligned.
 
 use std::ffi::{CStr, c_int};
+use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::ArrayData;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyOSError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::import::import_parts;
-use crate::schema::arrow_error;
 
 /// A stream of another library.
 pub struct Stream {
@@ -29,7 +29,7 @@ impl Stream {
     /// Returns the stream that an object with `__arrow_c_stream__` exports.
     ///
     /// # Errors
-    /// The method fails, or does not return the capsule of a stream; the stream has no schema, or not that of batches.
+    /// The method fails, or does not return the capsule of a stream; the stream has no schema, or has values that are not batches.
     pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Stream> {
         let capsule: Bound<'_, PyCapsule> = value.call_method0(intern!(value.py(), "__arrow_c_stream__"))?.extract()?;
         let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
@@ -44,7 +44,7 @@ impl Stream {
         #[expect(unsafe_code, reason = "the interface passes structures of C")]
         let status = unsafe { get_schema(&raw mut stream, &raw mut stated) };
         check(status, &mut stream, "the schema")?;
-        let schema = Arc::new(Schema::try_from(&stated).map_err(arrow_error)?);
+        let schema = Arc::new(schema_of(&stated)?);
         Ok(Stream { stream, stated, schema })
     }
 
@@ -79,7 +79,26 @@ impl Stream {
     }
 }
 
-/// Returns an error with the message of the producer if a function of the stream has failed.
+/// Returns the schema of batches.
+///
+/// # Errors
+/// `TypeError` if the values of the stream have no columns, `ValueError` if a column has a type that cannot be imported.
+fn schema_of(stated: &FFI_ArrowSchema) -> PyResult<Schema> {
+    if stated.format() == "+s" {
+        return Schema::try_from(stated).map_err(|error| {
+            let field = stated.children().find(|field| DataType::try_from(*field).is_err());
+            let name = field.and_then(FFI_ArrowSchema::name).unwrap_or_default();
+            PyValueError::new_err(format!("data: the type of column {name:?} cannot be read; drop or cast it: {error}"))
+        });
+    }
+    let kind = DataType::try_from(stated).map_or_else(|_| stated.format().to_string(), |kind| kind.to_string());
+    Err(PyTypeError::new_err(format!(
+        "data: the stream has no columns, but values of the type {kind}; pass a table, or an array or list of URLs"
+    )))
+}
+
+/// Returns an error with the message of the producer if a function of the stream has failed. Its class is that of the status, a
+/// number of an error of the system.
 fn check(status: c_int, stream: &mut FFI_ArrowArrayStream, what: &str) -> PyResult<()> {
     if status == 0 {
         return Ok(());
@@ -94,5 +113,12 @@ fn check(status: c_int, stream: &mut FFI_ArrowArrayStream, what: &str) -> PyResu
         }
     });
     let message = message.unwrap_or_else(|| format!("error {status}"));
-    Err(PyValueError::new_err(format!("data: the stream cannot return {what}: {message}")))
+    let message = format!("data: the stream cannot return {what}: {message}");
+    Err(match io::Error::from_raw_os_error(status).kind() {
+        ErrorKind::InvalidInput => PyValueError::new_err(message),
+        ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
+        ErrorKind::Unsupported => PyNotImplementedError::new_err(message),
+        // With a number, OSError chooses its subclass.
+        _ => PyOSError::new_err((status, message)),
+    })
 }

@@ -1,6 +1,7 @@
 """Arrays: the same values as single references, in the kind of the argument; bad input."""
 
 import concurrent.futures
+import errno
 import gc
 import os
 import pickle
@@ -467,14 +468,40 @@ def test_a_reader_gives_a_reader_with_bounded_memory():
         pa.table(reader)
 
 
-def test_a_failing_reader_raises_its_message():
+@pytest.mark.parametrize("error", [OSError, MemoryError, NotImplementedError, ValueError])
+def test_a_failing_reader_raises_its_message_and_class(error):
+    def reader(length=None):
+        source = pa.RecordBatchReader.from_batches(pa.schema({"url": pa.string()}), batches())
+        return type("T", (), {"__arrow_c_stream__": source.__arrow_c_stream__, "__len__": lambda self: length})() if length else source
+
     def batches():
         yield pa.record_batch({"url": ["http://h"]})
-        raise OSError("the disk is gone")
+        raise error("the disk is gone")
 
-    for use in (lambda reader: list(reader), lambda reader: pa.table(reader)):
-        with pytest.raises(Exception, match="the disk is gone"):
-            use(irikey.canonicalize(pa.RecordBatchReader.from_batches(pa.schema({"url": pa.string()}), batches())))
+    message = "data: the stream cannot return the next batch: .*the disk is gone"
+    for use in (lambda: list(irikey.canonicalize(reader())), lambda: irikey.canonicalize(reader(1)), lambda: pa.table(irikey.canonicalize(reader()))):
+        with pytest.raises(error, match=message) as caught:
+            use()
+        # pyarrow has subclasses of its own.
+        assert isinstance(caught.value, OSError) == (error is OSError)
+    if error is OSError:
+        with pytest.raises(OSError) as caught:
+            list(irikey.canonicalize(reader()))
+        assert caught.value.errno == errno.EIO
+
+
+def test_streams_that_are_no_tables_tell_why():
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match="^data: the stream has no columns, but values of the type .*; pass a table, or an array or list of URLs$"):
+        irikey.Canonicalizer().canonicalize(polars.Series(["http://h"]))
+    wide = polars.DataFrame({"url": ["HTTP://h"], "n": [1]}, schema={"url": polars.String, "n": polars.Int128})
+    with pytest.raises(ValueError, match='^data: the type of column "n" cannot be read; drop or cast it: .*_pli128'):
+        irikey.Canonicalizer().canonicalize(wide)
+    capsule = pa.table({"url": ["http://h"]}).__arrow_c_stream__()
+    again = type("T", (), {"__arrow_c_stream__": lambda self, schema=None: capsule, "__len__": lambda self: 1})()
+    assert len(irikey.canonicalize(again)) == 1
+    with pytest.raises(ValueError, match="^the stream was read already$"):
+        irikey.canonicalize(again)
 
 
 @pytest.mark.parametrize("wrong", [{"url": pa.array([3])}, {"page": pa.array(["x"])}, {}], ids=["type", "name", "nothing"])
