@@ -58,6 +58,12 @@ mod _irikey {
             .add("_SPOOFING_FLAGS", SpoofingFlags::ALL.iter().map(|(bit, name, _)| (*name, bit.0)).collect::<Vec<_>>())
     }
 
+    /// Returns a list of str, bytes and None as an array of bytes.
+    #[pyfunction]
+    fn _binary(values: &Bound<'_, PyAny>) -> PyResult<super::arrays::Array> {
+        super::arrays::import_list(values).map(super::arrays::Array)
+    }
+
     /// Sets the limit of the text of one result batch, in bytes; for tests. Returns the limit before.
     #[pyfunction]
     fn _set_text_limit(bytes: usize) -> usize {

@@ -152,6 +152,33 @@ def test_texts_of_any_length_are_processed_or_refused():
             call(long)
 
 
+def test_chunks_may_be_long_together():
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    # Memory of zeros takes no space. Nulls are not read.
+    length, rows = 1 << 20, 1000
+    offsets, zeros = numpy.arange(rows + 1, dtype=numpy.int32) * length, numpy.zeros(rows * length, numpy.uint8)
+    buffers = [pa.py_buffer(bytes(rows // 8)), pa.py_buffer(offsets), pa.py_buffer(zeros)]
+    chunked = pa.chunked_array([pa.Array.from_buffers(pa.binary(), rows, buffers)] * 3)
+    assert chunked.nbytes > 1 << 31
+    bases = pa.chunked_array([pa.nulls(rows, pa.string())] * 3)
+    series = pandas.Series(chunked, dtype=pandas.ArrowDtype(pa.binary()))
+    assert irikey.uris(chunked, base=bases).null_count == irikey.keys(chunked).null_count == 3 * rows
+    assert irikey.uris(series).isna().all() and len(irikey.keys(series, base=bases.to_pylist())) == 3 * rows
+    for data in (chunked, series):
+        assert pa.table(irikey.canonicalize(data, url="link", columns=["uri"]))["uri"].null_count == 3 * rows
+
+
+def test_long_chunks_are_combined_with_long_offsets(monkeypatch):
+    from irikey import _arrays
+
+    texts, bases = pa.chunked_array([["x", "HTTP://h"], [], ["y"]]), pa.chunked_array([["http://a/"], ["http://b/", "http://c/"]])
+    expected = irikey.uris(texts, base=bases).to_pylist()
+    monkeypatch.setattr(_arrays, "_MOST_BYTES", 0)
+    assert _arrays._combined(texts).type == pa.large_string()
+    assert irikey.uris(texts, base=bases).to_pylist() == irikey.uris(texts.combine_chunks(), base=bases).to_pylist() == expected
+    assert pa.table(irikey.canonicalize(texts, base=irikey.lit("http://a/")))["uri"].to_pylist() == ["http://a/x", "http://h/", "http://a/y"]
+
+
 def test_values_of_a_dictionary_may_be_long_together():
     numpy = pytest.importorskip("numpy")
     values = pa.array(["http://h/" + "x" * (1 << 20)])
@@ -168,7 +195,12 @@ def test_bases_and_charsets_are_values_or_arrays():
     assert irikey.uris([b"http://h/\xff"] * 2, charset=["windows-1251", "koi8-r"]) == ["http://h/%D1%8F", "http://h/%D0%AA"]
     assert irikey.uris([b"http://h/\xff"], charset="windows-1251") == ["http://h/%D1%8F"]
     chunked = pa.chunked_array([["x"], ["y"]])
-    assert irikey.uris(chunked, base=pa.chunked_array([["http://a/", "http://b/"]])).to_pylist() == ["http://a/x", "http://b/y"]
+    capsules = type("A", (), {"__arrow_c_array__": lambda self, schema=None: pa.array(["http://a/", "http://b/"]).__arrow_c_array__(schema),
+                              "__len__": lambda self: 2})()
+    for bases in (pa.chunked_array([["http://a/", "http://b/"]]), ["http://a/", b"http://b/"], capsules):
+        assert irikey.uris(chunked, base=bases).to_pylist() == ["http://a/x", "http://b/y"]
+    with pytest.raises(ValueError, match="base has 3 values; expected 2"):
+        irikey.uris(chunked, base=["http://a/"] * 3)
     with pytest.raises(ValueError, match="base has 1 values; expected 2"):
         irikey.uris(["x", "y"], base=["http://a/"])
 
@@ -237,6 +269,14 @@ def test_tables_may_have_columns_that_arrow_has_no_type_for():
             use(frame.rename(columns={"other": "url"}))
     with pytest.raises(KeyError, match='unknown column "url"; the data has no columns'):
         irikey.canonicalize(pa.table({}))
+    polars = pytest.importorskip("polars")
+    for kind in (polars.Int128, polars.UInt128, polars.Object):
+        frame = polars.DataFrame({"n": polars.Series([1, 2]).cast(kind) if kind != polars.Object else polars.Series([set(), 1], dtype=kind),
+                                  "page": ["http://b/"] * 2, "url": ["HTTP://h", "x"]})
+        assert pa.table(irikey.canonicalize(frame))["uri"].to_pylist() == ["http://h/", None], kind
+        assert irikey.batch_function(columns=["uri"], base="page")(frame)["uri"].to_list() == ["http://h/", "http://b/x"]
+        with pytest.raises(KeyError, match='unknown column "link"; expected one of n, page, url'):
+            irikey.canonicalize(frame, url="link")
     assert pa.record_batch(irikey.canonicalize(numpy.array(["HTTP://h"])))["uri"].to_pylist() == ["http://h/"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union
 
-from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, lit
+from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, _binary, lit
 from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, input_columns, loaded, one_value, output
 
 if TYPE_CHECKING:
@@ -20,16 +20,14 @@ def _operand(name: str, value: Any, values: Any) -> tuple[Optional[Any], Any]:
     """Returns the option of a canonicalizer for an argument of a function of ``values``, and the array if it is one."""
     if value is None or isinstance(value, lit):
         return value, None
-    if isinstance(value, str):
-        return lit(value), None
-    if not isinstance(value, bytes):
+    if not isinstance(value, (str, bytes)):
         return name, value
     try:
-        return lit(value.decode()), None
-    except UnicodeDecodeError:
+        return lit(value.decode() if isinstance(value, bytes) else value), None
+    except UnicodeError:
         if name != "base":
             raise
-        # A literal is text.
+        # A literal is text without surrogates.
         return name, [value] * len(values)
 
 
@@ -37,9 +35,31 @@ def _module(value: Any) -> str:
     return type(value).__module__.partition(".")[0]
 
 
+#: Most bytes of an array of pyarrow whose offsets have 32 bits.
+_MOST_BYTES = (1 << 31) - 1
+
+
 def _combined(values: Any) -> Any:
     """Returns a chunked array as an array."""
-    return values.combine_chunks() if hasattr(values, "iterchunks") else values
+    if not hasattr(values, "iterchunks"):
+        return values
+    if values.nbytes > _MOST_BYTES:
+        import pyarrow as pa
+
+        long = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+        values = values.cast(long.get(values.type, values.type))
+    return values.combine_chunks()
+
+
+def _slice(values: Any, begin: int, end: int) -> Any:
+    """Returns some rows of a list or an array."""
+    if isinstance(values, (list, tuple)):
+        return values[begin:end]
+    if not hasattr(values, "slice"):
+        import pyarrow as pa
+
+        values = pa.array(values)
+    return _combined(values.slice(begin, end - begin))
 
 
 def _is_array(values: Any) -> bool:
@@ -72,36 +92,59 @@ def _check_array(name: str, values: Any) -> None:
 
 
 def _pieces(values: Any) -> Any:
-    """Returns an array as the core takes it: a list or an object with ``__arrow_c_array__``."""
+    """Returns an array as a list, a chunked array, or an object with ``__arrow_c_array__``."""
     kind = _module(values)
     if kind == "polars":
         return values.to_arrow()
     if kind == "pandas":
-        import pyarrow as pa
+        return _of_pandas(values)
+    return values.tolist() if kind == "numpy" else values
 
-        return _combined(pa.Array.from_pandas(values))
-    return values.tolist() if kind == "numpy" else _combined(values)
+
+def _of_pandas(values: Any) -> Any:
+    """Returns a series or an index as an array of pyarrow, or a chunked one."""
+    import pyarrow as pa
+
+    try:
+        return pa.Array.from_pandas(values)
+    except UnicodeEncodeError:
+        # A text has surrogates.
+        return pa.array(_binary([None if is_null else value for value, is_null in zip(values, values.isna())]))
+
+
+def _table(values: Any, canonical: Canonicalizer) -> Any:
+    """Returns an array as the core takes it: a list, an object with ``__arrow_c_array__``, or a table if it is too long."""
+    if not hasattr(values, "iterchunks") or values.nbytes <= _MOST_BYTES:
+        return _combined(values)
+    import pyarrow as pa
+
+    return pa.table({canonical.configuration["url"] or "url": values})
 
 
 def _importable(data: Any, canonical: Canonicalizer) -> Any:
-    """Returns data without the columns that its library cannot export, or exports in a way that the core refuses."""
+    """Returns a data frame without the columns that are not read: their library may not be able to export them, or exports them in
+    a way that the core refuses."""
     kind = _module(data)
     if type(data).__name__ != "DataFrame" or kind not in ("pandas", "polars"):
         return data
-    if kind == "polars":
-        import polars as pl
-
-        return data.cast({name: pl.String for name, kind in data.schema.items() if kind == pl.Null})
-    import pyarrow as pa
-
-    # Columns that are not read may have values that Arrow has no type for.
     present, names = [str(name) for name in data.columns], input_columns(canonical)
     for name in sorted(names):
         if name not in present:
             raise KeyError(f'unknown column "{name}"; expected one of {", ".join(present)}')
         if present.count(name) > 1:
             raise ValueError(f'data: {present.count(name)} columns have the name "{name}"; expected one: rename or drop the others')
-    return pa.Table.from_pandas(data.loc[:, [name in names for name in present]], preserve_index=False)
+    if kind == "polars":
+        import polars as pl
+
+        data = data.select(sorted(names))
+        return data.cast({name: pl.String for name, kind in data.schema.items() if kind == pl.Null})
+    import pyarrow as pa
+
+    data = data.loc[:, [name in names for name in present]]
+    try:
+        return pa.Table.from_pandas(data, preserve_index=False)
+    except UnicodeEncodeError:
+        return pa.table({str(name): _of_pandas(values) for name, values in data.items()})
 
 
 def _holds_text(dtype: Any) -> bool:
@@ -128,24 +171,17 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
                 raise ValueError(f"{name} has {len(series)} values; expected {len(values)}, one per URL")
         frame = _importable(pl.DataFrame(columns), canonical)
         return pl.Series(values.name, pl.DataFrame(canonical.canonicalize(frame))[column])
-    others = {name: _pieces(array) for name, array in others.items()}
-    if hasattr(values, "iterchunks"):
-        import pyarrow as pa
-
-        if others:
-            return pa.chunked_array([pa.array(canonical.array(_combined(values), column, **others))])
-        parts = [pa.array(canonical.array(chunk, column)) for chunk in values.iterchunks()]
-        if len({part.type for part in parts}) > 1:
-            # A chunk with fewer rows than its dictionary has values becomes plain.
-            parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
-        return pa.chunked_array(parts, parts[0].type if parts else pa.schema(canonical.schema).field(column).type)
-    result = canonical.array(_pieces(values), column, **others)
+    pieces, others = _pieces(values), {name: _pieces(array) for name, array in others.items()}
+    if hasattr(pieces, "iterchunks"):
+        result = _chunked(canonical, column, pieces, others)
+    else:
+        result = canonical.array(pieces, column, **{name: _combined(array) for name, array in others.items()})
     if kind == "pandas":
         import pandas as pd
         import pyarrow as pa
 
         # Different categories may become equal, which a categorical of pandas refuses.
-        found = pa.array(result)
+        found = result if isinstance(result, pa.ChunkedArray) else pa.array(result)
         found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
         dtype = values.dtype if pa.types.is_string(found.type) and _holds_text(values.dtype) else object
         found = found.to_pandas().to_numpy()
@@ -159,8 +195,27 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
     if kind == "pyarrow":
         import pyarrow as pa
 
-        return pa.array(result)
+        return result if isinstance(result, pa.ChunkedArray) else pa.array(result)
     return result
+
+
+def _chunked(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
+    """Returns a column of the results for a chunked array, with one chunk for each of its chunks."""
+    import pyarrow as pa
+
+    for name, array in others.items():
+        if len(array) != len(values):
+            raise ValueError(f"{name} has {len(array)} values; expected {len(values)}, one per URL")
+    parts, begin = [], 0
+    for chunk in values.iterchunks():
+        end = begin + len(chunk)
+        named = {name: _slice(array, begin, end) for name, array in others.items()}
+        parts.append(pa.array(canonical.array(chunk, column, **named)))
+        begin = end
+    if len({part.type for part in parts}) > 1:
+        # A chunk with fewer rows than its dictionary has values becomes plain.
+        parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
+    return pa.chunked_array(parts, parts[0].type if parts else pa.schema(canonical.schema).field(column).type)
 
 
 def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any]) -> Any:
@@ -230,7 +285,7 @@ def canonicalize(
     names = column_names(columns)
     canonical = Canonicalizer(url=url, recipe=recipe, columns=names, **loaded(options))
     if hasattr(data, "iterchunks") or (_module(data) in ("numpy", "pandas", "polars") and _is_array(data)):
-        return canonical.canonicalize(_pieces(data))
+        return canonical.canonicalize(_table(_pieces(data), canonical))
     return canonical.canonicalize(_importable(data, canonical))
 
 
