@@ -108,9 +108,13 @@ pub fn import_list(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     Ok(Arc::new(bytes.finish()))
 }
 
+/// Returns an error about a value with the number of its row.
 fn in_row(py: Python<'_>, row: usize, error: PyErr) -> PyErr {
+    let message = format!("row {row}: {}", error.value(py));
     if error.is_instance_of::<PyTypeError>(py) {
-        PyTypeError::new_err(format!("row {row}: {}", error.value(py)))
+        PyTypeError::new_err(message)
+    } else if error.is_instance_of::<PyValueError>(py) {
+        PyValueError::new_err(message)
     } else {
         error
     }

@@ -22,7 +22,8 @@ pyo3::create_exception!(
     irikey,
     Fault,
     PyValueError,
-    "A reference cannot be parsed; has the attributes `kind`, `component` and `at`."
+    "A reference cannot be parsed. The attributes `kind` and `component` are names; `at` is the offset of the fault in bytes, for \
+     a str in the bytes of its UTF-8."
 );
 
 /// Converts a fault to an exception.
@@ -36,8 +37,8 @@ pub fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
     set.err().unwrap_or(error)
 }
 
-/// Returns the bytes of a reference, a `str` or `bytes`, borrowed if possible. Lone surrogates stand for the bytes that
-/// Python's `surrogateescape` could not decode.
+/// Returns the bytes of a reference, a `str` or `bytes`, borrowed if possible. Surrogates of a `str` are encoded by
+/// [`escaped`].
 ///
 /// # Errors
 /// The value has another type, or is too long.
@@ -55,7 +56,7 @@ fn bytes_of_any_length<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {
             Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
-            Err(_) => Ok(Cow::Owned(text.call_method1("encode", ("utf-8", "surrogateescape"))?.extract()?)),
+            Err(_) => Ok(Cow::Owned(escaped(text.call_method1("encode", ("utf-8", "surrogatepass"))?.extract()?))),
         };
     }
     match value.cast::<PyBytes>() {
@@ -65,6 +66,23 @@ fn bytes_of_any_length<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]
             value.get_type().name()?
         ))),
     }
+}
+
+/// Returns the bytes of a text with surrogates, which `encoded` has as three bytes each (WTF-8). U+DC80 to U+DCFF stand for
+/// the bytes that Python's `surrogateescape` could not decode; other surrogates remain three bytes.
+fn escaped(encoded: Vec<u8>) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(encoded.len()), &encoded[..]);
+    while let Some(at) = rest.iter().position(|byte| *byte == 0xED) {
+        bytes.extend_from_slice(&rest[..at]);
+        match rest[at..] {
+            // U+DC80 is ED B2 80, and U+DCFF is ED B3 BF.
+            [_, high @ (0xB2 | 0xB3), low, ..] => bytes.push(high << 6 | low & 0x3F),
+            _ => bytes.extend_from_slice(&rest[at..at + 3]),
+        }
+        rest = &rest[at + 3..];
+    }
+    bytes.extend_from_slice(rest);
+    bytes
 }
 
 /// Returns bytes as a `str`; those that are not UTF-8 are escaped by Python's `surrogateescape`, so that none is lost.

@@ -146,9 +146,10 @@ def test_texts_of_any_length_are_processed_or_refused():
             irikey.canonicalize(pa.record_batch(columns), base="base")
     long = bytes(1 << 32)
     calls = [irikey.uri, irikey.key, irikey.iri, irikey.surt, irikey.explain, lambda text: irikey.compare(text, "x"),
-             lambda text: irikey.resolve("http://h/", text), lambda text: irikey.uri("x", text), lambda text: irikey.uris([text])]
+             lambda text: irikey.resolve("http://h/", text), lambda text: irikey.uri("x", text), lambda text: irikey.uris(["x", text])]
     for call in calls:
-        with pytest.raises(ValueError, match="^the reference has 4294967296 bytes; at most"):
+        row = "row 1: " if call is calls[-1] else ""
+        with pytest.raises(ValueError, match=f"^{row}the reference has 4294967296 bytes; at most"):
             call(long)
 
 

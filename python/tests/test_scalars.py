@@ -1,5 +1,6 @@
 """Functions for single references."""
 
+import pyarrow as pa
 import pytest
 
 import irikey
@@ -44,6 +45,22 @@ def test_a_canonicalizer_has_the_keys_of_its_recipe():
     assert caught.value.kind == expected.value.kind
 
 
+def test_surrogates_of_a_text_are_bytes():
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    # As the command reads JSON: the three bytes of a lone surrogate. Those of surrogateescape are one byte each.
+    texts = ["http://h/\ud800", "http://h/\udc7f\ud7ff\udfff", "http://h/\udc80\udcbf\udcc0\udcff", "http://\u00e9/\u00ed\udcff"]
+    uris = ["http://h/%ED%A0%80", "http://h/%ED%B1%BF%ED%9F%BF%ED%BF%BF", "http://h/%80%BF%C0%FF", "http://xn--9ca/%C3%AD%FF"]
+    assert [irikey.uri(text) for text in texts] == uris == irikey.uris(texts) == irikey.uris(numpy.array(texts, dtype=object)).tolist()
+    assert irikey.keys(texts) == irikey.keys(uris)
+    assert irikey.Flags(pa.table(irikey.canonicalize(texts))["flags"][0].as_py()) == irikey.Flags.NOT_UTF8
+    series = pandas.Series([*texts, None, b"http://h/\xff", float("nan")], dtype=object, name="url")
+    assert irikey.uris(series).tolist() == [*uris, None, "http://h/%FF", None] and irikey.uris(pandas.Index(series)).tolist()[:4] == uris
+    frame = series.to_frame().assign(page="http://b/")
+    for options in ({}, {"base": "page"}):
+        assert pa.table(irikey.canonicalize(frame, **options))["uri"].to_pylist() == [*uris, None, "http://h/%FF", None]
+    assert irikey.uris(["x"], base=texts[0] + "/") == [irikey.uri("x", texts[0] + "/")] == [uris[0] + "/x"]
+
+
 def test_rungs():
     assert irikey.compare("http://h/", "http://h/") == "simple"
     assert irikey.compare("http://h/%7e", "http://h/~") == "syntax"
@@ -62,6 +79,11 @@ def test_faults():
     with pytest.raises(irikey.Fault, match="port") as caught:
         irikey.uri("http://h:x/")
     assert (caught.value.kind, caught.value.component, caught.value.at) == ("port", "port", 9)
+    # In bytes of UTF-8.
+    for url in ("http://\u00fc:x/", "http://\u00fc:x/".encode()):
+        with pytest.raises(irikey.Fault) as caught:
+            irikey.uri(url)
+        assert caught.value.at == 10
     assert issubclass(irikey.Fault, ValueError)
     for invalid in [lambda: irikey.uri("x"), lambda: irikey.uri("http://h/a b", strict=True), lambda: irikey.uri("x", "y")]:
         with pytest.raises(irikey.Fault):

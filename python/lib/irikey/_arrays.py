@@ -235,7 +235,8 @@ def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[
     ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, a numpy array of
     these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. A pandas Series of a string
     dtype gives one of the same dtype. The result is null if the URL is null or cannot be parsed. Each value of a dictionary
-    is normalized once.
+    is normalized once. In a str, the surrogates U+DC80 to U+DCFF stand for the bytes that ``surrogateescape`` could not decode;
+    other lone surrogates are read as three bytes each.
 
     ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe=``, the result is the texts of the
     recipe's keys. Options: :class:`irikey.Options`.

@@ -41,6 +41,7 @@ _SPOOFING_FLAGS: list[tuple[str, int]]
 class Fault(ValueError):
     kind: str
     component: str
+    #: In bytes; for a str, in those of its UTF-8.
     at: int
 
 @final
