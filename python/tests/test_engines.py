@@ -40,6 +40,28 @@ def test_sql_functions_of_duckdb():
     assert many == [(100_000, 100)]
 
 
+def test_options_of_sql_functions_of_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    import irikey.duckdb
+
+    def found(functions, **options):
+        con = duckdb.connect()
+        irikey.duckdb.register(con, **options)
+        return con.sql(f"SELECT {functions}").fetchall()[0]
+
+    based = "irikey_uri('x'), irikey_uri_from('x', NULL), irikey_uri_from('x', 'http://b/'), irikey_key_from('x', NULL)"
+    for base in ("http://l/", irikey.lit("http://l/")):
+        assert found(based, base=base) == ("http://l/x", "http://l/x", "http://b/x", irikey.key("http://l/x"))
+    assert found(based) == (None, None, "http://b/x", irikey.keys(["x"])[0])
+    literal = "irikey_uri_from('?x', 'http://h/a/../b'), irikey_uri('http://h/a/../b')"
+    assert found(literal, literal_base=True) == ("http://h/b?x", "http://h/b")
+    assert found("irikey_uri('?x')", literal_base=True, base="http://h/a/../b") == tuple(irikey.uris(["?x"], literal_base=True, base="http://h/a/../b"))
+    assert found("irikey_surt('http://www.h/A')", recipe="plain", charset="utf-8") == ("h)/a",)
+    for wrong in ({"base": ("page", irikey.lit("http://l/"))}, {"charset": 3}):
+        with pytest.raises(TypeError, match=f"^{next(iter(wrong))}: .* is not supported; expected a text or lit"):
+            found("1", **wrong)
+
+
 def test_expressions_of_polars():
     polars = pytest.importorskip("polars")
     import irikey.polars  # noqa: F401
@@ -181,3 +203,24 @@ def test_declared_types():
     for command in (["mypy", "--strict", "--config-file", configuration, "-p", "irikey"], ["mypy.stubtest", "irikey._irikey"]):
         done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd="/")
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+TYPED = """
+import duckdb, polars, pyspark.sql
+import irikey.duckdb, irikey.polars, irikey.spark
+
+def register(con: duckdb.DuckDBPyConnection, spark: pyspark.sql.SparkSession) -> None:
+    irikey.duckdb.register(con, base="http://b/", charset=irikey.lit("koi8-r"), strict=True)
+    irikey.spark.register(spark, base=irikey.lit("http://b/"), charset="koi8-r", recipe="plain")
+    irikey.polars.IrikeyExpr(polars.col("url")).uri("http://b/", charset="koi8-r")
+    options: irikey.SqlOptions = {"base": "http://b/", "rung": "syntax"}
+    irikey.duckdb.register(con, **options)
+"""
+
+
+def test_typed_callers_may_pass_a_base_and_a_charset(tmp_path):
+    for module in ("mypy", "duckdb", "polars", "pyspark"):
+        pytest.importorskip(module)
+    (tmp_path / "typed.py").write_text(TYPED)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "typed.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -291,12 +291,19 @@ def test_columns_and_sql_functions(spark):
     functions.register(spark)
     functions.register(spark, "strict_", strict=True)
     functions.register(spark, "html_", character_references="html")
+    functions.register(spark, "options_", base="http://l/", charset="windows-1251", query_charset="koi8-r", literal_base=True)
+    functions.register(spark, "literal_", literal_base=True)
     assert spark.sql("SELECT html_surt('http://h/?a&amp;b') surt").first().surt == "h)/?a&b"
     rows.createOrReplaceTempView("captures")
     row = spark.sql("SELECT irikey_uri(url) uri, irikey_key(url) key, irikey_surt(url) surt, irikey_uri_from('x', page) uri_from,"
                     " irikey_key_from('x', page) key_from, strict_uri('http://h/a b') strict FROM captures WHERE url = 'HTTP://h:80'").first()
     assert (row.uri, bytes(row.key), row.surt, row.strict) == ("http://h/", irikey.key("http://h"), "h)/", None)
     assert (row.uri_from, bytes(row.key_from)) == ("http://a/x", irikey.key("http://a/x"))
+    # A text is one value for all rows, the base also for rows without one.
+    row = spark.sql("SELECT options_uri(X'687474703a2f2f682fff') charset, options_uri('x') base, options_uri_from('x', null) missing,"
+                    " options_key_from('x', 'http://b/') key, literal_uri_from('?x', 'http://h/a/../b') literal, literal_uri('?x') plain").first()
+    assert (row.charset, row.base, row.missing) == ("http://h/%D1%8F", "http://l/x", "http://l/x")
+    assert (bytes(row.key), row.literal, row.plain) == (irikey.key("http://b/x"), "http://h/b?x", None)
     with pytest.raises(ValueError, match="dialect"):
         functions.surt("url", "x")
     # Only the URL is sent to Python, and only once.

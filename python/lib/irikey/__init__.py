@@ -31,7 +31,7 @@ from ._irikey import (
     surt,
     uri,
 )
-from ._policy import Options, Policy, equivalences
+from ._policy import Options, Policy, SqlOptions, equivalences
 
 __all__ = [
     "Array",
@@ -46,6 +46,7 @@ __all__ = [
     "Reader",
     "Schema",
     "SpoofingFlags",
+    "SqlOptions",
     "Table",
     "__version__",
     "batch_function",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Sequence, TypedDict, Union
 
 from ._irikey import Canonicalizer, lit
 
@@ -52,6 +52,17 @@ class Options(Policy, total=False):
     recipe: Optional[str]
 
 
+class SqlOptions(Options, total=False):
+    """Options of functions for SQL: those of :class:`Options`, and values for all rows, each a text or ``lit(value)``.
+
+    ``base`` is the base of references. In functions with an argument for the base, it is for rows in which that is null.
+    ``charset`` is the charset of the URLs.
+    """
+
+    base: Union[str, lit, None]
+    charset: Union[str, lit, None]
+
+
 def equivalences(source: Any) -> bytes:
     """Reads the equivalences that ``irikey learn`` wrote, for ``equivalences=`` of :class:`Canonicalizer`.
 
@@ -92,7 +103,9 @@ def _equivalences_table(path: Any) -> Any:
 
 _DEPRECATED = {"key", "base_uri"}
 #: Options of a canonicalizer that functions of the package do not choose themselves.
-_KNOWN = {*Options.__annotations__, *Policy.__annotations__, "base", "charset", "types", *_DEPRECATED}
+_KNOWN = {*Options.__annotations__, *Policy.__annotations__, *SqlOptions.__annotations__, "types", *_DEPRECATED}
+#: Options that are one value for all rows in functions for SQL.
+_VALUES = ("base", "charset", "query_charset")
 
 
 def one_value(options: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -108,6 +121,42 @@ def surt_recipe(dialect: str) -> str:
     if dialect not in ("wayback", "ia"):
         raise ValueError(f'dialect is "wayback" or "ia", not {dialect!r}')
     return f"surt-{dialect}"
+
+
+class SqlFunction(NamedTuple):
+    """A function for SQL: its name without a prefix, the column of its result, and the options of its canonicalizer."""
+
+    name: str
+    column: str
+    has_base: bool
+    options: dict[str, Any]
+
+    def canonicalizer(self) -> Canonicalizer:
+        return Canonicalizer(columns=[self.column], types="spark", **loaded(self.options))
+
+
+def sql_functions(options: dict[str, Any]) -> list[SqlFunction]:
+    """Returns the functions for SQL, ``uri``, ``key`` and ``surt`` of a URL, and ``uri_from`` and ``key_from`` of a URL and its base.
+
+    Raises ``TypeError`` if the base or a charset is not one value for all rows.
+    """
+    for name in _VALUES:
+        if not isinstance(options.get(name), (str, lit, type(None))):
+            raise TypeError(f"{name}: {type(options[name]).__name__} is not supported; expected a text or lit(value), for all rows")
+    options = one_value(options, *_VALUES)
+    base, recipe = options.get("base"), options.get("recipe")
+    from_base = {**options, "base": "base" if base is None else ("base", base)}
+    if base is None:
+        # Only references that are resolved have a literal base.
+        options.pop("literal_base", None)
+    uri = output("uri", recipe)
+    return [
+        SqlFunction("uri", uri, False, options),
+        SqlFunction("key", "key", False, options),
+        SqlFunction("uri_from", uri, True, from_base),
+        SqlFunction("key_from", "key", True, from_base),
+        SqlFunction("surt", "url_rules", False, {**options, "recipe": surt_recipe("wayback")}),
+    ]
 
 
 def loaded(options: dict[str, Any], stacklevel: int = 3) -> dict[str, Any]:

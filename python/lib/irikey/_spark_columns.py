@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import typing
-from typing import Any, Literal, Optional, Union
+from typing import Any, Literal, Optional, Sequence, Union
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from . import Canonicalizer, lit
-from ._policy import Options, loaded, one_value, output, surt_recipe
+from ._policy import Options, SqlOptions, loaded, one_value, output, sql_functions, surt_recipe
 
 if typing.TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
@@ -56,28 +56,25 @@ def _arrow_udf(function: Any, kind: Any) -> Any:
     return made(function, kind)
 
 
-def _arrow_column(name: str, kind: str, policy: dict[str, Any]) -> Any:
-    """Returns a function of arrays of URLs, and of bases if the policy has a column for them, that Spark calls by batch."""
-    recipe = policy.get("recipe")
-    column = output(name, recipe)
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "query_charset"), stacklevel=5))
-    other = "base" if policy.get("base") == "base" else "charset"
+def _arrow_column(canonicalizer: Canonicalizer, column: str, operands: Sequence[str] = ()) -> Any:
+    """Returns a function of arrays of URLs, and of the ``operands``, base and charset, that Spark calls by batch."""
 
     def answer(url: pa.Array, *others: pa.Array) -> pa.Array:
-        named = dict(zip((other,) if len(others) == 1 else ("base", "charset"), others))
-        return pa.array(canonicalizer.array(url, column, **named))
+        return pa.array(canonicalizer.array(url, column, **dict(zip(operands, others))))
 
-    answer.__name__ = f"irikey_{name}"
-    return _arrow_udf(answer, kind)
+    answer.__name__ = f"irikey_{'key' if column == 'key' else 'uri'}"
+    return _arrow_udf(answer, "binary" if column == "key" else "string")
 
 
-def _column(name: str, kind: str, url: ColumnOrName, base: Any, charset: Any, policy: dict[str, Any]) -> Column:
-    columns = [F.col(url) if isinstance(url, str) else url]
-    for operand, value in (("base", base), ("charset", charset)):
-        policy[operand], column = _operand(operand, value)
-        if column is not None:
-            columns.append(column)
-    made: Column = _arrow_column(name, kind, policy)(*columns)
+def _column(name: str, url: ColumnOrName, others: dict[str, Any], policy: dict[str, Any]) -> Column:
+    """Returns a column of results for a column of URLs. ``others`` are the arguments base and charset."""
+    columns, column = {"url": F.col(url) if isinstance(url, str) else url}, output(name, policy.get("recipe"))
+    for operand, value in others.items():
+        policy[operand], found = _operand(operand, value)
+        if found is not None:
+            columns[operand] = found
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "query_charset")))
+    made: Column = _arrow_column(canonicalizer, column, [*columns][1:])(*columns.values())
     return made
 
 
@@ -87,29 +84,27 @@ def uri(url: ColumnOrName, base: Operands = None, charset: Operands = None, **op
     ``url`` is a column of text or bytes, ``base`` and ``charset`` are columns or ``irikey.lit(value)``; other options as in
     :func:`irikey.uris`.
     """
-    return _column("uri", "string", url, base, charset, {**options})
+    return _column("uri", url, {"base": base, "charset": charset}, {**options})
 
 
 def key(url: ColumnOrName, base: Operands = None, charset: Operands = None, **options: Unpack[Options]) -> Column:
     """Returns a column of 16-byte keys, null where the URL is null; arguments as in :func:`uri`."""
-    return _column("key", "binary", url, base, charset, {**options})
+    return _column("key", url, {"base": base, "charset": charset}, {**options})
 
 
 def surt(url: ColumnOrName, dialect: Literal["wayback", "ia"] = "wayback") -> Column:
     """Returns a column of SURT keys: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt."""
-    return _column("uri", "string", url, None, None, {"recipe": surt_recipe(dialect)})
+    return _column("uri", url, {}, {"recipe": surt_recipe(dialect)})
 
 
-def register(spark: SparkSession, prefix: str = "irikey_", **options: Unpack[Options]) -> None:
+def register(spark: SparkSession, prefix: str = "irikey_", **options: Unpack[SqlOptions]) -> None:
     """Registers functions for SQL: ``irikey_uri(url)``, ``irikey_key(url)``, ``irikey_surt(url)``, and ``irikey_uri_from(url,
-    base)`` and ``irikey_key_from(url, base)`` for relative references. The options are those of :func:`uri`. To also register
-    functions with other options, use another ``prefix``."""
-    functions: dict[str, tuple[str, str, dict[str, Any]]] = {
-        "uri": ("uri", "string", {**options}),
-        "key": ("key", "binary", {**options}),
-        "uri_from": ("uri", "string", {**options, "base": "base"}),
-        "key_from": ("key", "binary", {**options, "base": "base"}),
-        "surt": ("uri", "string", {**options, "recipe": "surt-wayback"}),
-    }
-    for function, (name, kind, chosen) in functions.items():
-        spark.udf.register(prefix + function, _arrow_column(name, kind, chosen))
+    base)`` and ``irikey_key_from(url, base)`` for relative references.
+
+    Options: :class:`irikey.SqlOptions`. ``base=`` is also for rows of the functions with a base in which the base is null;
+    ``literal_base=`` without ``base=`` applies to these functions alone. To also register functions with other options, use
+    another ``prefix``.
+    """
+    for function in sql_functions({**options}):
+        operands = ["base"] if function.has_base else []
+        spark.udf.register(prefix + function.name, _arrow_column(function.canonicalizer(), function.column, operands))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 def _expression(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any]) -> pl.Expr:
+    """Returns the expression of a result. The policy contains the charset."""
     column = output(name, policy.get("recipe"))
     arguments = [expression]
     if isinstance(base, pl.Expr):
@@ -31,7 +32,7 @@ def _expression(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any
         arguments.append(base)
     elif base is not None:
         policy["base"] = lit(base) if isinstance(base, str) else base
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "charset", "query_charset"), stacklevel=4))
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "charset", "query_charset")))
     return register_plugin_function(
         plugin_path=pathlib.Path(_irikey.__file__),
         function_name="irikey",
@@ -48,14 +49,18 @@ class IrikeyExpr:
     def __init__(self, expression: pl.Expr) -> None:
         self._expression = expression
 
-    def uri(self, base: Optional[pl.Expr | str | lit] = None, **options: Unpack[Options]) -> pl.Expr:
-        """Returns the canonical URIs; ``base`` is an expression, or one absolute IRI for all rows. Other options as in
-        :func:`irikey.uris`."""
-        return _expression(self._expression, "uri", base, {**options})
+    def uri(
+        self, base: Optional[pl.Expr | str | lit] = None, charset: Optional[str | lit] = None, **options: Unpack[Options]
+    ) -> pl.Expr:
+        """Returns the canonical URIs; ``base`` is an expression, or one absolute IRI for all rows, ``charset`` the charset of all
+        URLs. Other options as in :func:`irikey.uris`."""
+        return _expression(self._expression, "uri", base, {**options, "charset": charset})
 
-    def key(self, base: Optional[pl.Expr | str | lit] = None, **options: Unpack[Options]) -> pl.Expr:
+    def key(
+        self, base: Optional[pl.Expr | str | lit] = None, charset: Optional[str | lit] = None, **options: Unpack[Options]
+    ) -> pl.Expr:
         """Returns the 16-byte keys; arguments as in :meth:`uri`."""
-        return _expression(self._expression, "key", base, {**options})
+        return _expression(self._expression, "key", base, {**options, "charset": charset})
 
     def surt(self, dialect: Literal["wayback", "ia"] = "wayback") -> pl.Expr:
         """Returns the SURT keys: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt."""
@@ -72,13 +77,13 @@ class IrikeySeries:
     def _apply(self, expression: pl.Expr) -> pl.Series:
         return self._series.to_frame().select(expression).to_series()
 
-    def uri(self, base: Optional[str | lit] = None, **options: Unpack[Options]) -> pl.Series:
+    def uri(self, base: Optional[str | lit] = None, charset: Optional[str | lit] = None, **options: Unpack[Options]) -> pl.Series:
         """Returns the canonical URIs; arguments as for expressions."""
-        return self._apply(IrikeyExpr(pl.all()).uri(base, **options))
+        return self._apply(IrikeyExpr(pl.all()).uri(base, charset, **options))
 
-    def key(self, base: Optional[str | lit] = None, **options: Unpack[Options]) -> pl.Series:
+    def key(self, base: Optional[str | lit] = None, charset: Optional[str | lit] = None, **options: Unpack[Options]) -> pl.Series:
         """Returns the 16-byte keys; arguments as for expressions."""
-        return self._apply(IrikeyExpr(pl.all()).key(base, **options))
+        return self._apply(IrikeyExpr(pl.all()).key(base, charset, **options))
 
     def surt(self, dialect: Literal["wayback", "ia"] = "wayback") -> pl.Series:
         """Returns the SURT keys; arguments as for expressions."""
