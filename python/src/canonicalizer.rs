@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
@@ -32,13 +32,8 @@ use crate::stream::Stream;
 ///   as the flags of the command.
 /// - psl: contents of a Public Suffix List. equivalences: see irikey.equivalences().
 /// - types: "arrow", or "spark" for types that Spark reads.
-/// - key, base_uri: deprecated names of rung= and base=lit(...).
 #[pyclass(frozen, module = "irikey")]
 pub struct Canonicalizer(pub Arc<Engine>);
-
-fn deprecated(py: Python<'_>, message: &std::ffi::CStr) -> PyResult<()> {
-    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), message, 1)
-}
 
 #[pymethods]
 impl Canonicalizer {
@@ -46,11 +41,9 @@ impl Canonicalizer {
     #[pyo3(signature = (*, url=None, base=None, charset=None, query_charset=None, rung=None, recipe=None,
         columns=None, strict=false, drop_fragment=false, literal_base=false, assume_scheme=None, max_url=1_048_576,
         profile="rfc3987", key_hash="xxh3", trim=false, inner_spaces=None,
-        character_references=None, backslashes=None, psl=None, equivalences=None, types="arrow", key=None,
-        base_uri=None))]
+        character_references=None, backslashes=None, psl=None, equivalences=None, types="arrow"))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python, each with its default")]
     fn new(
-        py: Python<'_>,
         url: Option<String>,
         base: Option<Operand>,
         charset: Option<Operand>,
@@ -72,23 +65,13 @@ impl Canonicalizer {
         psl: Option<Vec<u8>>,
         equivalences: Option<Vec<u8>>,
         types: &str,
-        key: Option<String>,
-        base_uri: Option<String>,
     ) -> PyResult<Canonicalizer> {
-        if key.is_some() {
-            deprecated(py, c"key= is deprecated; use rung=")?;
-        }
-        let mut base = base.unwrap_or_default();
-        if base_uri.is_some() {
-            deprecated(py, c"base_uri= is deprecated; use base=lit(URI), or base=(column, lit(URI))")?;
-            base.literal = base_uri;
-        }
         let configuration = Configuration {
             url,
-            base,
+            base: base.unwrap_or_default(),
             charset: charset.unwrap_or_default(),
             query_charset: query_charset.unwrap_or_default(),
-            rung: rung.or(key).unwrap_or_else(|| "scheme".to_string()),
+            rung: rung.unwrap_or_else(|| "scheme".to_string()),
             recipe,
             columns,
             strict,

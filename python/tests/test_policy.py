@@ -1,4 +1,4 @@
-"""Every policy of the command is a parameter; deprecated names; the command inside the package; types and help."""
+"""Every policy of the command is a parameter; the command inside the package; types and help."""
 
 import importlib
 import inspect
@@ -113,18 +113,6 @@ def test_contradictions_are_refused_with_the_names_of_parameters():
     with pytest.raises(irikey.Fault) as caught:
         irikey.uri("x")
     assert "base=" in str(caught.value) and "--" not in str(caught.value)
-
-
-def test_deprecated_names_work_with_a_warning():
-    table = pa.table({"url": ["HTTP://h:80"], "page": [None]})
-    with pytest.warns(DeprecationWarning, match="use rung=") as caught:
-        assert pa.table(irikey.canonicalize(table, key="syntax"))["uri"].to_pylist() == ["http://h:80"]
-    assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match="use base=lit"):
-        assert pa.table(irikey.canonicalize(["x"], base_uri="http://b/"))["uri"].to_pylist() == ["http://b/x"]
-    with pytest.warns(DeprecationWarning):
-        assert irikey.Canonicalizer(key="syntax", base="page", base_uri="http://b/").configuration["base"] == ("page", irikey.lit("http://b/"))
-    assert irikey.compare("http://h", "http://h/") == "scheme"
 
 
 def test_comparisons_read_well():

@@ -225,7 +225,7 @@ def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any
         options[operand], array = _operand(operand, value, values)
         if array is not None:
             arrays[operand] = array
-    canonical = canonicalizer({**loaded(options, stacklevel=4), "columns": (column,)})
+    canonical = canonicalizer({**loaded(options), "columns": (column,)})
     return _column(canonical, column, values, arrays)
 
 

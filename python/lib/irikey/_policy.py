@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Sequence, TypedDict, Union
 
 from ._irikey import Canonicalizer, lit
@@ -101,9 +100,8 @@ def _equivalences_table(path: Any) -> Any:
         return parquet.read(columns=columns)
 
 
-_DEPRECATED = {"key", "base_uri"}
 #: Options of a canonicalizer that functions of the package do not choose themselves.
-_KNOWN = {*Options.__annotations__, *Policy.__annotations__, *SqlOptions.__annotations__, "types", *_DEPRECATED}
+_KNOWN = {*Options.__annotations__, *Policy.__annotations__, *SqlOptions.__annotations__, "types"}
 #: Options that are one value for all rows in functions for SQL.
 _VALUES = ("base", "charset", "query_charset")
 
@@ -159,23 +157,15 @@ def sql_functions(options: dict[str, Any]) -> list[SqlFunction]:
     ]
 
 
-def loaded(options: dict[str, Any], stacklevel: int = 3) -> dict[str, Any]:
-    """Returns options with the contents of the files that they name, and new names instead of deprecated ones.
+def loaded(options: dict[str, Any]) -> dict[str, Any]:
+    """Returns options with the contents of the files that they name.
 
     Raises ``TypeError`` for an option that does not exist, as Python does for a parameter.
     """
     options = dict(options)
     for name in options:
         if name not in _KNOWN:
-            raise TypeError(f"unexpected keyword argument {name!r}; expected one of {', '.join(sorted(_KNOWN - _DEPRECATED))}")
-    if "key" in options:
-        warnings.warn("key= is deprecated; use rung=", DeprecationWarning, stacklevel=stacklevel)
-        options["rung"] = options.pop("key")
-    if "base_uri" in options:
-        warnings.warn("base_uri= is deprecated; use base=lit(URI), or base=(column, lit(URI))", DeprecationWarning, stacklevel=stacklevel)
-        uri = options.pop("base_uri")
-        if uri is not None:
-            options["base"] = lit(uri) if options.get("base") is None else (options["base"], lit(uri))
+            raise TypeError(f"unexpected keyword argument {name!r}; expected one of {', '.join(sorted(_KNOWN))}")
     if isinstance(options.get("equivalences"), (str, os.PathLike)):
         options["equivalences"] = equivalences(options["equivalences"])
     if isinstance(options.get("psl"), (str, os.PathLike)):
