@@ -184,11 +184,9 @@ impl Canonicalizer {
         record_types: Option<Vec<String>>,
         threads: i64,
     ) -> PyResult<(Bound<'py, Table>, Bound<'py, PyDict>)> {
-        let columns = columns.or_else(|| self.0.configuration.columns.clone());
-        let configuration = Configuration { columns, ..self.0.configuration.clone() };
-        let options =
-            ReadOptions { format: format.to_string(), name, record_types: record_types.unwrap_or_default(), threads };
-        let read = files::read(py, &configuration, source, options)?;
+        let (format, record_types) = (format.to_string(), record_types.unwrap_or_default());
+        let options = ReadOptions { columns, format, name, record_types, threads };
+        let read = files::read(py, &self.0, source, options)?;
         let counts = counters(py, &Counted { tally: read.summary.tally.clone(), nulls: 0 })?;
         counts.set_item("records", read.summary.records)?;
         counts.set_item("headers", read.summary.headers)?;

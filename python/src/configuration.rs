@@ -22,6 +22,33 @@ const PROTOCOL: &str = "protocol";
 /// The recipe of the columns `key_rules` and `url_rules`.
 pub const RULES: &str = "rules";
 
+/// The parameters that have a flag of the command, in messages of the library.
+const PARAMETERS: [&str; 23] = [
+    "assume_scheme",
+    "backslashes",
+    "base",
+    "character_references",
+    "charset",
+    "columns",
+    "drop_fragment",
+    "equivalences",
+    "format",
+    "inner_spaces",
+    "key_hash",
+    "literal_base",
+    "max_url",
+    "profile",
+    "psl",
+    "query_charset",
+    "recipe",
+    "record_types",
+    "rung",
+    "strict",
+    "threads",
+    "trim",
+    "url",
+];
+
 /// Upper limit of `max_url`, as for the command.
 const MAX_MAX_URL: usize = 64 << 20;
 
@@ -306,7 +333,7 @@ impl Configuration {
         self.rung == PROTOCOL
     }
 
-    /// Reads the equivalences for keys of `policy`.
+    /// Returns the equivalences for keys of `policy`: those that it has, or what is read from the table.
     fn read_equivalences(&self, policy: &Policy, columns: &ColumnSet) -> PyResult<Option<Arc<Equivalences>>> {
         let is_needed = self.is_protocol() || columns.contains(ColumnId::KeyProtocol);
         let Some(bytes) = &self.equivalences else {
@@ -322,6 +349,9 @@ impl Configuration {
         }
         if policy.rung != Rung::Scheme {
             return Err(invalid("the column key_protocol needs rung=\"scheme\""));
+        }
+        if let Some(parsed) = &policy.equivalences {
+            return Ok(Some(parsed.clone()));
         }
         let refused = |error: EquivalencesTableError| invalid(python_terms(&format!("equivalences: {error}")));
         let read = || -> Result<Equivalences, EquivalencesTableError> {
@@ -399,11 +429,12 @@ impl Configuration {
         SuffixList::parse(text).map_err(|error| invalid(format!("psl: {error}")))
     }
 
-    /// Returns the policy of the options for these columns.
+    /// Returns the policy of the options for these columns. `parsed` is a policy of the same options for other columns, whose
+    /// suffix list and equivalences are used again.
     ///
     /// # Errors
     /// An option is invalid.
-    pub fn policy(&self, columns: &ColumnSet) -> PyResult<Policy> {
+    pub fn policy(&self, columns: &ColumnSet, parsed: Option<&Policy>) -> PyResult<Policy> {
         self.check()?;
         if let Some(recipe) = &self.recipe {
             parse_recipe(recipe)?;
@@ -425,7 +456,8 @@ impl Configuration {
             query_charset: charset("query_charset", &self.query_charset)?,
             has_record_charsets: self.charset.column.is_some(),
             has_record_query_charsets: self.query_charset.column.is_some(),
-            suffixes: self.suffixes()?,
+            suffixes: parsed.map_or_else(|| self.suffixes(), |parsed| Ok(parsed.suffixes.clone()))?,
+            equivalences: parsed.and_then(|parsed| parsed.equivalences.clone()),
             ..Policy::default()
         };
         let policy = columns.complete_policy(policy);
@@ -461,20 +493,24 @@ pub fn algorithm(name: &str) -> PyResult<KeyAlgorithm> {
     }
 }
 
-/// Returns a message of the library with the names of parameters instead of flags: `base=` instead of `--base`.
+/// Returns a message of the library with the names of parameters instead of flags: `base=` instead of `--base`. Flags without a
+/// parameter, and other words with hyphens such as names of files, do not change.
 pub fn python_terms(message: &str) -> String {
-    let message = message.replace(" (--format)", "");
-    let mut parts = message.split("--");
-    let mut text = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        let (flag, rest) =
-            part.split_at(part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len()));
-        match flag {
-            "" => text.push_str("--"),
-            "column" => text.push_str("url="),
-            _ => text.push_str(&format!("{}=", flag.strip_suffix("-column").unwrap_or(flag).replace('-', "_"))),
-        }
-        text.push_str(rest);
-    }
-    text
+    // Only the command can choose these.
+    let message = message.replace(" (--format)", "").replace(", --max-record", "");
+    message.split_inclusive(' ').map(|word| python_term(word).unwrap_or_else(|| word.to_string())).collect()
+}
+
+/// Returns a word with the name of a parameter instead of a flag; `None` if it is no flag, or one without a parameter.
+fn python_term(word: &str) -> Option<String> {
+    let at = word.find("--").filter(|at| word[..*at].bytes().all(|byte| b"(`".contains(&byte)))?;
+    let (before, flag) = (&word[..at], &word[at + 2..]);
+    let (flag, after) = flag.split_at(flag.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(flag.len()));
+    let name = match flag {
+        "column" => "url".to_string(),
+        "rules" => "recipe".to_string(),
+        flag => flag.strip_suffix("-column").unwrap_or(flag).replace('-', "_"),
+    };
+    let is_known = PARAMETERS.contains(&&*name) && (after.is_empty() || after.starts_with([' ', ')', ',', ';', '`']));
+    is_known.then(|| format!("{before}{name}={after}"))
 }

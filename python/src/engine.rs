@@ -78,7 +78,7 @@ impl Engine {
     /// An option is invalid.
     pub fn new(configuration: Configuration) -> PyResult<Engine> {
         let outputs = configuration.outputs(false)?;
-        let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
+        let (policy, types) = (configuration.policy(&outputs.columns, None)?, configuration.types()?);
         let metadata: Vec<_> =
             policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
         Ok(Engine {

@@ -19,11 +19,13 @@ use pyo3::types::PyBytes;
 use tempfile::NamedTempFile;
 
 use crate::configuration::{Configuration, Outputs, Types, python_terms};
-use crate::engine::as_spark_type;
+use crate::engine::{Engine, as_spark_type};
 use crate::schema::{answer_schema, arrow_error};
 
 /// How a file is read.
 pub struct ReadOptions {
+    /// Names of result columns; those of the canonicalizer if there are none.
+    pub columns: Option<Vec<String>>,
     pub format: String,
     /// Name in messages and in the column `source`, instead of the path.
     pub name: Option<String>,
@@ -64,15 +66,13 @@ impl std::error::Error for PartError {}
 /// # Errors
 /// An option is invalid, the path cannot be opened, or a signal handler raised an exception. A damaged file is not an error:
 /// the summary has it, and the rows are those before the damage.
-pub fn read(
-    py: Python<'_>,
-    configuration: &Configuration,
-    source: &Bound<'_, PyAny>,
-    options: ReadOptions,
-) -> PyResult<ReadRows> {
+pub fn read(py: Python<'_>, engine: &Engine, source: &Bound<'_, PyAny>, options: ReadOptions) -> PyResult<ReadRows> {
+    let columns = options.columns.clone().or_else(|| engine.configuration.columns.clone());
+    let configuration = Configuration { columns, ..engine.configuration.clone() };
     let outputs = configuration.outputs(true)?;
-    let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
-    let run_options = run_options(configuration, &options)?;
+    let policy = configuration.policy(&outputs.columns, Some(&engine.policy))?;
+    let types = configuration.types()?;
+    let run_options = run_options(&configuration, &options)?;
     let (sources, _file) = open(source, options.name)?;
     let metadata: Vec<_> =
         policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
@@ -230,9 +230,13 @@ fn wait_for<T: Send>(
 
 /// Returns the exception for an error that stopped a run: `KeyError` for a column that a table lacks, as for a batch.
 fn run_exception(error: &RunError<PartError>) -> PyErr {
-    let message = python_terms(&error.to_string());
+    let RunError::Columns { name, error } = error else {
+        return PyValueError::new_err(python_terms(&error.to_string()));
+    };
+    // The name of the source does not change.
+    let message = format!("{name}: {}", python_terms(&error.to_string()));
     match error {
-        RunError::Columns { error: CsvColumnsError::Missing { .. }, .. } => PyKeyError::new_err(message),
+        CsvColumnsError::Missing { .. } => PyKeyError::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }

@@ -90,6 +90,7 @@ def test_suffix_lists_and_hashes(tmp_path):
     column = "url_host_registered_domain"
     for psl in (tmp_path / "psl", str(tmp_path / "psl"), (tmp_path / "psl").read_bytes()):
         assert pa.table(irikey.canonicalize(["http://x.a.b.example/"], columns=[column], psl=psl))[column].to_pylist() == ["a.b.example"]
+        assert pa.table(irikey.read(b"http://x.a.b.example/\n", [column], psl=psl).table)[column].to_pylist() == ["a.b.example"]
     assert irikey.keys(["http://h/"], key_hash="blake3") == [irikey.key("http://h/", key_hash="blake3")]
 
 
@@ -215,6 +216,17 @@ def test_columns_that_files_do_not_have_are_refused():
             irikey.read(b"", format="cdxj", **{parameter: "nope"})
     with pytest.raises(ValueError, match="cannot tell which column holds the URL; choose one with url= NAME"):
         irikey.read(b"a,b\nx,y\n", format="csv")
+
+
+def test_messages_have_names_of_files_as_they_are(tmp_path):
+    for name in ("my--column.csv", "--base.csv", "a --column b.csv"):
+        (tmp_path / name).write_text("a,b\nx,y\n")
+        with pytest.raises(ValueError, match="choose one with url= NAME") as caught:
+            irikey.read(tmp_path / name, format="csv")
+        assert str(caught.value).startswith(f"{tmp_path / name}: ")
+    with pytest.raises(irikey.Fault) as caught:
+        irikey.Canonicalizer(max_url=9).uri("http://h/1")
+    assert str(caught.value).endswith("longer than the maximum length (max_url=)")
 
 
 def test_values_in_paths_are_columns(tmp_path):
