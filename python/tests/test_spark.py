@@ -607,6 +607,26 @@ def test_the_job_reads_the_members_of_packages(run, tmp_path):
     assert [source.endswith("/x.wacz!archive/a.warc.gz") for source in {row["source"] for row in rows}] == [True]
 
 
+@pytest.mark.parametrize(("flags", "message"), [
+    (["--url", "link"], "--url names a column of Parquet files, and has no effect with --format text"),
+    (["--base", "page", "--format", "cdxj"], "--base names a column of Parquet files, and has no effect with --format cdxj"),
+    (["--time", "t", "--format", "warc", "--keep", "newest"], "--time names a column of Parquet files"),
+    (["--time", "t", "--format", "parquet"], "--time has no effect with --keep first; leave it out, or use --keep newest or oldest or best"),
+    (["--status", "s", "--format", "parquet", "--keep", "newest"], "--status has no effect with --keep newest; leave it out, or use --keep best"),
+    (["--prefix", "s3a://b/"], "--prefix has no effect without a list of paths"),
+    (["--equivalences", "x"], "--equivalences has no effect with --rung scheme"),
+])
+def test_flags_of_the_job_without_an_effect_are_refused(flags, message, capsys):
+    from irikey import job
+
+    with pytest.raises(SystemExit) as caught:
+        job.parse(["x", "--output", "y", *flags])
+    assert caught.value.code == 2 and message in capsys.readouterr().err
+    chosen = job.parse(["@x", "--output", "y", "--format", "parquet", "--keep", "best", "--time", "t", "--prefix", "p"])
+    assert (chosen.url, chosen.base, chosen.time, chosen.status, chosen.prefix) == ("url", None, "t", "fetch_status", "p")
+    assert job.parse(["x", "--output", "y"]).prefix == ""
+
+
 def test_the_job_starts_by_spark_submit(tmp_path):
     (tmp_path / "urls.txt").write_text("http://h\nHTTP://H:80/\n")
     submit = pathlib.Path(pyspark.__file__).parent / "bin" / "spark-submit"

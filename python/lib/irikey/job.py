@@ -34,6 +34,11 @@ WHOLE = ("auto", "warc", "wat", "cdx", "access-log")
 _MADE = ["uri", "key", "fault", "fault_at", "flags", "fetch_time", "fetch_status"]
 _STATUS_DAMAGED = 4
 
+#: Flags that name columns of Parquet files, and their defaults.
+_COLUMNS = {"url": "url", "base": None, "time": "fetch_time", "status": "fetch_status"}
+#: Values of --keep that read a column.
+_KEEPS = {"time": ("newest", "oldest", "best"), "status": ("best",)}
+
 
 def _canonicalizer(arguments: argparse.Namespace) -> Canonicalizer:
     from irikey import Canonicalizer
@@ -228,21 +233,44 @@ def parse(words: list[str]) -> argparse.Namespace:
     """Returns the flags of the job."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("inputs", nargs="+", help="files, directories and globs, as Spark names them; @LIST is a file with one path per line")
-    parser.add_argument("--prefix", default="", help="comes before relative paths of lists, such as s3a://commoncrawl/")
+    parser.add_argument("--prefix", help="comes before relative paths of lists, such as s3a://commoncrawl/")
     parser.add_argument("--output", required=True, help="directory, which must not exist")
     parser.add_argument("--format", choices=[*LINES, "parquet", *WHOLE], default="text",
                         help="text, cdxj, jsonl, crawl-log and parquet are split; whole files are read otherwise")
-    parser.add_argument("--url", default="url", help="column of the URL, with --format parquet")
+    parser.add_argument("--url", help="column of the URL, with --format parquet (default: url)")
     parser.add_argument("--base", help="column of the base, with --format parquet")
-    parser.add_argument("--time", default="fetch_time", help="column of the time for --keep, with --format parquet")
-    parser.add_argument("--status", default="fetch_status", help="column of the status for --keep best, with --format parquet")
+    parser.add_argument("--time", help="column of the time for --keep newest, oldest and best, with --format parquet (default: fetch_time)")
+    parser.add_argument("--status", help="column of the status for --keep best, with --format parquet (default: fetch_status)")
     parser.add_argument("--rung", "--key", choices=["simple", "syntax", "scheme", "protocol"], default="scheme")
     parser.add_argument("--equivalences", help="file that irikey learn wrote, on the driver; for --rung protocol")
     parser.add_argument("--keep", choices=["first", "last", "newest", "oldest", "best"], default="first")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--files", type=int, default=200, help="Parquet files to write")
     parser.add_argument("--report", help="JSON file on the driver for the report")
-    return parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    useless = _useless(arguments)
+    if useless is not None:
+        parser.error(useless)
+    for name, default in _COLUMNS.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, default)
+    arguments.prefix = arguments.prefix or ""
+    return arguments
+
+
+def _useless(arguments: argparse.Namespace) -> Optional[str]:
+    """Returns a message about a flag that has no effect with the others."""
+    given = [name for name in _COLUMNS if getattr(arguments, name) is not None]
+    if given and arguments.format != "parquet":
+        return f"--{given[0]} names a column of Parquet files, and has no effect with --format {arguments.format}; leave it out"
+    unread = [name for name in given if arguments.keep not in _KEEPS.get(name, (arguments.keep,))]
+    if unread:
+        return f"--{unread[0]} has no effect with --keep {arguments.keep}; leave it out, or use --keep {' or '.join(_KEEPS[unread[0]])}"
+    if arguments.prefix is not None and not any(name.startswith("@") for name in arguments.inputs):
+        return "--prefix has no effect without a list of paths; leave it out, or name a list with @LIST"
+    if arguments.equivalences is not None and arguments.rung != "protocol":
+        return f"--equivalences has no effect with --rung {arguments.rung}; leave it out, or use --rung protocol"
+    return None
 
 
 def main(words: Optional[list[str]] = None) -> int:
