@@ -134,7 +134,8 @@ impl Canonicalizer {
         self.canonicalize(py, data)
     }
 
-    /// Returns one column for an array of URLs, a list for a list. base and charset are arrays of the same length.
+    /// Returns one column for an array of URLs, a list for a list. base and charset are arrays of the same length. Each value of a
+    /// dictionary is canonicalized once, and counts once in the counters.
     #[pyo3(signature = (values, column="uri", base=None, charset=None))]
     fn array<'py>(
         &self,
@@ -197,7 +198,7 @@ impl Canonicalizer {
     }
 
     /// The counters since the object was created: rows = unchanged + changed + faulty + nulls; faults, flags and changes by
-    /// name.
+    /// name. Calls of array with a dictionary count its values, not its rows.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         counters(py, &self.0.counted())

@@ -39,11 +39,12 @@ def test_arrays_of_every_kind_give_the_same_values_in_the_same_kind():
     assert irikey.uris(series).to_list() == expected and irikey.uris(series).name == "page"
     series = pandas.Series(TEXTS, index=[3, 1, 4, 5], name="page")
     assert irikey.uris(series).tolist() == expected and list(irikey.keys(series).index) == [3, 1, 4, 5]
-    only_capsules = irikey.canonicalize(pa.record_batch({"url": TEXTS})).__arrow_c_array__
-    assert pa.array(irikey.uris(type("A", (), {"__arrow_c_array__": lambda self, schema=None: pa.array(TEXTS).__arrow_c_array__(schema)})())).to_pylist() == expected
-    assert only_capsules
-    for empty in ([], pa.array([], pa.string()), pa.array([None, None], pa.null())):
-        assert list(irikey.uris(empty)) in ([], [None, None]) or irikey.uris(empty).to_pylist() == [None] * len(empty)
+    only_capsules = type("A", (), {"__arrow_c_array__": lambda self, schema=None: pa.array(TEXTS).__arrow_c_array__(schema)})()
+    found = irikey.uris(only_capsules)
+    assert type(found) is irikey.Array and found.to_pylist() == pa.array(found).to_pylist() == expected
+    assert irikey.uris([]) == [] and irikey.uris([None, None]) == [None, None]
+    for empty in (pa.array([], pa.string()), pa.array([None, None], pa.null())):
+        assert irikey.uris(empty).to_pylist() == [None] * len(empty)
 
 
 def test_no_values_are_no_error_with_any_option():
@@ -106,6 +107,9 @@ def test_each_value_of_a_dictionary_is_normalized_once():
     found = irikey.uris(urls)
     assert isinstance(found, pa.DictionaryArray) and found.to_pylist() == ["http://h/", None, None, "http://h/", None]
     assert irikey.keys(urls).to_pylist()[0] == irikey.key("http://h")
+    canonicalizer = irikey.Canonicalizer()
+    canonicalizer.array(urls)
+    assert (canonicalizer.counters["rows"], canonicalizer.counters["nulls"], canonicalizer.counters["faulty"]) == (3, 1, 1)
     # A short piece of a long dictionary does not normalize all of it.
     assert irikey.uris(urls[:1]).to_pylist() == ["http://h/"]
     assert irikey.uris(pa.chunked_array([urls, urls[:1]])).to_pylist() == found.to_pylist() + ["http://h/"]
@@ -654,11 +658,12 @@ def test_all_functions_work_in_many_threads_at_once():
         except irikey.Fault as error:
             return (error.kind, error.component, error.at)
 
-    def work(turn):
+    def work(_):
         found = [fault(function, text) for function in (irikey.uri, irikey.key, irikey.surt, irikey.iri, irikey.explain) for text in texts[:4]]
         found += [fault(irikey.key, text, recipe=recipe) for recipe in ("surt-ia", "+www", "surt-wayback") for text in texts[:4]]
         found += [irikey.uris(texts), irikey.keys(texts, rung="syntax"), str(irikey.compare("HTTP://h", "http://h:80/"))]
-        found += [fault(irikey.uri, texts[turn % 4], rung=rung, strict=strict) and 0 for rung in ("scheme", "syntax") for strict in (False, True)]
+        options = [{"rung": rung, "strict": strict} for rung in ("scheme", "syntax") for strict in (False, True)]
+        found += [fault(irikey.uri, text, **chosen) for text in texts[:4] for chosen in options]
         found += [pa.table(shared.canonicalize(batch)), pa.table(pickle.loads(pickle.dumps(shared))(batch))]
         found += [pa.table(irikey.read(lines, threads=1).table), shared.counters["rows"] % len(texts)]
         return found
