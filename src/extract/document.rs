@@ -5,7 +5,7 @@ use std::fmt;
 use crate::encoding::{Charset, DocumentCursor, is_utf8};
 
 /// The markup language of a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Markup {
     /// HTML, also if it claims to be XHTML and is served as HTML.
     Html,

@@ -136,7 +136,8 @@ impl ParallelGzipReader {
         let window = threads * 3 / 2 + 1;
         let limits = QueueLimits { window, bytes: window * UNPACKED_LEN };
         let pool = BlockPool::new(window + threads, UNPACKED_LEN);
-        let source = move |number| usize::try_from(number).ok().filter(|&number| number < section_count);
+        let section = move |number| usize::try_from(number).ok().filter(|&number| number < section_count);
+        let source = move |number| section(number).map(|number| (1, number));
         let shared = file.clone();
         let sections = ReadAhead::spawn(threads, limits, source, move |number: usize, sender| {
             let section = GzipSection::find(&shared, number, pool.take());

@@ -17,16 +17,16 @@ pub(crate) struct ReadAhead<T> {
 }
 
 impl<T: Send + 'static> ReadAhead<T> {
-    /// Starts the threads. `source` returns the unit of work of a ticket number, or `None` after the last one; `work` makes
-    /// the items of a unit, and returns early if a push returns false.
+    /// Starts the threads. `source` returns the weight (see [`QueueLimits::window`]) and the unit of work of a ticket number, or
+    /// `None` after the last one; `work` makes the items of a unit, and returns early if a push returns false.
     pub(crate) fn spawn<J: 'static>(
         thread_count: usize,
         limits: QueueLimits,
-        mut source: impl FnMut(u64) -> Option<J> + Send + 'static,
+        mut source: impl FnMut(u64) -> Option<(usize, J)> + Send + 'static,
         work: impl Fn(J, &mut ItemSender<'_, T>) + Send + Sync + 'static,
     ) -> io::Result<ReadAhead<T>> {
         let queue = Arc::new(ReorderQueue::new(limits));
-        let source = Mutex::new(move |number| Ok::<_, Infallible>(source(number).map(|unit| (1, unit))));
+        let source = Mutex::new(move |number| Ok::<_, Infallible>(source(number)));
         let worker = Arc::new(AheadWorker { queue: Arc::clone(&queue), source, work });
         let mut threads = Vec::new();
         for number in 0..thread_count {

@@ -14,8 +14,8 @@
 //! - [`ReadAhead`] is an iterator whose items are made by background threads.
 //!
 //! The module is the lowest layer because inputs use it to decompress and decode ahead, and runs use it to order row
-//! groups. It knows nothing of either. [`ReadAhead`] is the only code of the input side that starts threads; the threads
-//! of a run belong to [`crate::run`].
+//! groups. It knows nothing of either. [`ReadAhead`] starts the threads of inputs and of `extract`; the threads of a run belong
+//! to [`crate::run`].
 //!
 //! No thread waits forever: the earliest unfinished ticket never waits for another thread, stopping wakes all waiting
 //! threads, and a worker that panics releases its ticket.

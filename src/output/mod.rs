@@ -44,7 +44,7 @@ pub(crate) use options::ReadBack;
 pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions, metadata};
 #[cfg(fuzzing)]
 pub(crate) use pages::compress_pages;
-pub(crate) use plain_rows::{PlainColumn, PlainValue, RowWriter};
+pub(crate) use plain_rows::{PlainColumn, PlainValue, RowBlock, RowEncoder, RowWriter};
 pub(crate) use sink::{check_creatable, check_name, target_path, write_file};
 pub(crate) use tables::TableWriter;
 pub use writer::{FinishedOutput, Output, create, create_arranged};

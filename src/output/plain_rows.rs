@@ -1,5 +1,5 @@
-//! Files of rows that are not canonical rows: delimited text, JSON lines or Parquet of plain values ([`RowWriter`]). They are
-//! written under a temporary name, as other outputs.
+//! Files of rows that are not canonical rows: delimited text, JSON lines or Parquet of plain values. [`RowEncoder`] encodes rows on any
+//! thread, and [`RowWriter`] writes them, under a temporary name, as other outputs.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -60,33 +60,42 @@ pub(crate) struct PlainColumn {
     pub(crate) kind: ColumnKind,
 }
 
-/// Writes plain rows. Removes the file if it is dropped before [`RowWriter::finish`].
-pub(crate) struct RowWriter {
+/// Plain rows as they are written: lines of text, or a batch. The other one is empty.
+#[derive(Default)]
+pub(crate) struct RowBlock {
+    lines: Vec<u8>,
+    /// Where each row ends in `lines`.
+    ends: Vec<usize>,
+    batch: Option<RecordBatch>,
+}
+
+impl RowBlock {
+    /// Bytes of memory.
+    pub(crate) fn len(&self) -> usize {
+        let of_batch = self.batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
+        self.lines.len() + size_of_val(&self.ends[..]) + of_batch
+    }
+}
+
+/// Encodes plain rows for a [`RowWriter`]. Several threads can encode rows of one output, each with an encoder of its own.
+pub(crate) enum RowEncoder {
+    Lines(LineEncoder),
+    Table(TableEncoder),
+}
+
+/// Encodes delimited text or JSON lines.
+pub(crate) struct LineEncoder {
     columns: Vec<PlainColumn>,
-    output: RowOutput,
-}
-
-enum RowOutput {
-    Lines(Box<LineOutput>),
-    Table(Box<TableOutput>),
-}
-
-/// Delimited text or JSON lines.
-struct LineOutput {
-    sink: Sink,
-    target: OutputTarget,
     format: OutputFormat,
-    packing: TextPacking,
     /// Quotes the fields of delimited text.
     csv: csv_core::Writer,
     scratch: Vec<u8>,
-    /// Lines that are not written yet: one, or those of a member or frame.
     lines: Vec<u8>,
+    ends: Vec<usize>,
 }
 
-/// Parquet.
-struct TableOutput {
-    writer: TableWriter,
+/// Encodes a batch for Parquet.
+pub(crate) struct TableEncoder {
     schema: Arc<Schema>,
     builders: Vec<PlainBuilder>,
     /// Bytes of text and rows in the builders.
@@ -94,11 +103,65 @@ struct TableOutput {
     held_rows: usize,
 }
 
-/// Bytes of text in a member or frame, and in a batch.
+/// Bytes of text in a block, in a member or frame, and in a batch.
 const PACKED_LEN: usize = 1 << 20;
 
 /// Rows in a batch.
 const BATCH_ROWS: usize = 8 << 10;
+
+impl RowEncoder {
+    /// An encoder for a [`RowWriter`] of the same format and columns.
+    pub(crate) fn new(format: OutputFormat, columns: &[PlainColumn]) -> RowEncoder {
+        match format {
+            OutputFormat::Parquet => RowEncoder::Table(TableEncoder::new(columns)),
+            _ => RowEncoder::Lines(LineEncoder::new(format, columns)),
+        }
+    }
+
+    /// Appends a row.
+    pub(crate) fn append(&mut self, values: &[PlainValue]) {
+        match self {
+            RowEncoder::Lines(lines) => lines.append(values),
+            RowEncoder::Table(table) => table.append(values),
+        }
+    }
+
+    /// Whether the rows are to be taken, so that they need no more memory.
+    pub(crate) fn is_full(&self) -> bool {
+        match self {
+            RowEncoder::Lines(lines) => lines.lines.len() >= PACKED_LEN,
+            RowEncoder::Table(table) => table.held_rows >= BATCH_ROWS || table.held_len >= PACKED_LEN,
+        }
+    }
+
+    /// Takes the rows that were appended.
+    ///
+    /// # Errors
+    /// The values do not make a batch.
+    pub(crate) fn take(&mut self) -> Result<RowBlock, OutputError> {
+        match self {
+            RowEncoder::Lines(LineEncoder { lines, ends, .. }) => {
+                Ok(RowBlock { lines: std::mem::take(lines), ends: std::mem::take(ends), batch: None })
+            }
+            RowEncoder::Table(table) => Ok(RowBlock { batch: table.take()?, ..RowBlock::default() }),
+        }
+    }
+}
+
+/// Writes plain rows. Removes the file if it is dropped before [`RowWriter::finish`].
+pub(crate) enum RowWriter {
+    Lines(Box<LineOutput>),
+    Table(Box<TableWriter>),
+}
+
+/// Delimited text or JSON lines.
+pub(crate) struct LineOutput {
+    sink: Sink,
+    target: OutputTarget,
+    packing: TextPacking,
+    /// Lines of a member or frame that is not complete.
+    lines: Vec<u8>,
+}
 
 impl RowWriter {
     /// Opens an output of these columns. `format` is [`OutputFormat::JsonLines`], [`OutputFormat::Parquet`] or delimited
@@ -108,17 +171,24 @@ impl RowWriter {
         format: OutputFormat,
         columns: &[PlainColumn],
     ) -> Result<RowWriter, OutputError> {
-        let output = match format {
-            OutputFormat::Parquet => RowOutput::Table(Box::new(TableOutput::create(destination, columns)?)),
-            _ => RowOutput::Lines(Box::new(LineOutput::create(destination, format, columns)?)),
-        };
-        Ok(RowWriter { columns: columns.to_vec(), output })
+        if format == OutputFormat::Parquet {
+            let metadata = [("irikey.version".to_string(), env!("CARGO_PKG_VERSION").to_string())];
+            let writer = TableWriter::create(destination, schema_of(columns), &metadata)?;
+            return Ok(RowWriter::Table(Box::new(writer)));
+        }
+        let (sink, target) = sink::create(destination)?;
+        let packing = TextPacking::of(destination.path(), format.is_packable());
+        let lines = LineEncoder::new(format, columns).header();
+        let mut output = LineOutput { sink, target, packing, lines };
+        output.put()?;
+        Ok(RowWriter::Lines(Box::new(output)))
     }
 
-    pub(crate) fn append(&mut self, values: &[PlainValue]) -> Result<(), OutputError> {
-        match &mut self.output {
-            RowOutput::Lines(lines) => lines.append(&self.columns, values),
-            RowOutput::Table(table) => table.append(values),
+    /// Writes encoded rows.
+    pub(crate) fn append(&mut self, rows: &RowBlock) -> Result<(), OutputError> {
+        match self {
+            RowWriter::Lines(output) => output.append(rows),
+            RowWriter::Table(writer) => rows.batch.iter().try_for_each(|batch| writer.append(batch)),
         }
     }
 
@@ -127,38 +197,34 @@ impl RowWriter {
     /// # Errors
     /// Writing or renaming failed; no partial file has the final name.
     pub(crate) fn finish(self) -> Result<(), OutputError> {
-        match self.output {
-            RowOutput::Lines(lines) => lines.finish(),
-            RowOutput::Table(table) => table.finish(),
+        match self {
+            RowWriter::Lines(output) => output.finish(),
+            RowWriter::Table(writer) => writer.finish(),
         }
     }
 }
 
-impl LineOutput {
-    fn create(
-        destination: &Destination,
-        format: OutputFormat,
-        columns: &[PlainColumn],
-    ) -> Result<LineOutput, OutputError> {
-        let (sink, target) = sink::create(destination)?;
-        let packing = TextPacking::of(destination.path(), format.is_packable());
-        let csv = csv_core::WriterBuilder::new().delimiter(format.delimiter().unwrap_or(b',')).build();
-        let (scratch, lines) = (Vec::new(), Vec::new());
-        let mut output = LineOutput { sink, target, format, packing, csv, scratch, lines };
-        if format != OutputFormat::JsonLines {
-            let header: Vec<PlainValue> = columns.iter().map(|column| PlainValue::from(column.name)).collect();
-            output.write_csv(&header);
-        }
-        output.put()?;
-        Ok(output)
-    }
+fn schema_of(columns: &[PlainColumn]) -> Arc<Schema> {
+    let field = |column: &PlainColumn| Field::new(column.name, column.kind.data_type(), true);
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
 
-    fn append(&mut self, columns: &[PlainColumn], values: &[PlainValue]) -> Result<(), OutputError> {
-        match self.format {
-            OutputFormat::JsonLines => self.write_json(columns, values),
-            _ => self.write_csv(values),
+impl LineOutput {
+    /// Writes lines. Members and frames end with the row that makes them long enough, however the rows are divided into blocks.
+    fn append(&mut self, rows: &RowBlock) -> Result<(), OutputError> {
+        if self.packing == TextPacking::None {
+            let written = self.sink.write_all(&rows.lines);
+            return written.map_err(|error| self.target.error(WriteError::from(error)));
         }
-        if self.packing == TextPacking::None || self.lines.len() >= PACKED_LEN { self.put() } else { Ok(()) }
+        let mut at = 0;
+        for &end in &rows.ends {
+            self.lines.extend_from_slice(&rows.lines[at..end]);
+            at = end;
+            if self.lines.len() >= PACKED_LEN {
+                self.put()?;
+            }
+        }
+        Ok(())
     }
 
     fn finish(mut self) -> Result<(), OutputError> {
@@ -176,9 +242,34 @@ impl LineOutput {
         self.lines.clear();
         written.map_err(|error| self.target.error(WriteError::from(error)))
     }
+}
+
+impl LineEncoder {
+    fn new(format: OutputFormat, columns: &[PlainColumn]) -> LineEncoder {
+        let csv = csv_core::WriterBuilder::new().delimiter(format.delimiter().unwrap_or(b',')).build();
+        let (scratch, lines, ends) = (Vec::new(), Vec::new(), Vec::new());
+        LineEncoder { columns: columns.to_vec(), format, csv, scratch, lines, ends }
+    }
+
+    /// The first line of delimited text; JSON lines have none.
+    fn header(mut self) -> Vec<u8> {
+        let names: Vec<PlainValue> = self.columns.iter().map(|column| PlainValue::from(column.name)).collect();
+        if self.format != OutputFormat::JsonLines {
+            self.write_csv(&names);
+        }
+        self.lines
+    }
+
+    fn append(&mut self, values: &[PlainValue]) {
+        match self.format {
+            OutputFormat::JsonLines => self.write_json(values),
+            _ => self.write_csv(values),
+        }
+        self.ends.push(self.lines.len());
+    }
 
     fn write_csv(&mut self, values: &[PlainValue]) {
-        let LineOutput { csv, scratch, lines, .. } = self;
+        let LineEncoder { csv, scratch, lines, .. } = self;
         for (i, value) in values.iter().enumerate() {
             scratch.clear();
             let field = match value {
@@ -198,8 +289,8 @@ impl LineOutput {
         extend(lines, 4, |room| csv.terminator(room).1);
     }
 
-    fn write_json(&mut self, columns: &[PlainColumn], values: &[PlainValue]) {
-        for (i, (column, value)) in columns.iter().zip(values).enumerate() {
+    fn write_json(&mut self, values: &[PlainValue]) {
+        for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
             self.lines.push(if i == 0 { b'{' } else { b',' });
             write_json_text(column.name, &mut self.lines);
             self.lines.push(b':');
@@ -240,35 +331,27 @@ impl PlainValue<'_> {
     }
 }
 
-impl TableOutput {
-    fn create(destination: &Destination, columns: &[PlainColumn]) -> Result<TableOutput, OutputError> {
-        let field = |column: &PlainColumn| Field::new(column.name, column.kind.data_type(), true);
-        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-        let metadata = [("irikey.version".to_string(), env!("CARGO_PKG_VERSION").to_string())];
-        let writer = TableWriter::create(destination, Arc::clone(&schema), &metadata)?;
+impl TableEncoder {
+    fn new(columns: &[PlainColumn]) -> TableEncoder {
         let builders = columns.iter().map(|column| PlainBuilder::new(column.kind)).collect();
-        Ok(TableOutput { writer, schema, builders, held_len: 0, held_rows: 0 })
+        TableEncoder { schema: schema_of(columns), builders, held_len: 0, held_rows: 0 }
     }
 
-    fn append(&mut self, values: &[PlainValue]) -> Result<(), OutputError> {
+    fn append(&mut self, values: &[PlainValue]) {
         for (builder, value) in self.builders.iter_mut().zip(values) {
             self.held_len += if let PlainValue::Bytes(bytes) = value { bytes.len() } else { 0 };
             builder.append(*value);
         }
         self.held_rows += 1;
-        if self.held_rows >= BATCH_ROWS || self.held_len >= PACKED_LEN { self.put() } else { Ok(()) }
     }
 
-    fn put(&mut self) -> Result<(), OutputError> {
-        (self.held_rows, self.held_len) = (0, 0);
+    fn take(&mut self) -> Result<Option<RecordBatch>, OutputError> {
+        if std::mem::take(&mut self.held_rows) == 0 {
+            return Ok(None);
+        }
+        self.held_len = 0;
         let arrays = self.builders.iter_mut().map(PlainBuilder::finish).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(WriteError::from)?;
-        self.writer.append(&batch)
-    }
-
-    fn finish(mut self) -> Result<(), OutputError> {
-        self.put()?;
-        self.writer.finish()
+        Ok(Some(RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(WriteError::from)?))
     }
 }
 
@@ -349,6 +432,7 @@ mod tests {
     fn write(path: &std::path::Path, format: OutputFormat) {
         let destination = Destination::File(path.to_path_buf());
         let mut writer = RowWriter::create(&destination, format, &COLUMNS).unwrap();
+        let mut encoder = RowEncoder::new(format, &COLUMNS);
         let values = [
             PlainValue::Bytes(b"a\xFF"),
             PlainValue::Bytes(b"a\xFF"),
@@ -357,8 +441,10 @@ mod tests {
             PlainValue::Time(1_700_000_000_123),
             PlainValue::Number(404),
         ];
-        writer.append(&values).unwrap();
-        writer.append(&[PlainValue::Null; 6]).unwrap();
+        encoder.append(&values);
+        encoder.append(&[PlainValue::Null; 6]);
+        writer.append(&encoder.take().unwrap()).unwrap();
+        writer.append(&encoder.take().unwrap()).unwrap();
         writer.finish().unwrap();
     }
 
@@ -388,8 +474,10 @@ mod tests {
         let write = |columns: usize, fields: &[&[u8]]| {
             let destination = Destination::File(path.clone());
             let mut writer = RowWriter::create(&destination, OutputFormat::Csv, &COLUMNS[..columns]).unwrap();
+            let mut encoder = RowEncoder::new(OutputFormat::Csv, &COLUMNS[..columns]);
             for row in fields.chunks(columns) {
-                writer.append(&row.iter().map(|field| PlainValue::Bytes(field)).collect::<Vec<_>>()).unwrap();
+                encoder.append(&row.iter().map(|field| PlainValue::Bytes(field)).collect::<Vec<_>>());
+                writer.append(&encoder.take().unwrap()).unwrap();
             }
             writer.finish().unwrap();
             std::fs::read_to_string(&path).unwrap()
@@ -428,10 +516,19 @@ mod tests {
         let path = directory.path().join("x.csv.gz");
         // Two lines are a mebibyte. The header is a member.
         let text = vec![b'x'; PACKED_LEN / 2 - 1];
-        for (rows, members) in [(0, 1), (1, 2), (2, 2), (3, 3), (5, 4)] {
+        for ((rows, members), block_rows) in
+            [(0, 1), (1, 2), (2, 2), (3, 3), (5, 4)].into_iter().flat_map(|case| [1, 3, 5].map(|rows| (case, rows)))
+        {
             let destination = Destination::File(path.clone());
             let mut writer = RowWriter::create(&destination, OutputFormat::Csv, &COLUMNS[..1]).unwrap();
-            (0..rows).for_each(|_| writer.append(&[PlainValue::Bytes(&text)]).unwrap());
+            let mut encoder = RowEncoder::new(OutputFormat::Csv, &COLUMNS[..1]);
+            for row in 1..=rows {
+                encoder.append(&[PlainValue::Bytes(&text)]);
+                if row % block_rows == 0 {
+                    writer.append(&encoder.take().unwrap()).unwrap();
+                }
+            }
+            writer.append(&encoder.take().unwrap()).unwrap();
             writer.finish().unwrap();
             let packed = std::fs::read(&path).unwrap();
             assert_eq!(memchr::memmem::find_iter(&packed, b"\x1f\x8b\x08\0").count(), members, "{rows}");
@@ -439,19 +536,17 @@ mod tests {
     }
 
     #[test]
-    fn tables_hold_few_rows_in_memory() {
-        let directory = tempfile::tempdir().unwrap();
-        let destination = Destination::File(directory.path().join("x.parquet"));
-        let mut table = TableOutput::create(&destination, &COLUMNS[..1]).unwrap();
-        let mut held_after = |rows: usize, len: usize| {
+    fn encoders_are_full_after_a_batch() {
+        let mut encoder = RowEncoder::new(OutputFormat::Parquet, &COLUMNS[..1]);
+        let mut is_full_after = |rows: usize, len: usize| {
             let text = vec![b'x'; len];
-            (0..rows).for_each(|_| table.append(&[PlainValue::Bytes(&text)]).unwrap());
-            (table.held_rows, table.held_len)
+            (0..rows).for_each(|_| encoder.append(&[PlainValue::Bytes(&text)]));
+            let (is_full, rows) = (encoder.is_full(), encoder.take().unwrap().batch.map(|batch| batch.num_rows()));
+            (is_full, rows)
         };
-        assert_eq!(held_after(BATCH_ROWS - 1, 2), (BATCH_ROWS - 1, 2 * BATCH_ROWS - 2));
-        assert_eq!(held_after(1, 2), (0, 0));
-        assert_eq!(held_after(1, PACKED_LEN - 1), (1, PACKED_LEN - 1));
-        assert_eq!(held_after(1, 1), (0, 0));
-        table.finish().unwrap();
+        assert_eq!(is_full_after(BATCH_ROWS - 1, 2), (false, Some(BATCH_ROWS - 1)));
+        assert_eq!(is_full_after(BATCH_ROWS, 2), (true, Some(BATCH_ROWS)));
+        assert_eq!(is_full_after(2, PACKED_LEN / 2), (true, Some(2)));
+        assert_eq!(is_full_after(0, 0), (false, None));
     }
 }

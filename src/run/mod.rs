@@ -107,7 +107,9 @@ pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals
 pub(crate) use dedup::{KeyedFileDefect, KeyedFileError, KeyedFiles, dedup_keyed_files};
 pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
-pub(crate) use documents::{ArchiveDocuments, CapturedDocument, SkipReason, SourceDocuments, open_documents};
+pub(crate) use documents::{
+    ArchiveDocuments, ArchiveSummary, CapturedDocument, SkipReason, SourceDocuments, open_documents,
+};
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::read_evidence;

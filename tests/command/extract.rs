@@ -185,6 +185,38 @@ fn archives_are_read_capture_by_capture() {
     }
 }
 
+/// Rows, messages and bytes of files are those of one thread, also of documents that give several blocks of rows.
+#[test]
+fn output_does_not_depend_on_threads() {
+    let html = "200 OK\r\nContent-Type: text/html";
+    let page = |i: usize| {
+        let links: String = (0..i * i % 97).map(|link| format!("<a href=/{i}/{link}>")).collect();
+        response(
+            &format!("http://a/{i}"),
+            html,
+            format!("{links}{}", if i % 50 == 7 { "<a href='" } else { "" }).as_bytes(),
+        )
+    };
+    let long = response("http://a/long", html, "<a href=x>".repeat(60_000).as_bytes());
+    let records: Vec<u8> = (0..400).map(page).chain([long]).chain((400..500).map(page)).flatten().collect();
+    let folder = tempfile::tempdir().unwrap();
+    let (input, document) = (folder.path().join("x.warc"), folder.path().join("y.html"));
+    fs::write(&input, records).unwrap();
+    fs::write(&document, "<a href=z>").unwrap();
+    for format in ["csv", "jsonl", "parquet", "csv.gz"] {
+        let ran = ["1", "4"].map(|threads| {
+            let output = folder.path().join(format!("{threads}.{format}"));
+            let paths = [&input, &document, &input, &output].map(|path| path.to_str().unwrap());
+            let flags = ["--columns", "+page,+uri,+key", "-j", threads, "-o", paths[3]];
+            let out = irikey(&[&["extract"], &paths[..3], &flags].concat(), b"", Stdio::piped());
+            assert_eq!(out.status.code(), Some(4));
+            (fs::read(&output).unwrap(), String::from_utf8(out.stderr).unwrap())
+        });
+        assert!(ran[0] == ran[1], "{format}: {} {}", ran[0].1, ran[1].1);
+        assert!(ran[0].1.contains("20 truncated") || ran[0].1.contains("tag <a"), "{}", ran[0].1);
+    }
+}
+
 #[test]
 fn captures_that_cannot_be_read_are_reported() {
     let html = "200 OK\r\nContent-Type: text/html";

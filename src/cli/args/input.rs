@@ -156,9 +156,8 @@ impl InputArgs {
         let format = self.format()?;
         self.check_format_flags(&format)?;
         self.files.check_terminal()?;
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         Ok(RunOptions {
-            threads: work.threads.map_or_else(cores, usize::from),
+            threads: work.threads.count(),
             row_group_len,
             chunk_len: work.chunk_size,
             max_record_len: self.max_record,

@@ -26,4 +26,4 @@ pub(crate) use self::reporting::{NO_CLOBBER_REPORT_HELP, ReportFormat, Reporting
 pub(crate) use self::values::{
     COLUMN_NAMES, Choices, Named, check_named, listed_columns, named_path, parse_number, parse_number_from, parse_size,
 };
-pub(crate) use self::work::WorkArgs;
+pub(crate) use self::work::{ThreadArgs, WorkArgs};

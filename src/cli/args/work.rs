@@ -9,13 +9,28 @@ use crate::cli::error::CommandError;
 use crate::process::{plain_error, remedy, without_termination};
 use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS};
 
-/// Flags of every command that reads inputs to their end.
+/// The number of threads.
 #[derive(Debug, Args)]
-pub(crate) struct WorkArgs {
+pub(crate) struct ThreadArgs {
     /// Worker threads, at most 512 [default: one per core]
     #[arg(short = 'j', long, value_name = "N", value_parser = parse_number::<u16, 1, { MAX_THREADS as u64 }>,
           allow_negative_numbers = true, help_heading = "Work")]
-    pub(super) threads: Option<u16>,
+    threads: Option<u16>,
+}
+
+impl ThreadArgs {
+    /// The number of threads, by default that of the cores.
+    pub(crate) fn count(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+/// Flags of every command that reads inputs to their end.
+#[derive(Debug, Args)]
+pub(crate) struct WorkArgs {
+    #[command(flatten)]
+    pub(super) threads: ThreadArgs,
     /// Bytes of text that a worker normalizes at a time; the output does not depend on it. At most 128M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "1M",
           help_heading = "Work")]

@@ -1,30 +1,38 @@
-//! `extract`: writes a row for every reference in documents, as an input for `canon`. One document is held in memory at a time,
-//! and rows are written as references are found.
+//! `extract`: writes a row for every reference in documents, as an input for `canon`.
+//!
+//! ```text
+//! sources --DocumentUnits--> units --LinkReader, on all threads--> blocks of rows --Extraction, in order--> output
+//! ```
 
+mod links;
 mod rows;
+mod units;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::args::{Choices, ReplaceArgs, SourceArgs, StoreArgs, is_device_or_pipe, parse_charset, parse_size};
+use crate::cli::args::{
+    Choices, ReplaceArgs, SourceArgs, StoreArgs, ThreadArgs, is_device_or_pipe, parse_charset, parse_size,
+};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::files::abandoned;
 use crate::cli::report::replaced_to_text;
 use crate::cli::terminal::{count_of, print_error, print_to_stderr, thousands};
 use crate::encoding::Charset;
-use crate::extract::{DefectKind, DocumentContext, HeaderField, LinkScope, Markup, extract_each, for_each_header_link};
-use crate::input::{BodyDefect, Source, Sources};
+use crate::extract::{DocumentContext, Markup};
+use crate::input::Sources;
 use crate::iri::Base;
-use crate::output::{Destination, OutputError, OutputFormat};
+use crate::ordered::{QueueLimits, ReadAhead};
+use crate::output::{Destination, OutputError, OutputFormat, RowWriter};
 use crate::process::exit;
-use crate::record::archive::ArchivedDocument;
-use crate::run::{ArchiveDocuments, CapturedDocument, SkipReason, SourceDocuments, open_documents};
-use rows::{COLUMN_NAMES, LinkOrigin, LinkRows, describe_columns, parse_columns};
+use links::{DocumentCounts, FoundLinks, LinkReader, MAX_MESSAGES};
+use parking_lot::Mutex;
+use rows::{COLUMN_NAMES, LinkRows, RowLayout, describe_columns, parse_columns};
+use units::{DocumentUnit, DocumentUnits, ReadOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,8 +46,8 @@ Examples:
   The links of every page of an archive, with their canonical URIs and keys:
       irikey extract crawl.warc.gz --columns page,link_type,link_rel,url,uri,key -o links.parquet";
 
-/// Maximum number of messages about documents; an archive may have millions.
-const MAX_MESSAGES: u64 = 100;
+/// Bytes of encoded rows that wait for those of earlier documents.
+const MAX_WAITING_LEN: usize = 32 << 20;
 
 /// `None`: to be recognized by name and content. Under a name of its own, because a flag of type `Option` has no default.
 type MarkupChoice = Option<Markup>;
@@ -105,6 +113,8 @@ pub(crate) struct ExtractArgs {
     columns: Vec<String>,
     #[command(flatten)]
     replace: ReplaceArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
     /// Exit with code 3 if a URL cannot be read; the output is complete nevertheless
     #[arg(long, help_heading = "Reporting")]
     fail_on_fault: bool,
@@ -122,18 +132,12 @@ fn long_help() -> String {
 /// The state of a run: its output and what was counted.
 struct Extraction<'a> {
     args: &'a ExtractArgs,
-    context: DocumentContext,
-    rows: LinkRows,
-    /// Documents by the name of their markup.
-    documents: BTreeMap<&'static str, u64>,
-    /// Documents that could not be read to their end.
-    unread: u64,
-    defects: BTreeMap<DefectKind, u64>,
-    /// Captures that were not read, and records that are not captures.
-    skipped: BTreeMap<SkipReason, u64>,
-    other_records: u64,
+    writer: RowWriter,
+    links: u64,
+    faulty: u64,
+    counts: DocumentCounts,
     /// Messages about documents so far.
-    messages: u64,
+    messages: usize,
 }
 
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
@@ -144,14 +148,15 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let sources = args.files.sources()?;
     let files = FileRoles::new(&args.files.inputs, args.replace.no_clobber, None).destination(&destination, format);
     let replaced = files.check(&sources)?;
-    let rows = LinkRows::create(&destination, format, &columns)?;
-    let mut extraction = Extraction::new(args, rows);
-    let mut sources = sources.0.into_iter();
-    while let Some(source) = sources.next() {
-        Sources::begin_ahead(sources.as_mut_slice().iter_mut());
-        extraction.add_source(source)?;
+    let layout = RowLayout::new(format, &columns);
+    let writer = RowWriter::create(&destination, format, &layout.plain)?;
+    let mut extraction =
+        Extraction { args, writer, links: 0, faulty: 0, counts: DocumentCounts::default(), messages: 0 };
+    for found in args.read(sources, layout)? {
+        let lost = |_| CommandError::Internal("a thread that read documents failed".to_string());
+        extraction.add(found.map_err(lost)?)?;
     }
-    if extraction.rows.links == 0 && extraction.unread > 0 {
+    if extraction.links == 0 && extraction.counts.unread > 0 {
         abandoned(&destination);
         return Ok(exit::INPUT);
     }
@@ -178,66 +183,45 @@ impl ExtractArgs {
         })?;
         Ok((self.replace.file(path), format))
     }
+
+    /// Finds the links of all documents, on all threads.
+    fn read(&self, sources: Sources, layout: RowLayout) -> Result<ReadAhead<FoundLinks>, CommandError> {
+        let context = DocumentContext {
+            markup: self.format,
+            charset: self.charset,
+            default_charset: self.default_charset,
+            base: self.base.as_ref().map(|base| base.clone().into_bytes()),
+            text: layout.needs_text(),
+        };
+        let options = ReadOptions { context, max_len: self.max_document };
+        let mut units = DocumentUnits::new(sources, options.clone());
+        let next = move |_| units.next().map(|unit| (unit.weight(), unit));
+        let unused = Mutex::<Vec<LinkRows>>::default();
+        let threads = self.threads.count();
+        let limits = QueueLimits { window: 2 * threads, bytes: MAX_WAITING_LEN };
+        let items = ReadAhead::spawn(threads, limits, next, move |unit: DocumentUnit, sender| {
+            let rows = unused.lock().pop().unwrap_or_else(|| LinkRows::new(&layout));
+            let mut give = |found: FoundLinks| {
+                let len = found.links.as_ref().map_or(0, |links| links.rows.len());
+                sender.push(found, len)
+            };
+            let rows = LinkReader::new(&options, rows, &mut give).read(unit);
+            unused.lock().push(rows);
+        });
+        items.map_err(|error| CommandError::Usage(format!("cannot start threads: {error}; use fewer with --threads")))
+    }
 }
 
-impl<'a> Extraction<'a> {
-    fn new(args: &'a ExtractArgs, rows: LinkRows) -> Extraction<'a> {
-        let context = DocumentContext {
-            markup: args.format,
-            charset: args.charset,
-            default_charset: args.default_charset,
-            base: args.base.as_ref().map(|base| base.clone().into_bytes()),
-            text: rows.needs_text(),
-        };
-        Extraction {
-            args,
-            context,
-            rows,
-            documents: BTreeMap::new(),
-            unread: 0,
-            defects: BTreeMap::new(),
-            skipped: BTreeMap::new(),
-            other_records: 0,
-            messages: 0,
-        }
-    }
-
-    fn add_source(&mut self, mut source: Source) -> Result<(), OutputError> {
-        let name = source.name.clone();
-        let max_len = self.args.max_document;
-        let markup = self.args.format.or_else(|| markup_of_name(&name));
-        let base = self.context.base.clone().or_else(|| source.address().map(|address| address.as_bytes().to_vec()));
-        let charset = self.args.charset.map_or_else(|| source.declared_charset(), |charset| Ok(Some(charset)));
-        let charset = match charset {
-            Ok(charset) => charset,
-            Err(defect) => {
-                self.add_unread(&name, &defect);
-                return Ok(());
-            }
-        };
-        match open_documents(source, markup, charset, max_len) {
-            Ok(SourceDocuments::One(bytes)) => {
-                let context = DocumentContext { markup, charset, base, ..self.context.clone() };
-                let page = context.base.as_deref().unwrap_or_default();
-                let origin = LinkOrigin { source: &name, page, ..LinkOrigin::default() };
-                self.add_document(&bytes, &context, &origin, &name)
-            }
-            Ok(SourceDocuments::TooLong) => {
-                self.add_unread(&name, &BodyDefect::TooLong(max_len));
-                Ok(())
-            }
-            Ok(SourceDocuments::Archive(documents)) => self.add_archive(&name, *documents),
-            Err(defect) => {
-                self.add_unread(&name, &defect);
-                Ok(())
-            }
-        }
-    }
-
-    /// Reports something that cannot be read, or not to its end.
-    fn add_unread(&mut self, name: &str, reason: &dyn Display) {
-        self.unread += 1;
-        self.report(&format!("{name}: {reason}"));
+impl Extraction<'_> {
+    /// Writes what was found, prints messages, and counts.
+    fn add(&mut self, found: FoundLinks) -> Result<(), OutputError> {
+        let links = found.links?;
+        self.writer.append(&links.rows)?;
+        self.links += links.links;
+        self.faulty += links.faulty;
+        self.counts.add(found.counts);
+        found.messages.iter().for_each(|message| self.report(message));
+        Ok(())
     }
 
     /// Prints a message, if there were not too many of them already.
@@ -250,110 +234,26 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    fn add_archive(&mut self, name: &str, mut documents: ArchiveDocuments) -> Result<(), OutputError> {
-        while let Some(document) = documents.next() {
-            self.add_capture(name, &document)?;
-        }
-        let summary = documents.finish();
-        self.other_records += summary.other_records;
-        if let Some(defect) = summary.defect {
-            self.add_unread(name, &defect);
-        }
-        Ok(())
-    }
-
-    fn add_capture(&mut self, source: &str, document: &ArchivedDocument) -> Result<(), OutputError> {
-        let capture = CapturedDocument::new(document);
-        let page = document.url.as_slice();
-        let origin = LinkOrigin { source, page, time: document.time, status: capture.status() };
-        for (field, value) in capture.header_fields() {
-            self.add_header_links(field, value, &origin)?;
-        }
-        let body = match capture.body(self.args.max_document) {
-            Ok(body) => body,
-            Err(reason) => {
-                *self.skipped.entry(reason).or_default() += 1;
-                return Ok(());
-            }
-        };
-        let place = format!("{source}: record at byte {} ({})", document.offset, String::from_utf8_lossy(page));
-        if let Some(defect) = &body.defect {
-            self.add_unread(&place, defect);
-            if body.bytes.is_empty() {
-                return Ok(());
-            }
-        }
-        let context = DocumentContext {
-            markup: self.args.format.or(body.markup),
-            charset: self.args.charset.or(body.charset),
-            base: Some(page.to_vec()),
-            ..self.context.clone()
-        };
-        self.add_document(&body.bytes, &context, &origin, &place)
-    }
-
-    /// Writes the rows of the links in a header field.
-    fn add_header_links(
-        &mut self,
-        field: HeaderField,
-        value: &[u8],
-        origin: &LinkOrigin<'_>,
-    ) -> Result<(), OutputError> {
-        let bases = [origin.page.to_vec()];
-        let scope = LinkScope { bases: &bases, charset: Charset::UTF_8 };
-        let mut written = Ok(());
-        for_each_header_link(field, value, &mut |link, anchor| {
-            // A link with an anchor is one from there.
-            let anchor = anchor.and_then(|anchor| Base::new(origin.page).and_then(|base| base.target(&anchor)).ok());
-            let origin = LinkOrigin { page: anchor.as_deref().unwrap_or(origin.page), ..*origin };
-            written = self.rows.append(&origin, &link, &scope);
-            written.is_ok()
-        });
-        written
-    }
-
-    /// Writes the rows of a document as its references are found. `place` names it in messages.
-    fn add_document(
-        &mut self,
-        bytes: &[u8],
-        context: &DocumentContext,
-        origin: &LinkOrigin<'_>,
-        place: &str,
-    ) -> Result<(), OutputError> {
-        let mut written = Ok(());
-        let document = extract_each(bytes, context, &mut |link, scope| {
-            written = self.rows.append(origin, &link, &scope);
-            written.is_ok()
-        });
-        written?;
-        *self.documents.entry(name_of_markup(document.markup)).or_default() += 1;
-        for defect in &document.defects {
-            self.report(&format!("{place}: {defect}"));
-            *self.defects.entry(defect.kind).or_default() += defect.count;
-            self.unread += u64::from(defect.kind.ends_document());
-        }
-        Ok(())
-    }
-
     /// The captures and records that were not read, for the summary.
     fn skipped_to_text(&self) -> String {
-        let reasons: Vec<_> = self.skipped.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
-        let captures = match self.skipped.values().sum::<u64>() {
+        let DocumentCounts { skipped, other_records, .. } = &self.counts;
+        let reasons: Vec<_> = skipped.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
+        let captures = match skipped.values().sum::<u64>() {
             0 => String::new(),
             count => format!("; skipped {} ({})", count_of(count, "capture"), reasons.join(", ")),
         };
-        match self.other_records {
+        match other_records {
             0 => captures,
-            count => format!("{captures}; {} of other types", count_of(count, "record")),
+            count => format!("{captures}; {} of other types", count_of(*count, "record")),
         }
     }
 
     /// Completes the output, prints the summary and returns the exit code.
     fn finish(self) -> Result<u8, CommandError> {
         let skipped = self.skipped_to_text();
-        let Extraction { args, rows, documents, unread, defects, .. } = self;
-        let (links, faulty) = (rows.links, rows.faulty);
-        match rows.finish() {
+        let Extraction { args, writer, links, faulty, counts, .. } = self;
+        let DocumentCounts { documents, unread, defects, .. } = counts;
+        match writer.finish() {
             Ok(()) | Err(OutputError::ClosedPipe) => {}
             Err(error) => return Err(error.into()),
         }
@@ -371,33 +271,23 @@ impl<'a> Extraction<'a> {
 }
 
 /// The number of documents, and as which markup they were read.
-fn documents_to_text(documents: &BTreeMap<&'static str, u64>) -> String {
+fn documents_to_text(documents: &BTreeMap<Markup, u64>) -> String {
     let all = count_of(documents.values().sum(), "document");
-    let several = documents.iter().map(|(name, count)| format!("{} {name}", thousands(*count)));
-    match documents.first_key_value() {
-        None => all,
-        Some((name, _)) if documents.len() == 1 => format!("{all} ({name})"),
-        Some(_) => format!("{all} ({})", several.collect::<Vec<_>>().join(", ")),
+    let mut several: Vec<_> = documents.iter().map(|(markup, count)| (name_of_markup(*markup), count)).collect();
+    several.sort_unstable();
+    match &several[..] {
+        [] => all,
+        [(name, _)] => format!("{all} ({name})"),
+        _ => {
+            let several = several.iter().map(|(name, count)| format!("{} {name}", thousands(**count)));
+            format!("{all} ({})", several.collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
 /// The name of a markup in `--format`.
 fn name_of_markup(markup: Markup) -> &'static str {
     MARKUPS.0.iter().find(|(_, choice, _)| *choice == Some(markup)).map_or("unknown", |(name, ..)| name)
-}
-
-/// The markup that a file name stands for, apart from a final `.gz` or `.zst`.
-fn markup_of_name(name: &str) -> Option<Markup> {
-    let name = name.to_ascii_lowercase();
-    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
-    if name.rsplit(['/', '\\']).next() == Some("robots.txt") {
-        return Some(Markup::Robots);
-    }
-    match name.rsplit_once('.')?.1 {
-        "html" | "htm" => Some(Markup::Html),
-        "xml" | "xhtml" | "svg" | "rss" | "atom" | "rdf" | "xsd" | "xsl" | "xslt" | "opml" => Some(Markup::Xml),
-        _ => None,
-    }
 }
 
 fn parse_base(base: &str) -> Result<String, String> {

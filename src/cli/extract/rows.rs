@@ -5,7 +5,7 @@ use crate::canon::{Policy, UrlCanonicalizer};
 use crate::cli::args::{Named, listed_columns};
 use crate::cli::error::CommandError;
 use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
-use crate::output::{Destination, OutputError, OutputFormat, PlainColumn, PlainValue, RowWriter};
+use crate::output::{OutputError, OutputFormat, PlainColumn, PlainValue, RowBlock, RowEncoder};
 
 /// A column of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +64,31 @@ pub(super) struct LinkOrigin<'a> {
 pub(super) const COLUMN_NAMES: Named<String> =
     Named { parse: |name| Ok(name.to_string()), names: || COLUMNS.iter().map(|(_, name, ..)| *name).collect() };
 
+/// The columns of the rows, and the format in which they are written.
+#[derive(Clone, Debug)]
+pub(super) struct RowLayout {
+    pub(super) format: OutputFormat,
+    columns: Vec<LinkColumn>,
+    pub(super) plain: Vec<PlainColumn>,
+}
+
+/// Encodes the rows of links.
 pub(super) struct LinkRows {
     columns: Vec<LinkColumn>,
-    writer: RowWriter,
+    encoder: RowEncoder,
     /// Set if the columns need the canonical URI.
     urls: Option<UrlCanonicalizer>,
     /// Set if the columns need the page.
     pages: Option<PageMaker>,
+    links: u64,
+    faulty: u64,
+}
+
+/// Encoded rows of links.
+pub(super) struct LinkBlock {
+    pub(super) rows: RowBlock,
     pub(super) links: u64,
+    /// Rows with a fault.
     pub(super) faulty: u64,
 }
 
@@ -109,33 +126,37 @@ pub(super) fn describe_columns() -> String {
     COLUMNS.iter().map(line).collect()
 }
 
-impl LinkRows {
-    pub(super) fn create(
-        destination: &Destination,
-        format: OutputFormat,
-        names: &[&'static str],
-    ) -> Result<LinkRows, OutputError> {
+impl RowLayout {
+    /// The layout with the columns of these names.
+    pub(super) fn new(format: OutputFormat, names: &[&'static str]) -> RowLayout {
         let chosen = names.iter().filter_map(|name| COLUMNS.iter().find(|(_, known, ..)| known == name));
-        let columns: Vec<LinkColumn> = chosen.clone().map(|(column, ..)| *column).collect();
-        let plain: Vec<_> = chosen.map(|(_, name, kind, ..)| PlainColumn { name, kind: *kind }).collect();
-        let needs_uri = columns.iter().any(|column| matches!(column, LinkColumn::Uri | LinkColumn::Key));
-        let pages = columns.contains(&LinkColumn::Page).then(PageMaker::new);
-        let writer = RowWriter::create(destination, format, &plain)?;
-        let urls = needs_uri.then(|| UrlCanonicalizer::new(&Policy::default()));
-        Ok(LinkRows { columns, writer, urls, pages, links: 0, faulty: 0 })
+        let columns = chosen.clone().map(|(column, ..)| *column).collect();
+        let plain = chosen.map(|(_, name, kind, ..)| PlainColumn { name, kind: *kind }).collect();
+        RowLayout { format, columns, plain }
     }
 
     /// Whether rows have the text of links.
     pub(super) fn needs_text(&self) -> bool {
         self.columns.contains(&LinkColumn::LinkText)
     }
+}
 
-    pub(super) fn append(
-        &mut self,
-        origin: &LinkOrigin<'_>,
-        link: &Link,
-        scope: &LinkScope<'_>,
-    ) -> Result<(), OutputError> {
+impl LinkRows {
+    pub(super) fn new(layout: &RowLayout) -> LinkRows {
+        let RowLayout { format, columns, plain } = layout;
+        let needs_uri = columns.iter().any(|column| matches!(column, LinkColumn::Uri | LinkColumn::Key));
+        LinkRows {
+            columns: columns.clone(),
+            encoder: RowEncoder::new(*format, plain),
+            urls: needs_uri.then(|| UrlCanonicalizer::new(&Policy::default())),
+            pages: columns.contains(&LinkColumn::Page).then(PageMaker::new),
+            links: 0,
+            faulty: 0,
+        }
+    }
+
+    /// Appends a row. Returns whether the rows are to be taken.
+    pub(super) fn append(&mut self, origin: &LinkOrigin<'_>, link: &Link, scope: &LinkScope<'_>) -> bool {
         let base = scope.bases.get(link.base).map_or(&[][..], |base| base);
         // A row without a URL has no base either, because canon would resolve the empty reference to the base.
         let is_readable = link.defect.is_none();
@@ -175,11 +196,14 @@ impl LinkRows {
         };
         let mut values = [PlainValue::Null; COLUMNS.len()];
         values.iter_mut().zip(&self.columns).for_each(|(place, column)| *place = value(*column));
-        self.writer.append(&values[..self.columns.len()])
+        self.encoder.append(&values[..self.columns.len()]);
+        self.encoder.is_full()
     }
 
-    pub(super) fn finish(self) -> Result<(), OutputError> {
-        self.writer.finish()
+    /// Takes the rows that were appended.
+    pub(super) fn take(&mut self) -> Result<LinkBlock, OutputError> {
+        let (links, faulty) = (std::mem::take(&mut self.links), std::mem::take(&mut self.faulty));
+        Ok(LinkBlock { rows: self.encoder.take()?, links, faulty })
     }
 }
 

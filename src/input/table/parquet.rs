@@ -67,7 +67,7 @@ pub(super) fn open(
     let rows = ReadAhead::spawn(
         options.threads,
         limits,
-        move |_| units.next().map(|unit| parquet.read(unit)),
+        move |_| units.next().map(|unit| (1, parquet.read(unit))),
         |unit_rows, sender| {
             for rows in unit_rows {
                 let len = rows.records.as_ref().map_or(0, RecordBuffer::text_len);

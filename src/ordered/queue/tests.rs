@@ -177,7 +177,7 @@ fn an_abandoned_ticket_is_reported_in_its_place() {
         assert!(number % 7 != 3, "as the test wants");
     };
     for threads in [1, 3] {
-        let source = |number| (number < 50).then_some(number);
+        let source = |number| (number < 50).then_some((1, number));
         let items = ReadAhead::spawn(threads, limits(5, 3), source, work).unwrap();
         let expected =
             (0..50).flat_map(|number| [Ok(number)].into_iter().chain((number % 7 == 3).then_some(Err(Abandoned))));
@@ -188,7 +188,7 @@ fn an_abandoned_ticket_is_reported_in_its_place() {
 #[test]
 fn the_consumer_may_skip_tickets() {
     for seed in 0..20 {
-        let source = |number| (number < 400).then_some(number);
+        let source = |number| (number < 400).then_some((1, number));
         let work = move |number: u64, sender: &mut ItemSender<'_, u64>| {
             Random::new(seed * 1000 + number).delay();
             sender.push(number, 10);
@@ -212,7 +212,7 @@ fn dropping_the_consumer_stops_the_threads() {
         let _held = &held;
         while sender.push(number, 10) {}
     };
-    let mut items = ReadAhead::spawn(2, limits(4, 25), Some, work).unwrap();
+    let mut items = ReadAhead::spawn(2, limits(4, 25), |number| Some((1, number)), work).unwrap();
     assert_eq!(items.next(), Some(Ok(0)));
     drop(items);
     assert_eq!(std::sync::Arc::strong_count(&alive), 1);
@@ -220,7 +220,7 @@ fn dropping_the_consumer_stops_the_threads() {
 
 #[test]
 fn a_source_that_panics_is_an_abandoned_ticket() {
-    let source = |number| if number == 5 { panic!("as the test wants") } else { Some(number) };
+    let source = |number| if number == 5 { panic!("as the test wants") } else { Some((1, number)) };
     let work = |number: u64, sender: &mut ItemSender<'_, u64>| assert!(sender.push(number, 1));
     let items = ReadAhead::spawn(1, limits(3, 10), source, work).unwrap();
     assert!(items.eq((0..5).map(Ok).chain([Err(Abandoned)])));

@@ -1,0 +1,176 @@
+//! Finds the links of documents on any thread: [`LinkReader`] reads a unit and gives blocks of rows, with what was counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use super::rows::{LinkBlock, LinkOrigin, LinkRows};
+use super::units::{DocumentUnit, ReadOptions};
+use crate::encoding::Charset;
+use crate::extract::{
+    DefectKind, DocumentContext, HeaderField, Link, LinkScope, Markup, extract_each, for_each_header_link,
+};
+use crate::iri::Base;
+use crate::output::OutputError;
+use crate::record::archive::ArchivedDocument;
+use crate::run::{CapturedDocument, SkipReason};
+
+/// Maximum number of messages about documents; an archive may have millions.
+pub(super) const MAX_MESSAGES: usize = 100;
+
+/// What was counted in documents.
+#[derive(Debug, Default)]
+pub(super) struct DocumentCounts {
+    /// Documents by their markup.
+    pub(super) documents: BTreeMap<Markup, u64>,
+    /// Documents that could not be read to their end.
+    pub(super) unread: u64,
+    pub(super) defects: BTreeMap<DefectKind, u64>,
+    /// Captures that were not read.
+    pub(super) skipped: BTreeMap<SkipReason, u64>,
+    /// Records that are not captures.
+    pub(super) other_records: u64,
+}
+
+impl DocumentCounts {
+    pub(super) fn add(&mut self, other: DocumentCounts) {
+        other.documents.into_iter().for_each(|(markup, count)| *self.documents.entry(markup).or_default() += count);
+        other.defects.into_iter().for_each(|(kind, count)| *self.defects.entry(kind).or_default() += count);
+        other.skipped.into_iter().for_each(|(reason, count)| *self.skipped.entry(reason).or_default() += count);
+        self.unread += other.unread;
+        self.other_records += other.other_records;
+    }
+}
+
+/// What was found in a unit, or in a part of it.
+pub(super) struct FoundLinks {
+    pub(super) links: Result<LinkBlock, OutputError>,
+    pub(super) counts: DocumentCounts,
+    /// The first messages about documents.
+    pub(super) messages: Vec<String>,
+}
+
+/// Reads a unit.
+pub(super) struct LinkReader<'a> {
+    options: &'a ReadOptions,
+    rows: LinkRows,
+    counts: DocumentCounts,
+    messages: Vec<String>,
+    /// Takes what was found so far; returns whether to go on.
+    give: &'a mut dyn FnMut(FoundLinks) -> bool,
+    is_stopped: bool,
+}
+
+impl<'a> LinkReader<'a> {
+    pub(super) fn new(
+        options: &'a ReadOptions,
+        rows: LinkRows,
+        give: &'a mut dyn FnMut(FoundLinks) -> bool,
+    ) -> LinkReader<'a> {
+        let (counts, messages) = (DocumentCounts::default(), Vec::new());
+        LinkReader { options, rows, counts, messages, give, is_stopped: false }
+    }
+
+    /// Gives everything that is found in `unit`, and returns the empty rows.
+    pub(super) fn read(mut self, unit: DocumentUnit) -> LinkRows {
+        match unit {
+            DocumentUnit::Captures(source, captures) => {
+                for capture in &captures {
+                    self.read_capture(&source, capture);
+                }
+            }
+            DocumentUnit::Document(source, bytes, context) => {
+                let page = context.base.as_deref().unwrap_or_default();
+                let origin = LinkOrigin { source: &source, page, ..LinkOrigin::default() };
+                self.read_document(&bytes, &context, &origin, &source);
+            }
+            DocumentUnit::End(source, summary) => {
+                self.counts.other_records += summary.other_records;
+                if let Some(defect) = summary.defect {
+                    self.add_unread(&source, &defect);
+                }
+            }
+            DocumentUnit::Unread(source, reason) => self.add_unread(&source, &reason),
+        }
+        self.give();
+        self.rows
+    }
+
+    /// Gives what was found so far.
+    fn give(&mut self) {
+        if !self.is_stopped {
+            let (counts, messages) = (std::mem::take(&mut self.counts), std::mem::take(&mut self.messages));
+            self.is_stopped = !(self.give)(FoundLinks { links: self.rows.take(), counts, messages });
+        }
+    }
+
+    /// Notes something that cannot be read, or not to its end.
+    fn add_unread(&mut self, name: &str, reason: &dyn Display) {
+        self.counts.unread += 1;
+        self.report(format!("{name}: {reason}"));
+    }
+
+    fn report(&mut self, message: String) {
+        if self.messages.len() < MAX_MESSAGES {
+            self.messages.push(message);
+        }
+    }
+
+    fn read_capture(&mut self, source: &str, document: &ArchivedDocument) {
+        let capture = CapturedDocument::new(document);
+        let page = document.url.as_slice();
+        let origin = LinkOrigin { source, page, time: document.time, status: capture.status() };
+        for (field, value) in capture.header_fields() {
+            self.read_header_field(field, value, &origin);
+        }
+        let body = match capture.body(self.options.max_len) {
+            Ok(body) => body,
+            Err(reason) => return *self.counts.skipped.entry(reason).or_default() += 1,
+        };
+        let place = format!("{source}: record at byte {} ({})", document.offset, String::from_utf8_lossy(page));
+        if let Some(defect) = &body.defect {
+            self.add_unread(&place, defect);
+            if body.bytes.is_empty() {
+                return;
+            }
+        }
+        let given = &self.options.context;
+        let context = DocumentContext {
+            markup: given.markup.or(body.markup),
+            charset: given.charset.or(body.charset),
+            base: Some(page.to_vec()),
+            ..given.clone()
+        };
+        self.read_document(&body.bytes, &context, &origin, &place);
+    }
+
+    /// Appends the rows of the links in a header field.
+    fn read_header_field(&mut self, field: HeaderField, value: &[u8], origin: &LinkOrigin<'_>) {
+        let bases = [origin.page.to_vec()];
+        let scope = LinkScope { bases: &bases, charset: Charset::UTF_8 };
+        for_each_header_link(field, value, &mut |link, anchor| {
+            // A link with an anchor is one from there.
+            let anchor = anchor.and_then(|anchor| Base::new(origin.page).and_then(|base| base.target(&anchor)).ok());
+            let origin = LinkOrigin { page: anchor.as_deref().unwrap_or(origin.page), ..*origin };
+            self.append(&origin, &link, &scope)
+        });
+    }
+
+    /// Appends the rows of a document. `place` names it in messages.
+    fn read_document(&mut self, bytes: &[u8], context: &DocumentContext, origin: &LinkOrigin<'_>, place: &str) {
+        let document = extract_each(bytes, context, &mut |link, scope| self.append(origin, &link, &scope));
+        *self.counts.documents.entry(document.markup).or_default() += 1;
+        for defect in &document.defects {
+            self.report(format!("{place}: {defect}"));
+            *self.counts.defects.entry(defect.kind).or_default() += defect.count;
+            self.counts.unread += u64::from(defect.kind.ends_document());
+        }
+    }
+
+    /// Appends the row of a link; returns whether to go on.
+    fn append(&mut self, origin: &LinkOrigin<'_>, link: &Link, scope: &LinkScope<'_>) -> bool {
+        if self.rows.append(origin, link, scope) {
+            self.give();
+        }
+        !self.is_stopped
+    }
+}

@@ -1,0 +1,137 @@
+//! Reads the sources of `extract`, one after the other: [`DocumentUnits`] makes the units whose links threads find side by side.
+
+use crate::encoding::Charset;
+use crate::extract::{DocumentContext, Markup};
+use crate::input::{BodyDefect, Defect, Source, Sources};
+use crate::record::archive::ArchivedDocument;
+use crate::run::{ArchiveDocuments, ArchiveSummary, SourceDocuments, open_documents};
+
+/// Bytes of captures, and captures, that a thread reads at a time.
+const UNIT_LEN: usize = 1 << 20;
+const UNIT_CAPTURES: usize = 64;
+
+/// How documents are read.
+#[derive(Clone, Debug)]
+pub(super) struct ReadOptions {
+    /// What the user states of all documents.
+    pub(super) context: DocumentContext,
+    /// Maximum length of a document, in bytes.
+    pub(super) max_len: usize,
+}
+
+/// What a thread reads at a time. Each has the name of its source.
+pub(super) enum DocumentUnit {
+    Captures(String, Vec<ArchivedDocument>),
+    Document(String, Vec<u8>, DocumentContext),
+    /// The end of an archive.
+    End(String, ArchiveSummary),
+    /// The source cannot be read, for this reason.
+    Unread(String, String),
+}
+
+impl DocumentUnit {
+    /// As how many units of [`UNIT_LEN`] bytes it counts.
+    pub(super) fn weight(&self) -> usize {
+        let len = match self {
+            DocumentUnit::Captures(_, captures) => captures.iter().map(|capture| capture.content.len()).sum(),
+            DocumentUnit::Document(_, bytes, _) => bytes.len(),
+            DocumentUnit::End(..) | DocumentUnit::Unread(..) => 0,
+        };
+        (len / UNIT_LEN).max(1)
+    }
+}
+
+/// The units of sources. They do not depend on threads.
+pub(super) struct DocumentUnits {
+    sources: std::vec::IntoIter<Source>,
+    /// The archive that is being read, and its name.
+    archive: Option<(String, Box<ArchiveDocuments>)>,
+    options: ReadOptions,
+}
+
+impl DocumentUnits {
+    pub(super) fn new(sources: Sources, options: ReadOptions) -> DocumentUnits {
+        DocumentUnits { sources: sources.0.into_iter(), archive: None, options }
+    }
+
+    /// Opens a source. Returns `None` if it is an archive.
+    fn open(&mut self, mut source: Source) -> Option<DocumentUnit> {
+        Sources::begin_ahead(self.sources.as_mut_slice().iter_mut());
+        let (name, context) = (source.name.clone(), &self.options.context);
+        let charset = context.charset.map_or_else(|| source.declared_charset(), |charset| Ok(Some(charset)));
+        let address = source.address().map(|address| address.as_bytes().to_vec());
+        let context = DocumentContext {
+            markup: context.markup.or_else(|| markup_of_name(&name)),
+            base: context.base.clone().or(address),
+            ..context.clone()
+        };
+        let opened = charset.and_then(|charset| Ok((charset, self.open_as(source, context.markup, charset)?)));
+        match opened {
+            Ok((charset, SourceDocuments::One(bytes))) => {
+                Some(DocumentUnit::Document(name, bytes, DocumentContext { charset, ..context }))
+            }
+            Ok((_, SourceDocuments::TooLong)) => {
+                Some(DocumentUnit::Unread(name, BodyDefect::TooLong(self.options.max_len).to_string()))
+            }
+            Ok((_, SourceDocuments::Archive(documents))) => {
+                self.archive = Some((name, documents));
+                None
+            }
+            Err(defect) => Some(DocumentUnit::Unread(name, defect.to_string())),
+        }
+    }
+
+    fn open_as(
+        &self,
+        source: Source,
+        markup: Option<Markup>,
+        charset: Option<Charset>,
+    ) -> Result<SourceDocuments, Defect> {
+        open_documents(source, markup, charset, self.options.max_len)
+    }
+
+    /// The next captures of an archive; its end after the last ones.
+    fn next_captures(&mut self, name: String, mut archive: Box<ArchiveDocuments>) -> DocumentUnit {
+        let (mut captures, mut len) = (Vec::new(), 0);
+        while len < UNIT_LEN && captures.len() < UNIT_CAPTURES {
+            let Some(capture) = archive.next() else { break };
+            len += capture.content.len();
+            captures.push(capture);
+        }
+        if captures.is_empty() {
+            return DocumentUnit::End(name, archive.finish());
+        }
+        self.archive = Some((name.clone(), archive));
+        DocumentUnit::Captures(name, captures)
+    }
+}
+
+impl Iterator for DocumentUnits {
+    type Item = DocumentUnit;
+
+    fn next(&mut self) -> Option<DocumentUnit> {
+        loop {
+            if let Some((name, archive)) = self.archive.take() {
+                return Some(self.next_captures(name, archive));
+            }
+            let source = self.sources.next()?;
+            if let Some(unit) = self.open(source) {
+                return Some(unit);
+            }
+        }
+    }
+}
+
+/// The markup that a file name stands for, apart from a final `.gz` or `.zst`.
+fn markup_of_name(name: &str) -> Option<Markup> {
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    if name.rsplit(['/', '\\']).next() == Some("robots.txt") {
+        return Some(Markup::Robots);
+    }
+    match name.rsplit_once('.')?.1 {
+        "html" | "htm" => Some(Markup::Html),
+        "xml" | "xhtml" | "svg" | "rss" | "atom" | "rdf" | "xsd" | "xsl" | "xslt" | "opml" => Some(Markup::Xml),
+        _ => None,
+    }
+}
