@@ -33,7 +33,7 @@ pub(crate) enum CommandError {
     #[error("{0}")]
     SideFile(String),
     /// A bug in this program.
-    #[error("internal error: {0}; please report it")]
+    #[error("internal error: {0}; please report it with the input")]
     Internal(String),
 }
 

@@ -28,12 +28,12 @@ pub enum RunError<E> {
     )]
     TooMuchText(usize),
     /// A worker panicked, which is a bug in this program.
-    #[error("a worker failed: {0}; this is a bug in irikey; please report it with the input")]
+    #[error("a worker failed: {0}; this is a bug in irikey")]
     Panicked(String),
     /// The numbers of records read, rows made and rows appended differ, which is a bug in this program.
     #[error(
         "the counts do not balance: {records} records decoded, {rows} rows made, {appended} rows appended; \
-         this is a bug in irikey: do not use the output, and please report it"
+         this is a bug in irikey: do not use the output"
     )]
     Unbalanced {
         /// Records decoded.

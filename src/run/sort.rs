@@ -89,9 +89,7 @@ pub enum SortError {
         error: ArrowError,
     },
     /// Rows were lost: a bug in irikey.
-    #[error(
-        "{rows} rows were sorted, but {written} were written; this is a bug in irikey: do not use the output, and please report it"
-    )]
+    #[error("{rows} rows were sorted, but {written} were written; this is a bug in irikey: do not use the output")]
     Lost {
         /// Rows that were sorted.
         rows: u64,

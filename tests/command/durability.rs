@@ -139,7 +139,7 @@ fn an_interrupted_directory_is_made_again() {
         place.accepted(&job);
         let names = place.names("out");
         // Without the mark of an interrupted job, the directory is complete and is kept.
-        place.refused(&job, 5, "contains parts already");
+        place.refused(&job, 5, "contains files already");
         fs::write(place.path("out/_incomplete"), "interrupted").unwrap();
         fs::write(place.path("out/part-00009.csv"), "half").unwrap();
         place.accepted(&job);
@@ -147,7 +147,7 @@ fn an_interrupted_directory_is_made_again() {
         // Files of others are not removed.
         fs::write(place.path("out/_incomplete"), "interrupted").unwrap();
         fs::write(place.path("out/notes.txt"), "mine").unwrap();
-        place.refused(&job, 5, "contains parts already");
+        place.refused(&job, 5, "contains files already");
         assert_eq!(fs::read(place.path("out/notes.txt")).unwrap(), b"mine");
         fs::remove_dir_all(place.path("out")).unwrap();
     }

@@ -68,7 +68,10 @@ pub(crate) enum KeyedFileDefect {
          with --column"
     )]
     NoColumn(String),
-    #[error("the file has no column {0}, which the output needs; choose columns with --columns")]
+    #[error(
+        "the file has no column {0}, which the output needs; choose columns that it has with --columns, or \
+         make the rows again with --column uri"
+    )]
     NoOutputColumn(String),
     #[error(
         "the keys of the file were made with other settings: {0}; use the flags that canon was run with, or make new keys \

@@ -78,7 +78,7 @@ pub enum DedupError {
     /// The numbers of rows do not add up: a bug in irikey.
     #[error(
         "{records} records became {kept} kept rows, {duplicates} duplicates, {seen} seen rows and {faulty} rows with a \
-         fault; this is a bug in irikey: do not use the output, and please report it"
+         fault; this is a bug in irikey: do not use the output"
     )]
     Lost {
         /// Records read.

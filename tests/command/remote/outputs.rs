@@ -247,5 +247,5 @@ fn parts_and_manifest_are_objects() {
     assert_eq!((ran.status.code(), fs::read_dir(here.path()).unwrap().count()), (Some(0), 0), "{}", stderr(&ran));
     // As in a directory on disk, the parts of a finished job are kept.
     let ran = run("s3://b/out/");
-    assert!(ran.status.code() == Some(5) && stderr(&ran).contains("contains parts already"), "{}", stderr(&ran));
+    assert!(ran.status.code() == Some(5) && stderr(&ran).contains("contains files already"), "{}", stderr(&ran));
 }
