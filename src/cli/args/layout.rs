@@ -15,7 +15,7 @@ use crate::sort::{Partition, SortBy, SplitPoints};
 const MAX_PARTITIONS: u32 = 65_536;
 
 /// The order of CDXJ as --sort names it. Lines that are equal in these are sorted by the rest of the line.
-const INDEX_ORDER: [&str; 2] = ["url_surtkey", "fetch_time"];
+const INDEX_ORDER: [&str; 2] = [INDEX_KEY, "fetch_time"];
 
 /// Flags of a command that writes rows in order or to several files.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct SortArgs {
     /// Columns to sort by, separated by commas, such as url_surtkey,fetch_time; a - before a name sorts it in descending
     /// order. Columns that --columns does not name are added at the end. Nulls come last, equal rows keep the order of the
     /// input. Parquet files then declare their order and have page statistics of these columns; the output is read again and
-    /// checked [default for cdxj and zipnum: url_surtkey,fetch_time]
+    /// checked [default for cdxj and zipnum: url_surtkey_ia,fetch_time]
     #[arg(
         long,
         value_name = "LIST",
@@ -171,7 +171,7 @@ impl SortArgs {
                 let message = format!("{} is sorted by {}; remove --sort", format.name(), INDEX_ORDER.join(","));
                 return Err(CommandError::Usage(message));
             }
-            return Ok(SortBy::parse([INDEX_KEY, "fetch_time"]));
+            return Ok(SortBy::parse(INDEX_ORDER));
         }
         if matches!(self.partition, None | Some(PartitionFlag::Host(_))) {
             return Ok(by);

@@ -115,7 +115,8 @@ pub(crate) struct ExtractArgs {
     replace: ReplaceArgs,
     #[command(flatten)]
     threads: ThreadArgs,
-    /// Exit with code 3 if a URL cannot be read; the output is complete nevertheless
+    /// Exit with code 3 if a URL cannot be read or, with the columns uri or key, has no URI; the output is complete
+    /// nevertheless
     #[arg(long, help_heading = "Reporting")]
     fail_on_fault: bool,
     /// Print no summary, only errors
