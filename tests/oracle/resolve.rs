@@ -11,8 +11,9 @@ use super::grammar;
 /// What happens to the dot segments of the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// Section 5.2.1: "Normalization of the base URI [...] is optional". The dot segments of a base path
-    /// that begins with `/` are removed first, as browsers do: `/a/b/..` and `/a/b/%2e%2e` are the directory `/a/`.
+    /// Section 5.2.1: "Normalization of the base URI [...] is optional". Escaped dots of dot segments are decoded first. Then the
+    /// dot segments of a base path that begins with `/` are removed, as browsers do: `/a/b/..` and `/a/b/%2e%2e` are the
+    /// directory `/a/`.
     Normalized,
     /// Section 5.2 literally: the base path does not change.
     Literal,
@@ -22,8 +23,11 @@ pub enum Base {
 pub fn resolve(base: &str, reference: &str, reading: Base) -> Option<String> {
     let mut base = split_checked(base)?;
     base.scheme.as_ref()?;
-    if reading == Base::Normalized && base.path.starts_with('/') {
-        base.path = remove_dot_segments(&decode_dots(&base.path));
+    if reading == Base::Normalized {
+        base.path = decode_dots(&base.path);
+        if base.path.starts_with('/') {
+            base.path = remove_dot_segments(&base.path);
+        }
     }
     let mut target = transform(&base, split_checked(reference)?);
     components::guard_path(&mut target);
