@@ -79,7 +79,7 @@ impl RowBlock {
 
 /// Encodes plain rows for a [`RowWriter`]. Several threads can encode rows of one output, each with an encoder of its own.
 pub(crate) enum RowEncoder {
-    Lines(LineEncoder),
+    Lines(Box<LineEncoder>),
     Table(TableEncoder),
 }
 
@@ -114,7 +114,7 @@ impl RowEncoder {
     pub(crate) fn new(format: OutputFormat, columns: &[PlainColumn]) -> RowEncoder {
         match format {
             OutputFormat::Parquet => RowEncoder::Table(TableEncoder::new(columns)),
-            _ => RowEncoder::Lines(LineEncoder::new(format, columns)),
+            _ => RowEncoder::Lines(Box::new(LineEncoder::new(format, columns))),
         }
     }
 
@@ -140,8 +140,9 @@ impl RowEncoder {
     /// The values do not make a batch.
     pub(crate) fn take(&mut self) -> Result<RowBlock, OutputError> {
         match self {
-            RowEncoder::Lines(LineEncoder { lines, ends, .. }) => {
-                Ok(RowBlock { lines: std::mem::take(lines), ends: std::mem::take(ends), batch: None })
+            RowEncoder::Lines(encoder) => {
+                let (lines, ends) = (std::mem::take(&mut encoder.lines), std::mem::take(&mut encoder.ends));
+                Ok(RowBlock { lines, ends, batch: None })
             }
             RowEncoder::Table(table) => Ok(RowBlock { batch: table.take()?, ..RowBlock::default() }),
         }

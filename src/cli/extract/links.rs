@@ -1,4 +1,4 @@
-//! Finds the links of documents on any thread: [`LinkReader`] reads a unit and gives blocks of rows, with what was counted.
+//! Finds the links of documents on any thread: [`LinkFinder`] reads a unit and gives blocks of rows, with what was counted.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -19,7 +19,7 @@ pub(super) const MAX_MESSAGES: usize = 100;
 
 /// What was counted in documents.
 #[derive(Debug, Default)]
-pub(super) struct DocumentCounts {
+pub(super) struct ExtractCounts {
     /// Documents by their markup.
     pub(super) documents: BTreeMap<Markup, u64>,
     /// Documents that could not be read to their end.
@@ -31,8 +31,8 @@ pub(super) struct DocumentCounts {
     pub(super) other_records: u64,
 }
 
-impl DocumentCounts {
-    pub(super) fn add(&mut self, other: DocumentCounts) {
+impl ExtractCounts {
+    pub(super) fn add(&mut self, other: ExtractCounts) {
         other.documents.into_iter().for_each(|(markup, count)| *self.documents.entry(markup).or_default() += count);
         other.defects.into_iter().for_each(|(kind, count)| *self.defects.entry(kind).or_default() += count);
         other.skipped.into_iter().for_each(|(reason, count)| *self.skipped.entry(reason).or_default() += count);
@@ -44,30 +44,30 @@ impl DocumentCounts {
 /// What was found in a unit, or in a part of it.
 pub(super) struct FoundLinks {
     pub(super) links: Result<LinkBlock, OutputError>,
-    pub(super) counts: DocumentCounts,
+    pub(super) counts: ExtractCounts,
     /// The first messages about documents.
     pub(super) messages: Vec<String>,
 }
 
 /// Reads a unit.
-pub(super) struct LinkReader<'a> {
+pub(super) struct LinkFinder<'a> {
     options: &'a ReadOptions,
     rows: LinkRows,
-    counts: DocumentCounts,
+    counts: ExtractCounts,
     messages: Vec<String>,
     /// Takes what was found so far; returns whether to go on.
     give: &'a mut dyn FnMut(FoundLinks) -> bool,
     is_stopped: bool,
 }
 
-impl<'a> LinkReader<'a> {
+impl<'a> LinkFinder<'a> {
     pub(super) fn new(
         options: &'a ReadOptions,
         rows: LinkRows,
         give: &'a mut dyn FnMut(FoundLinks) -> bool,
-    ) -> LinkReader<'a> {
-        let (counts, messages) = (DocumentCounts::default(), Vec::new());
-        LinkReader { options, rows, counts, messages, give, is_stopped: false }
+    ) -> LinkFinder<'a> {
+        let (counts, messages) = (ExtractCounts::default(), Vec::new());
+        LinkFinder { options, rows, counts, messages, give, is_stopped: false }
     }
 
     /// Gives everything that is found in `unit`, and returns the empty rows.

@@ -1,7 +1,7 @@
 //! `extract`: writes a row for every reference in documents, as an input for `canon`.
 //!
 //! ```text
-//! sources --DocumentUnits--> units --LinkReader, on all threads--> blocks of rows --Extraction, in order--> output
+//! sources --DocumentUnits--> units --LinkFinder, on all threads--> blocks of rows --Extraction, in order--> output
 //! ```
 
 mod links;
@@ -29,7 +29,7 @@ use crate::iri::Base;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::output::{Destination, OutputError, OutputFormat, RowWriter};
 use crate::process::exit;
-use links::{DocumentCounts, FoundLinks, LinkReader, MAX_MESSAGES};
+use links::{ExtractCounts, FoundLinks, LinkFinder, MAX_MESSAGES};
 use parking_lot::Mutex;
 use rows::{COLUMN_NAMES, LinkRows, RowLayout, describe_columns, parse_columns};
 use units::{DocumentUnit, DocumentUnits, ReadOptions};
@@ -136,7 +136,7 @@ struct Extraction<'a> {
     writer: RowWriter,
     links: u64,
     faulty: u64,
-    counts: DocumentCounts,
+    counts: ExtractCounts,
     /// Messages about documents so far.
     messages: usize,
 }
@@ -152,7 +152,7 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let layout = RowLayout::new(format, &columns);
     let writer = RowWriter::create(&destination, format, &layout.plain)?;
     let mut extraction =
-        Extraction { args, writer, links: 0, faulty: 0, counts: DocumentCounts::default(), messages: 0 };
+        Extraction { args, writer, links: 0, faulty: 0, counts: ExtractCounts::default(), messages: 0 };
     for found in args.read(sources, layout)? {
         let lost = |_| CommandError::Internal("a thread that read documents failed".to_string());
         extraction.add(found.map_err(lost)?)?;
@@ -206,7 +206,7 @@ impl ExtractArgs {
                 let len = found.links.as_ref().map_or(0, |links| links.rows.len());
                 sender.push(found, len)
             };
-            let rows = LinkReader::new(&options, rows, &mut give).read(unit);
+            let rows = LinkFinder::new(&options, rows, &mut give).read(unit);
             unused.lock().push(rows);
         });
         items.map_err(|error| CommandError::Usage(format!("cannot start threads: {error}; use fewer with --threads")))
@@ -237,7 +237,7 @@ impl Extraction<'_> {
 
     /// The captures and records that were not read, for the summary.
     fn skipped_to_text(&self) -> String {
-        let DocumentCounts { skipped, other_records, .. } = &self.counts;
+        let ExtractCounts { skipped, other_records, .. } = &self.counts;
         let reasons: Vec<_> = skipped.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
         let captures = match skipped.values().sum::<u64>() {
             0 => String::new(),
@@ -253,7 +253,7 @@ impl Extraction<'_> {
     fn finish(self) -> Result<u8, CommandError> {
         let skipped = self.skipped_to_text();
         let Extraction { args, writer, links, faulty, counts, .. } = self;
-        let DocumentCounts { documents, unread, defects, .. } = counts;
+        let ExtractCounts { documents, unread, defects, .. } = counts;
         match writer.finish() {
             Ok(()) | Err(OutputError::ClosedPipe) => {}
             Err(error) => return Err(error.into()),
