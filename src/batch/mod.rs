@@ -10,6 +10,12 @@
 //!
 //! The module knows neither files nor formats. It refuses batches whose text exceeds the 32-bit offsets of Arrow.
 
+#[cfg(target_endian = "big")]
+compile_error!(
+    "Arrow and Parquet are written in the byte order of the machine, so only little-endian machines are supported; the core \
+     (default-features = false) has no such limit"
+);
+
 mod build;
 mod carried;
 mod column;
