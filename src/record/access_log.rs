@@ -119,8 +119,8 @@ impl AccessLog {
     }
 }
 
-/// Whether a line begins with the name of a host and a port, and at least three values are between them and the time. A client may be
-/// an address with a port.
+/// Whether a line begins with a host name and a port, with at least three values between them and the time. In the common format,
+/// only two values are between the client, which may have a port, and the time.
 fn begins_with_host(line: &[u8]) -> bool {
     let mut values = line.split(|&byte| byte == b' ');
     let Some((host, port)) = values.next().and_then(|first| Some(first.split_at(memchr::memchr(b':', first)?))) else {

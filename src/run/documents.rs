@@ -18,6 +18,10 @@ use std::collections::VecDeque;
 /// Bytes from which an archive is recognized.
 const HEAD_LEN: usize = 64 << 10;
 
+/// Bytes of documents, and documents, that a thread reads at a time.
+pub(crate) const DOCUMENT_UNIT_LEN: usize = 1 << 20;
+const UNIT_DOCUMENTS: usize = 64;
+
 const WAT: UnsupportedFormat = UnsupportedFormat {
     name: "a WAT file, which holds the links of pages, not the pages",
     advice: "use irikey canon, which has the same columns: --columns page,link_type,link_rel,link_text,uri",
@@ -121,7 +125,18 @@ impl ArchiveDocuments {
         ArchiveDocuments { reader, found: VecDeque::new(), defect: None, is_ended: false }
     }
 
-    pub(crate) fn next(&mut self) -> Option<ArchivedDocument> {
+    /// The next documents, which one thread reads; none after the last one.
+    pub(crate) fn next_unit(&mut self) -> Vec<ArchivedDocument> {
+        let (mut unit, mut len) = (Vec::new(), 0);
+        while len < DOCUMENT_UNIT_LEN && unit.len() < UNIT_DOCUMENTS {
+            let Some(document) = self.next() else { break };
+            len += document.content.len();
+            unit.push(document);
+        }
+        unit
+    }
+
+    fn next(&mut self) -> Option<ArchivedDocument> {
         while self.found.is_empty() && !self.is_ended {
             let (documents, end) = self.reader.read_documents();
             self.found.extend(documents);

@@ -108,7 +108,7 @@ pub(crate) use dedup::{KeyedFileDefect, KeyedFileError, KeyedFiles, dedup_keyed_
 pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
 pub(crate) use documents::{
-    ArchiveDocuments, ArchiveSummary, CapturedDocument, SkipReason, SourceDocuments, open_documents,
+    ArchiveDocuments, ArchiveSummary, CapturedDocument, DOCUMENT_UNIT_LEN, SkipReason, SourceDocuments, open_documents,
 };
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
@@ -120,7 +120,7 @@ pub(crate) use learn::{
     ContentCounts, DiskStore, DocumentCounts, DocumentOptions, LearnedContent, ObserveError, ObserveOptions,
     ObserveResult, PartsError, Validation, observe,
 };
-pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
+pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, core_count};
 pub use options::{MAX_THREADS, RunOptions, RunRequest};
 pub use row_key::RowKey;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, sort};

@@ -144,14 +144,18 @@ impl Default for RunOptions {
     }
 }
 
+/// The number of cores that the process may use.
+pub(crate) fn core_count() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 impl RunOptions {
     /// The options with each number within its limits, and the number of threads set.
     pub(crate) fn clamped(&self) -> RunOptions {
-        let cores = || std::thread::available_parallelism().map_or(1, |count| count.get());
         RunOptions {
             threads: match self.threads {
                 _ if self.record_limit.is_some() => 1,
-                0 => cores(),
+                0 => core_count(),
                 threads => threads,
             },
             row_group_len: self.row_group_len.clamp(1, MAX_ROW_GROUP_LEN),

@@ -7,7 +7,7 @@ use clap::Args;
 use super::values::{named_path, parse_number, parse_size, parse_size_up_to};
 use crate::cli::error::CommandError;
 use crate::process::{plain_error, remedy, without_termination};
-use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS};
+use crate::run::{MAX_ROW_GROUP_LEN, MAX_THREADS, core_count};
 
 /// The number of threads.
 #[derive(Debug, Args)]
@@ -21,8 +21,7 @@ pub(crate) struct ThreadArgs {
 impl ThreadArgs {
     /// The number of threads, by default that of the cores.
     pub(crate) fn count(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(cores, usize::from)
+        self.threads.map_or_else(core_count, usize::from)
     }
 }
 

@@ -1,14 +1,9 @@
 //! Reads the sources of `extract`, one after the other: [`DocumentUnits`] makes the units whose links threads find side by side.
 
-use crate::encoding::Charset;
 use crate::extract::{DocumentContext, Markup};
-use crate::input::{BodyDefect, Defect, Source, Sources};
+use crate::input::{BodyDefect, Source, Sources};
 use crate::record::archive::ArchivedDocument;
-use crate::run::{ArchiveDocuments, ArchiveSummary, SourceDocuments, open_documents};
-
-/// Bytes of captures, and captures, that a thread reads at a time.
-const UNIT_LEN: usize = 1 << 20;
-const UNIT_CAPTURES: usize = 64;
+use crate::run::{ArchiveDocuments, ArchiveSummary, DOCUMENT_UNIT_LEN, SourceDocuments, open_documents};
 
 /// How documents are read.
 #[derive(Clone, Debug)]
@@ -30,14 +25,14 @@ pub(super) enum DocumentUnit {
 }
 
 impl DocumentUnit {
-    /// As how many units of [`UNIT_LEN`] bytes it counts.
+    /// As how many units of [`DOCUMENT_UNIT_LEN`] bytes it counts.
     pub(super) fn weight(&self) -> usize {
         let len = match self {
             DocumentUnit::Captures(_, captures) => captures.iter().map(|capture| capture.content.len()).sum(),
             DocumentUnit::Document(_, bytes, _) => bytes.len(),
             DocumentUnit::End(..) | DocumentUnit::Unread(..) => 0,
         };
-        (len / UNIT_LEN).max(1)
+        (len / DOCUMENT_UNIT_LEN).max(1)
     }
 }
 
@@ -57,7 +52,7 @@ impl DocumentUnits {
     /// Opens a source. Returns `None` if it is an archive.
     fn open(&mut self, mut source: Source) -> Option<DocumentUnit> {
         Sources::begin_ahead(self.sources.as_mut_slice().iter_mut());
-        let (name, context) = (source.name.clone(), &self.options.context);
+        let (name, ReadOptions { context, max_len }) = (source.name.clone(), &self.options);
         let charset = context.charset.map_or_else(|| source.declared_charset(), |charset| Ok(Some(charset)));
         let address = source.address().map(|address| address.as_bytes().to_vec());
         let context = DocumentContext {
@@ -65,13 +60,14 @@ impl DocumentUnits {
             base: context.base.clone().or(address),
             ..context.clone()
         };
-        let opened = charset.and_then(|charset| Ok((charset, self.open_as(source, context.markup, charset)?)));
+        let opened =
+            charset.and_then(|charset| Ok((charset, open_documents(source, context.markup, charset, *max_len)?)));
         match opened {
             Ok((charset, SourceDocuments::One(bytes))) => {
                 Some(DocumentUnit::Document(name, bytes, DocumentContext { charset, ..context }))
             }
             Ok((_, SourceDocuments::TooLong)) => {
-                Some(DocumentUnit::Unread(name, BodyDefect::TooLong(self.options.max_len).to_string()))
+                Some(DocumentUnit::Unread(name, BodyDefect::TooLong(*max_len).to_string()))
             }
             Ok((_, SourceDocuments::Archive(documents))) => {
                 self.archive = Some((name, documents));
@@ -81,23 +77,9 @@ impl DocumentUnits {
         }
     }
 
-    fn open_as(
-        &self,
-        source: Source,
-        markup: Option<Markup>,
-        charset: Option<Charset>,
-    ) -> Result<SourceDocuments, Defect> {
-        open_documents(source, markup, charset, self.options.max_len)
-    }
-
     /// The next captures of an archive; its end after the last ones.
     fn next_captures(&mut self, name: String, mut archive: Box<ArchiveDocuments>) -> DocumentUnit {
-        let (mut captures, mut len) = (Vec::new(), 0);
-        while len < UNIT_LEN && captures.len() < UNIT_CAPTURES {
-            let Some(capture) = archive.next() else { break };
-            len += capture.content.len();
-            captures.push(capture);
-        }
+        let captures = archive.next_unit();
         if captures.is_empty() {
             return DocumentUnit::End(name, archive.finish());
         }

@@ -19,10 +19,6 @@ use crate::sort::{BytesBuffer, BytesRun};
 /// Longest document that is read, in bytes.
 const MAX_DOCUMENT_LEN: usize = 16 << 20;
 
-/// Bytes of documents, and documents, that a thread reads at a time.
-const UNIT_LEN: usize = 1 << 20;
-const UNIT_DOCUMENTS: usize = 64;
-
 /// What is looked for in documents.
 #[derive(Debug)]
 pub(crate) struct DocumentOptions {
@@ -93,24 +89,18 @@ struct ArchiveReading<I> {
 impl<I: Iterator<Item = (u32, Source)>> ArchiveReading<I> {
     /// Returns the next documents; `None` after the last.
     fn next_unit(&mut self) -> Option<Vec<ArchivedDocument>> {
-        let (mut unit, mut len) = (Vec::new(), 0);
-        while len < UNIT_LEN && unit.len() < UNIT_DOCUMENTS {
-            let Some((number, name, mut archive)) = self.current.take().or_else(|| self.open_next()) else { break };
-            match archive.next() {
-                Some(document) => {
-                    len += document.content.len();
-                    unit.push(document);
-                    self.current = Some((number, name, archive));
-                }
-                None => {
-                    // Damage was reported when the records were read.
-                    let is_new = |defect: &Defect| !matches!(defect, Defect::ArchiveDamaged(_));
-                    let defect = archive.finish().defect.filter(is_new);
-                    self.errors.extend(defect.map(|defect| InputError::new(number, name, defect)));
-                }
+        loop {
+            let (number, name, mut archive) = self.current.take().or_else(|| self.open_next())?;
+            let unit = archive.next_unit();
+            if !unit.is_empty() {
+                self.current = Some((number, name, archive));
+                return Some(unit);
             }
+            // Damage was reported when the records were read.
+            let is_new = |defect: &Defect| !matches!(defect, Defect::ArchiveDamaged(_));
+            let defect = archive.finish().defect.filter(is_new);
+            self.errors.extend(defect.map(|defect| InputError::new(number, name, defect)));
         }
-        (!unit.is_empty()).then_some(unit)
     }
 
     /// Opens the next archive.
