@@ -148,7 +148,7 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
         }
     });
     let summary = summary?;
-    let replaced = job.files.replaced_after(replaced, &summary);
+    let replaced = job.files.replaced_after(replaced, summary.is_nothing_read());
     let WrittenFiles { whole, files } = files.finish(job, &summary)?;
     let report = job.report(names, summary, whole, started.elapsed());
     Ok(Report { files, replaced, timeline, ..report })

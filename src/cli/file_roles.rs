@@ -13,7 +13,6 @@ use crate::output::{
 use crate::process::part_names::{INCOMPLETE, is_hidden_name, member_index_paths};
 use crate::process::{HandleName, links, parent, path_name};
 use crate::remote::{RemoteObject, RemoteUrl};
-use crate::run::Summary;
 
 /// The files that the flags of a command name.
 #[derive(Debug, Default)]
@@ -159,9 +158,10 @@ impl FileRoles {
         }
     }
 
-    /// The files of [`FileRoles::check`] that are replaced after all: only the report if errors of the inputs left no record.
-    pub(crate) fn replaced_after(&self, replaced: Vec<PathBuf>, summary: &Summary) -> Vec<PathBuf> {
-        let is_replaced = |path: &PathBuf| !summary.is_nothing_read() || Some(path) == self.report.as_ref();
+    /// The files of [`FileRoles::check`] that are replaced after all: only the report if `is_nothing_read`, because errors of
+    /// the inputs left no record.
+    pub(crate) fn replaced_after(&self, replaced: Vec<PathBuf>, is_nothing_read: bool) -> Vec<PathBuf> {
+        let is_replaced = |path: &PathBuf| !is_nothing_read || Some(path) == self.report.as_ref();
         replaced.into_iter().filter(is_replaced).collect()
     }
 

@@ -3,7 +3,7 @@
 
 use super::archive::{ArchiveBytes, ArchiveReader};
 use super::open_source::UNMARKED_UTF16;
-use super::row_reader::{ReadEnd, StreamBytes};
+use super::row_reader::{ReadEnd, RowReader, StreamBytes};
 use crate::encoding::Charset;
 use crate::extract::{HeaderField, Markup, utf16_of_xml};
 use crate::input::detect::{ContentType, content_type};
@@ -148,6 +148,11 @@ impl ArchiveDocuments {
             }
         }
         self.found.pop_front()
+    }
+
+    /// Bytes of the source that were read.
+    pub(crate) fn position(&self) -> u64 {
+        self.reader.file_position()
     }
 
     /// What is known after the last document.

@@ -95,7 +95,7 @@ impl Progress {
         self.read.fetch_add(count, Ordering::Relaxed);
     }
 
-    pub(super) fn add(&self, records: u64, rows: u64) {
+    pub(crate) fn add(&self, records: u64, rows: u64) {
         self.records.fetch_add(records, Ordering::Relaxed);
         self.rows.fetch_add(rows, Ordering::Relaxed);
     }

@@ -14,6 +14,16 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// Bytes that gzip does not make shorter.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
 /// A folder with one document of each kind.
 fn documents() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -280,6 +290,68 @@ fn captures_that_cannot_be_read_are_reported() {
     assert_eq!(String::from_utf8(out.stdout).unwrap(), "page,url\nhttp://a/6,x\n");
     assert_eq!(out.status.code(), Some(4));
     assert!(String::from_utf8(out.stderr).unwrap().contains("1 cut short"));
+}
+
+/// The report has the counts of the summary and the messages, in each of its formats.
+#[test]
+fn the_report_has_what_the_summary_counts() {
+    let folder = documents();
+    let put = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    put("cut.html", b"<a href='&#0;'><a href='y");
+    put("broken.gz", &gzip(&noise(4_000))[..2_000]);
+    let html = "200 OK\r\nContent-Type: text/html";
+    let missing = response("http://a/2", "404 Not Found\r\nContent-Type: text/html", b"");
+    let request = record("request", "http://a/1", "application/http", b"GET / HTTP/1.1\r\n\r\n");
+    put("x.warc", &[response("http://a/1", html, b"<a href=z>"), missing, request].concat());
+    let target = tempfile::tempdir().unwrap();
+    let report = |name: &str| {
+        let (path, out) = (target.path().join(name), target.path().join("links.csv"));
+        let input = folder.path().to_str().unwrap();
+        let args = ["extract", input, "-o", out.to_str().unwrap(), "--report", path.to_str().unwrap()];
+        let ran = irikey(&args, b"", Stdio::piped());
+        assert_eq!(ran.status.code(), Some(4));
+        (fs::read_to_string(path).unwrap(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let (text, printed) = report("r.txt");
+    assert!(
+        text.starts_with("11 references in 7 documents (3 html, 1 robots, 1 urls, 2 xml), 1 of them faulty;"),
+        "{text}"
+    );
+    let summary = text.lines().next().unwrap();
+    assert!(summary.ends_with("; skipped 1 capture (1 status); 1 record of other types"), "{summary}");
+    assert!(printed.contains(&format!("irikey: {summary}\n")), "{printed}");
+    let (json, printed) = report("r.json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for (name, expected) in [
+        ("references", serde_json::json!(11)),
+        ("faulty", 1.into()),
+        ("documents", serde_json::json!({"html": 3, "robots": 1, "urls": 1, "xml": 2})),
+        ("unread", 2.into()),
+        ("skipped", serde_json::json!({"status": 1})),
+        ("other_records", 1.into()),
+        ("replaced", serde_json::json!([target.path().join("links.csv").to_str().unwrap()])),
+    ] {
+        assert_eq!(json[name], expected, "{name}");
+    }
+    let messages: Vec<_> = json["messages"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    assert!(messages.iter().any(|message| message.contains("broken.gz: ")), "{messages:?}");
+    assert!(messages.iter().all(|message| printed.contains(&format!("irikey: {message}\n"))), "{printed}");
+    let (page, _) = report("r.html");
+    assert!(page.contains("<td class=\"n\">11</td>") && page.contains("broken.gz: "), "{page}");
+}
+
+/// A report of inputs without any row does not say that the output was replaced.
+#[test]
+fn a_report_without_output_keeps_the_earlier_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    fs::write(path("broken.html.gz"), &gzip(&noise(4_000))[..2_000]).unwrap();
+    fs::write(path("links.csv"), "earlier").unwrap();
+    let args = ["extract", &path("broken.html.gz"), "-o", &path("links.csv"), "--report", &path("r.json")];
+    assert_eq!(irikey(&args, b"", Stdio::piped()).status.code(), Some(4));
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path("r.json")).unwrap()).unwrap();
+    assert_eq!((&json["unread"], &json["replaced"]), (&1.into(), &serde_json::json!([])));
+    assert_eq!(fs::read_to_string(path("links.csv")).unwrap(), "earlier");
 }
 
 /// What `extract` and a crawler's WAT say of a page has the same columns.

@@ -67,7 +67,7 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
         }
     });
     let mut deduped = deduped?;
-    let replaced = job.files.replaced_after(replaced, &deduped.summary);
+    let replaced = job.files.replaced_after(replaced, deduped.summary.is_nothing_read());
     let is_nothing_read = deduped.summary.is_nothing_read();
     let finished = match is_nothing_read {
         true => abandoned(&job.destination),

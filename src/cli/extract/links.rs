@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::rows::{LinkBlock, LinkOrigin, LinkRows};
-use super::units::{DocumentUnit, ReadOptions};
+use super::units::{DocumentUnit, ReadOptions, ReadUnit};
 use crate::encoding::Charset;
 use crate::extract::{
     DefectKind, DocumentContext, HeaderField, Link, LinkScope, Markup, extract_each, for_each_header_link,
@@ -44,6 +44,8 @@ impl ExtractCounts {
 /// What was found in a unit, or in a part of it.
 pub(super) struct FoundLinks {
     pub(super) links: Result<LinkBlock, OutputError>,
+    /// Bytes of inputs that were read.
+    pub(super) read_len: u64,
     pub(super) counts: ExtractCounts,
     /// The first messages about documents.
     pub(super) messages: Vec<String>,
@@ -53,7 +55,9 @@ pub(super) struct FoundLinks {
 pub(super) struct LinkFinder<'a> {
     options: &'a ReadOptions,
     rows: LinkRows,
+    /// What was counted since the last call of `give`, as in [`FoundLinks`].
     counts: ExtractCounts,
+    read_len: u64,
     messages: Vec<String>,
     /// Takes what was found so far; returns whether to go on.
     give: &'a mut dyn FnMut(FoundLinks) -> bool,
@@ -67,12 +71,13 @@ impl<'a> LinkFinder<'a> {
         give: &'a mut dyn FnMut(FoundLinks) -> bool,
     ) -> LinkFinder<'a> {
         let (counts, messages) = (ExtractCounts::default(), Vec::new());
-        LinkFinder { options, rows, counts, messages, give, is_stopped: false }
+        LinkFinder { options, rows, counts, read_len: 0, messages, give, is_stopped: false }
     }
 
     /// Gives everything that is found in `unit`, and returns the empty rows.
-    pub(super) fn read(mut self, unit: DocumentUnit) -> LinkRows {
-        match unit {
+    pub(super) fn read(mut self, unit: ReadUnit) -> LinkRows {
+        self.read_len = unit.read_len;
+        match unit.unit {
             DocumentUnit::Captures(source, captures) => {
                 for capture in &captures {
                     self.read_capture(&source, capture);
@@ -98,8 +103,13 @@ impl<'a> LinkFinder<'a> {
     /// Gives what was found so far.
     fn give(&mut self) {
         if !self.is_stopped {
-            let (counts, messages) = (std::mem::take(&mut self.counts), std::mem::take(&mut self.messages));
-            self.is_stopped = !(self.give)(FoundLinks { links: self.rows.take(), counts, messages });
+            let found = FoundLinks {
+                links: self.rows.take(),
+                read_len: std::mem::take(&mut self.read_len),
+                counts: std::mem::take(&mut self.counts),
+                messages: std::mem::take(&mut self.messages),
+            };
+            self.is_stopped = !(self.give)(found);
         }
     }
 

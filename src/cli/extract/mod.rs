@@ -5,23 +5,22 @@
 //! ```
 
 mod links;
+mod report;
 mod rows;
 mod units;
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::cli::args::{
-    Choices, ReplaceArgs, SourceArgs, StoreArgs, ThreadArgs, is_device_or_pipe, parse_charset, parse_size,
+    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, is_device_or_pipe, parse_charset, parse_size,
 };
 use crate::cli::error::CommandError;
-use crate::cli::file_roles::FileRoles;
 use crate::cli::files::abandoned;
-use crate::cli::report::replaced_to_text;
-use crate::cli::terminal::{count_of, print_error, print_to_stderr, thousands};
+use crate::cli::progress::watch;
+use crate::cli::report::{after_closed_pipe, replaced_to_text};
+use crate::cli::terminal::{print_error, print_to_stderr};
 use crate::encoding::Charset;
 use crate::extract::{DocumentContext, Markup};
 use crate::input::Sources;
@@ -29,10 +28,12 @@ use crate::iri::Base;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::output::{Destination, OutputError, OutputFormat, RowWriter};
 use crate::process::exit;
-use links::{ExtractCounts, FoundLinks, LinkFinder, MAX_MESSAGES};
+use crate::run::Progress;
+use links::{FoundLinks, LinkFinder, MAX_MESSAGES};
 use parking_lot::Mutex;
+use report::ExtractReport;
 use rows::{COLUMN_NAMES, LinkRows, RowLayout, describe_columns, parse_columns};
-use units::{DocumentUnit, DocumentUnits, ReadOptions};
+use units::{DocumentUnits, ReadOptions, ReadUnit};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,6 +46,9 @@ Examples:
 
   The links of every page of an archive, with their canonical URIs and keys:
       irikey extract crawl.warc.gz --columns page,link_type,link_rel,url,uri,key -o links.parquet";
+
+const FAIL_ON_FAULT_HELP: &str = "\
+Exit with code 3 if a URL cannot be read or, with the columns uri or key, has no URI; the output is complete nevertheless";
 
 /// Bytes of encoded rows that wait for those of earlier documents.
 const MAX_WAITING_LEN: usize = 32 << 20;
@@ -80,7 +84,8 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 /// The charset of a document is that of its byte order mark; otherwise that of --charset; otherwise that of its HTTP header, in
 /// an archive or from an HTTP server; otherwise the one that it declares; otherwise that of --default-charset.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = long_help())]
+#[command(after_help = EXAMPLES, after_long_help = long_help(),
+          mut_arg("fail_on_fault", |flag| flag.help(FAIL_ON_FAULT_HELP)))]
 pub(crate) struct ExtractArgs {
     #[command(flatten)]
     files: SourceArgs,
@@ -112,16 +117,9 @@ pub(crate) struct ExtractArgs {
           help_heading = "Output")]
     columns: Vec<String>,
     #[command(flatten)]
-    replace: ReplaceArgs,
-    #[command(flatten)]
     threads: ThreadArgs,
-    /// Exit with code 3 if a URL cannot be read or, with the columns uri or key, has no URI; the output is complete
-    /// nevertheless
-    #[arg(long, help_heading = "Reporting")]
-    fail_on_fault: bool,
-    /// Print no summary, only errors
-    #[arg(short, long, help_heading = "Reporting")]
-    quiet: bool,
+    #[command(flatten)]
+    reporting: ReportingArgs,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -133,12 +131,9 @@ fn long_help() -> String {
 /// The state of a run: its output and what was counted.
 struct Extraction<'a> {
     args: &'a ExtractArgs,
+    destination: Destination,
     writer: RowWriter,
-    links: u64,
-    faulty: u64,
-    counts: ExtractCounts,
-    /// Messages about documents so far.
-    messages: usize,
+    report: ExtractReport,
 }
 
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
@@ -147,25 +142,18 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let columns = parse_columns(&args.columns)?;
     let (destination, format) = args.destination()?;
     let sources = args.files.sources()?;
-    let files = FileRoles::new(&args.files.inputs, args.replace.no_clobber, None).destination(&destination, format);
+    let files = args.reporting.files(&args.files.inputs).destination(&destination, format);
     let replaced = files.check(&sources)?;
     let layout = RowLayout::new(format, &columns);
     let writer = RowWriter::create(&destination, format, &layout.plain)?;
-    let mut extraction =
-        Extraction { args, writer, links: 0, faulty: 0, counts: ExtractCounts::default(), messages: 0 };
-    for found in args.read(sources, layout)? {
-        let lost = |_| CommandError::Internal("a thread that read documents failed".to_string());
-        extraction.add(found.map_err(lost)?)?;
-    }
-    if extraction.links == 0 && extraction.counts.unread > 0 {
-        abandoned(&destination);
-        return Ok(exit::INPUT);
-    }
-    let status = extraction.finish()?;
-    if !args.quiet {
-        print_to_stderr(&replaced_to_text(&replaced));
-    }
-    Ok(status)
+    let mut extraction = Extraction { args, destination, writer, report: ExtractReport::default() };
+    let (result, _) =
+        watch(&args.reporting, sources.total_len(), |progress| extraction.read(sources, layout, progress));
+    // They would break the line that shows the progress.
+    extraction.report.print_messages();
+    extraction.report.replaced = files.replaced_after(replaced, extraction.report.is_nothing_read());
+    let finished = result.and_then(|()| extraction.finish());
+    finished.map_err(|error| after_closed_pipe(error, &args.reporting))
 }
 
 impl ExtractArgs {
@@ -182,7 +170,7 @@ impl ExtractArgs {
                 "{path}: rows are written as CSV, TSV, JSON lines or Parquet; use --output-format"
             ))
         })?;
-        Ok((self.replace.file(path), format))
+        Ok((self.reporting.replace.file(path), format))
     }
 
     /// Finds the links of all documents, on all threads.
@@ -196,11 +184,11 @@ impl ExtractArgs {
         };
         let options = ReadOptions { context, max_len: self.max_document };
         let mut units = DocumentUnits::new(sources, options.clone());
-        let next = move |_| units.next().map(|unit| (unit.weight(), unit));
+        let next = move |_| units.next().map(|unit| (unit.unit.weight(), unit));
         let unused = Mutex::<Vec<LinkRows>>::default();
         let threads = self.threads.count();
         let limits = QueueLimits { window: 2 * threads, bytes: MAX_WAITING_LEN };
-        let items = ReadAhead::spawn(threads, limits, next, move |unit: DocumentUnit, sender| {
+        let items = ReadAhead::spawn(threads, limits, next, move |unit: ReadUnit, sender| {
             let rows = unused.lock().pop().unwrap_or_else(|| LinkRows::new(&layout));
             let mut give = |found: FoundLinks| {
                 let len = found.links.as_ref().map_or(0, |links| links.rows.len());
@@ -214,74 +202,48 @@ impl ExtractArgs {
 }
 
 impl Extraction<'_> {
-    /// Writes what was found, prints messages, and counts.
-    fn add(&mut self, found: FoundLinks) -> Result<(), OutputError> {
-        let links = found.links?;
-        self.writer.append(&links.rows)?;
-        self.links += links.links;
-        self.faulty += links.faulty;
-        self.counts.add(found.counts);
-        found.messages.iter().for_each(|message| self.report(message));
+    /// Reads all documents, writes rows and counts.
+    fn read(&mut self, sources: Sources, layout: RowLayout, progress: &Progress) -> Result<(), CommandError> {
+        for found in self.args.read(sources, layout)? {
+            let lost = |_| CommandError::Internal("a thread that read documents failed".to_string());
+            let found = found.map_err(lost)?;
+            let links = found.links?;
+            self.writer.append(&links.rows)?;
+            progress.add_read(found.read_len);
+            progress.add(links.links, links.links);
+            self.report.references += links.links;
+            self.report.faulty += links.faulty;
+            self.report.counts.add(found.counts);
+            let room = MAX_MESSAGES - self.report.messages.len();
+            self.report.messages.extend(found.messages.into_iter().take(room));
+        }
         Ok(())
     }
 
-    /// Prints a message, if there were not too many of them already.
-    fn report(&mut self, message: &str) {
-        self.messages += 1;
-        match self.messages.cmp(&MAX_MESSAGES) {
-            Ordering::Less => print_error(message),
-            Ordering::Equal => print_error(&format!("{message}; further messages are only counted")),
-            Ordering::Greater => {}
-        }
-    }
-
-    /// The captures and records that were not read, for the summary.
-    fn skipped_to_text(&self) -> String {
-        let ExtractCounts { skipped, other_records, .. } = &self.counts;
-        let reasons: Vec<_> = skipped.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
-        let captures = match skipped.values().sum::<u64>() {
-            0 => String::new(),
-            count => format!("; skipped {} ({})", count_of(count, "capture"), reasons.join(", ")),
-        };
-        match other_records {
-            0 => captures,
-            count => format!("{captures}; {} of other types", count_of(*count, "record")),
-        }
-    }
-
-    /// Completes the output, prints the summary and returns the exit code.
+    /// Completes the output, prints the summary, writes the report and returns the exit code.
     fn finish(self) -> Result<u8, CommandError> {
-        let skipped = self.skipped_to_text();
-        let Extraction { args, writer, links, faulty, counts, .. } = self;
-        let ExtractCounts { documents, unread, defects, .. } = counts;
-        match writer.finish() {
-            Ok(()) | Err(OutputError::ClosedPipe) => {}
-            Err(error) => return Err(error.into()),
+        let Extraction { args, destination, writer, report } = self;
+        let state = if report.is_nothing_read() {
+            abandoned(&destination);
+            "there is no output"
+        } else {
+            match writer.finish() {
+                Ok(()) | Err(OutputError::ClosedPipe) => {}
+                Err(error) => return Err(error.into()),
+            }
+            "the output is complete"
+        };
+        if !args.reporting.quiet {
+            if !report.is_nothing_read() {
+                print_error(&report.summary());
+            }
+            print_to_stderr(&replaced_to_text(&report.replaced));
         }
-        if !args.quiet {
-            let defects: String = defects.iter().map(|(kind, count)| format!("; {count} {}", kind.name())).collect();
-            let (links, documents) = (count_of(links, "reference"), documents_to_text(&documents));
-            print_error(&format!("{links} in {documents}, {faulty} of them faulty{defects}{skipped}"));
-        }
+        report.write(&args.reporting, state)?;
         match () {
-            () if unread > 0 => Ok(exit::INPUT),
-            () if faulty > 0 && args.fail_on_fault => Ok(exit::FAULTS),
+            () if report.counts.unread > 0 => Ok(exit::INPUT),
+            () if report.faulty > 0 && args.reporting.fail_on_fault => Ok(exit::FAULTS),
             () => Ok(exit::SUCCESS),
-        }
-    }
-}
-
-/// The number of documents, and as which markup they were read.
-fn documents_to_text(documents: &BTreeMap<Markup, u64>) -> String {
-    let all = count_of(documents.values().sum(), "document");
-    let mut several: Vec<_> = documents.iter().map(|(markup, count)| (name_of_markup(*markup), count)).collect();
-    several.sort_unstable();
-    match &several[..] {
-        [] => all,
-        [(name, _)] => format!("{all} ({name})"),
-        _ => {
-            let several = several.iter().map(|(name, count)| format!("{} {name}", thousands(**count)));
-            format!("{all} ({})", several.collect::<Vec<_>>().join(", "))
         }
     }
 }

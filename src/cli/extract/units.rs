@@ -24,6 +24,12 @@ pub(super) enum DocumentUnit {
     Unread(String, String),
 }
 
+/// A unit, and how many bytes of its source were read for it.
+pub(super) struct ReadUnit {
+    pub(super) unit: DocumentUnit,
+    pub(super) read_len: u64,
+}
+
 impl DocumentUnit {
     /// As how many units of [`DOCUMENT_UNIT_LEN`] bytes it counts.
     pub(super) fn weight(&self) -> usize {
@@ -41,12 +47,14 @@ pub(super) struct DocumentUnits {
     sources: std::vec::IntoIter<Source>,
     /// The archive that is being read, and its name.
     archive: Option<(String, Box<ArchiveDocuments>)>,
+    /// Bytes of the archive that were read.
+    archive_position: u64,
     options: ReadOptions,
 }
 
 impl DocumentUnits {
     pub(super) fn new(sources: Sources, options: ReadOptions) -> DocumentUnits {
-        DocumentUnits { sources: sources.0.into_iter(), archive: None, options }
+        DocumentUnits { sources: sources.0.into_iter(), archive: None, archive_position: 0, options }
     }
 
     /// Opens a source. Returns `None` if it is an archive.
@@ -70,7 +78,7 @@ impl DocumentUnits {
                 Some(DocumentUnit::Unread(name, BodyDefect::TooLong(*max_len).to_string()))
             }
             Ok((_, SourceDocuments::Archive(documents))) => {
-                self.archive = Some((name, documents));
+                (self.archive, self.archive_position) = (Some((name, documents)), 0);
                 None
             }
             Err(defect) => Some(DocumentUnit::Unread(name, defect.to_string())),
@@ -78,27 +86,33 @@ impl DocumentUnits {
     }
 
     /// The next captures of an archive; its end after the last ones.
-    fn next_captures(&mut self, name: String, mut archive: Box<ArchiveDocuments>) -> DocumentUnit {
+    fn next_captures(&mut self, name: String, mut archive: Box<ArchiveDocuments>) -> ReadUnit {
         let captures = archive.next_unit();
-        if captures.is_empty() {
-            return DocumentUnit::End(name, archive.finish());
-        }
-        self.archive = Some((name.clone(), archive));
-        DocumentUnit::Captures(name, captures)
+        let position = archive.position();
+        let read_len = position - std::mem::replace(&mut self.archive_position, position);
+        let unit = match captures.is_empty() {
+            true => DocumentUnit::End(name, archive.finish()),
+            false => {
+                self.archive = Some((name.clone(), archive));
+                DocumentUnit::Captures(name, captures)
+            }
+        };
+        ReadUnit { unit, read_len }
     }
 }
 
 impl Iterator for DocumentUnits {
-    type Item = DocumentUnit;
+    type Item = ReadUnit;
 
-    fn next(&mut self) -> Option<DocumentUnit> {
+    fn next(&mut self) -> Option<ReadUnit> {
         loop {
             if let Some((name, archive)) = self.archive.take() {
                 return Some(self.next_captures(name, archive));
             }
             let source = self.sources.next()?;
+            let read_len = source.len.unwrap_or(0);
             if let Some(unit) = self.open(source) {
-                return Some(unit);
+                return Some(ReadUnit { unit, read_len });
             }
         }
     }

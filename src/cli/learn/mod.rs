@@ -64,7 +64,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         Some(content) if args.validate.is_some() => Some(validate(content, written.applied)?),
         _ => None,
     };
-    let replaced = files.replaced_after(replaced, &observed.summary);
+    let replaced = files.replaced_after(replaced, observed.summary.is_nothing_read());
     let report = LearnReport { args, limits, policy, observed, patterns: written.shown, validation, replaced, started };
     report.conclude()
 }

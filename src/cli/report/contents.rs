@@ -250,7 +250,7 @@ impl Report {
                 json
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
-            "replaced": self.replaced.iter().map(|path| path_name(path)).collect::<Vec<_>>(),
+            "replaced": replaced_to_json(&self.replaced),
             "advice": self.summary.advice.iter()
                 .map(|advice| json!({"source": advice.source, "message": advice.text}))
                 .collect::<Vec<_>>(),
@@ -292,6 +292,11 @@ fn object(value: Value) -> Map<String, Value> {
 /// Settings by their names.
 pub(crate) fn pairs_to_json(pairs: Vec<(&'static str, String)>) -> Map<String, Value> {
     pairs.into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect()
+}
+
+/// The names of files that were replaced.
+pub(crate) fn replaced_to_json(paths: &[PathBuf]) -> Value {
+    paths.iter().map(|path| path_name(path)).collect()
 }
 
 /// Counts by their names.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{
-    CollisionReport, DedupReport, Report, ResumedInputs, SourceError, counts, pairs_to_json,
+    CollisionReport, DedupReport, Report, ResumedInputs, SourceError, counts, pairs_to_json, replaced_to_json,
 };
 pub(crate) use self::html::{Table, chart_and_table, escape, section, settings, share};
 pub(crate) use self::page::{document, input_errors};
@@ -167,7 +167,12 @@ pub(crate) fn after_closed_pipe(error: CommandError, reporting: &ReportingArgs) 
 }
 
 /// Writes a report. An error ends with `state`, that of the output.
-fn write_report(reporting: &ReportingArgs, path: &Path, report: &str, state: &str) -> Result<(), CommandError> {
+pub(crate) fn write_report(
+    reporting: &ReportingArgs,
+    path: &Path,
+    report: &str,
+    state: &str,
+) -> Result<(), CommandError> {
     let failed = |error: OutputError| match error {
         OutputError::Io { place, operation, error, .. } => {
             format!("--report {place}: cannot {operation}: {}; {state}", error_and_remedy(&error))

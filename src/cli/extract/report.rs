@@ -1,0 +1,140 @@
+//! The summary of `extract`, and its report (`--report`).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::links::{ExtractCounts, MAX_MESSAGES};
+use super::name_of_markup;
+use crate::cli::args::{ReportFormat, ReportingArgs};
+use crate::cli::error::CommandError;
+use crate::cli::report::{Table, counts, document, replaced_to_json, write_report};
+use crate::cli::terminal::{count_of, print_error, thousands, visible};
+use crate::extract::Markup;
+use crate::run::memory;
+
+/// What was found in the documents of all inputs.
+#[derive(Default)]
+pub(super) struct ExtractReport {
+    pub(super) references: u64,
+    pub(super) faulty: u64,
+    pub(super) counts: ExtractCounts,
+    /// The first messages about documents and inputs.
+    pub(super) messages: Vec<String>,
+    /// Files that were replaced.
+    pub(super) replaced: Vec<PathBuf>,
+}
+
+impl ExtractReport {
+    /// Errors of the inputs left no row.
+    pub(super) fn is_nothing_read(&self) -> bool {
+        self.references == 0 && self.counts.unread > 0
+    }
+
+    /// Prints the messages.
+    pub(super) fn print_messages(&self) {
+        for (i, message) in self.messages.iter().enumerate() {
+            let end = if i + 1 == MAX_MESSAGES { "; further messages are only counted" } else { "" };
+            print_error(&format!("{message}{end}"));
+        }
+    }
+
+    /// The summary in one line.
+    pub(super) fn summary(&self) -> String {
+        let ExtractCounts { documents, defects, skipped, other_records, .. } = &self.counts;
+        let defects: String = defects.iter().map(|(kind, count)| format!("; {count} {}", kind.name())).collect();
+        let reasons: Vec<_> = skipped.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
+        let captures = match skipped.values().sum::<u64>() {
+            0 => String::new(),
+            count => format!("; skipped {} ({})", count_of(count, "capture"), reasons.join(", ")),
+        };
+        let others = match other_records {
+            0 => String::new(),
+            count => format!("; {} of other types", count_of(*count, "record")),
+        };
+        let (references, documents) = (count_of(self.references, "reference"), documents_to_text(documents));
+        format!("{references} in {documents}, {} of them faulty{defects}{captures}{others}", self.faulty)
+    }
+
+    /// Writes the report, if one is requested. A message about an error ends with `state`, that of the output.
+    pub(super) fn write(&self, reporting: &ReportingArgs, state: &str) -> Result<(), CommandError> {
+        let Some(path) = &reporting.report else { return Ok(()) };
+        write_report(reporting, path, &self.render(ReportFormat::of_path(path)), state)
+    }
+
+    fn render(&self, format: ReportFormat) -> String {
+        match format {
+            ReportFormat::Page => self.to_page(),
+            ReportFormat::Text => {
+                let messages = self.messages.iter().map(|message| format!("{}\n", visible(message)));
+                format!("{}\n{}", self.summary(), messages.collect::<String>())
+            }
+            ReportFormat::Json => format!("{:#}\n", self.to_json()),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let ExtractCounts { documents, unread, defects, skipped, other_records } = &self.counts;
+        let memory = memory::peaks();
+        json!({
+            "irikey": env!("CARGO_PKG_VERSION"),
+            "references": self.references,
+            "faulty": self.faulty,
+            "documents": counts(documents.iter().map(|(markup, count)| (name_of_markup(*markup), *count))),
+            "unread": unread,
+            "defects": counts(defects.iter().map(|(kind, count)| (kind.name(), *count))),
+            "skipped": counts(skipped.iter().map(|(reason, count)| (reason.name(), *count))),
+            "other_records": other_records,
+            "messages": self.messages,
+            "replaced": replaced_to_json(&self.replaced),
+            "peak_memory_bytes": memory.peak_resident,
+            "peak_anonymous_bytes": memory.peak_anonymous,
+        })
+    }
+
+    fn to_page(&self) -> String {
+        let ExtractCounts { documents, unread, defects, skipped, other_records } = &self.counts;
+        let totals = [
+            ("references", self.references),
+            ("faulty references", self.faulty),
+            ("documents", documents.values().sum()),
+            ("inputs and documents that could not be read, or not to their end", *unread),
+            ("captures that were skipped", skipped.values().sum()),
+            ("records of other types", *other_records),
+        ];
+        let named = |caption, heading, named: Vec<(&str, u64)>| {
+            let rows = named.into_iter().map(|(name, count)| vec![name.to_string(), thousands(count)]);
+            Table::new(caption, heading, rows).to_html()
+        };
+        let by_markup = documents.iter().map(|(markup, count)| (name_of_markup(*markup), *count)).collect();
+        let by_reason = skipped.iter().map(|(reason, count)| (reason.name(), *count)).collect();
+        let by_defect = defects.iter().map(|(kind, count)| (kind.name(), *count)).collect();
+        let messages = self.messages.iter().map(|message| vec![message.clone()]);
+        let tables = [
+            named("References and documents", &["count of", "#number"], totals.to_vec()),
+            named("Documents", &["markup", "#documents"], by_markup),
+            named("Skipped captures", &["reason", "#captures"], by_reason),
+            named("Defects of documents", &["defect", "#number"], by_defect),
+            Table::new("Messages", &["message"], messages).to_html(),
+        ];
+        let title = "irikey extract report";
+        let html = format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{}</section>\n", tables.concat());
+        document(title, &html)
+    }
+}
+
+/// The number of documents, and as which markup they were read.
+fn documents_to_text(documents: &BTreeMap<Markup, u64>) -> String {
+    let all = count_of(documents.values().sum(), "document");
+    let mut several: Vec<_> = documents.iter().map(|(markup, count)| (name_of_markup(*markup), count)).collect();
+    several.sort_unstable();
+    match &several[..] {
+        [] => all,
+        [(name, _)] => format!("{all} ({name})"),
+        _ => {
+            let several = several.iter().map(|(name, count)| format!("{} {name}", thousands(**count)));
+            format!("{all} ({})", several.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
