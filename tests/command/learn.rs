@@ -3,6 +3,7 @@
 
 use super::{irikey, parse_json_lines, printed, read_json, sample};
 use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 use std::fs::{self, File};
@@ -515,6 +516,47 @@ fn rules_that_hosts_agree_on_are_counted_apart() {
     let content = &read_json(&report)["content"];
     let count = |name: &str| content[name].as_u64();
     assert_eq!((count("rules"), count("rules_for_domains"), count("rules_for_all_hosts")), (Some(4), Some(2), Some(0)));
+}
+
+/// Captures of a host on which each of the URLs that [`captures`] makes is another page.
+fn contradicting_captures(host: &str, pages: u32) -> String {
+    let lines = captures(host, pages);
+    lines.lines().enumerate().map(|(i, line)| line.replace("PAGE-", &format!("PAGE-{i}-")) + "\n").collect()
+}
+
+/// One host of a domain contradicts a rule, although it is learned after many others, or after those of a public suffix below the
+/// domain.
+#[test]
+fn all_hosts_of_a_domain_agree_on_its_rules() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out) = (path(&directory, "in.cdxj"), path(&directory, "out.parquet"));
+    let many: Vec<String> = (0..1_030).map(|i| format!("h{i:04}.d.example")).collect();
+    let few = ["aaa", "aab", "aac", "x.s3"].map(|host| format!("{host}.amazonaws.com")).to_vec();
+    for (hosts, last) in [(many, "zzz.d.example"), (few, "zzz.amazonaws.com")] {
+        let agreeing: String = hosts.iter().map(|host| captures(host, 8)).collect();
+        let domain = last.strip_prefix("zzz").unwrap();
+        let rule = format!("*{domain} ignore-parameter sid");
+        for (of_last, is_agreed) in [(captures(last, 8), true), (contradicting_captures(last, 8), false)] {
+            fs::write(&input, agreeing.clone() + &of_last).unwrap();
+            printed(&["learn", "-q", &input, "-o", &out], b"");
+            let rules = content_rules(&rows(&out));
+            assert_eq!(rules.contains(&rule), is_agreed, "{rule}: {rules:?}");
+        }
+    }
+}
+
+/// A domain has one vote, however many hosts it has.
+#[test]
+fn many_hosts_of_a_domain_are_one_vote() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out) = (path(&directory, "in.cdxj"), path(&directory, "part.parquet"));
+    let hosts = (0..1_030).map(|i| captures(&format!("h{i:04}.d.example"), 8));
+    fs::write(&input, hosts.collect::<String>()).unwrap();
+    printed(&["learn", "-q", &input, "--part", "-o", &out], b"");
+    let votes = texts(&rows(&out), &["kind", "pattern"]);
+    let of_sid = votes.iter().position(|row| *row == ["votes", "ignore-parameter sid"]).expect("votes");
+    let agreeing = rows(&out).column_by_name("records").map(|column| column.as_primitive::<UInt64Type>().value(of_sid));
+    assert_eq!(agreeing, Some(1));
 }
 
 /// Where nothing can be judged, validation says so instead of printing a share.

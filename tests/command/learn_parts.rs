@@ -63,7 +63,12 @@ fn parts_give_the_rules_that_all_captures_give() {
         format!("k)/ 20260101000000 {{\"url\": \"http://old.example/{i}\", \"status\": \"301\", \"redirect\": \"https://old.example/{i}\"}}\n")
     });
     fs::write(at("redirects.cdxj"), redirects.collect::<String>()).unwrap();
-    let sites: Vec<String> = (0..60).map(captures).collect();
+    let mut sites: Vec<String> = (0..60).map(captures).collect();
+    // The site of the second host is below a public suffix, and comes between the hosts of the first site.
+    let others = [&["aaa.amazonaws.com", "zzz.amazonaws.com"][..], &["x.s3.amazonaws.com"]];
+    for hosts in others {
+        sites.push(hosts.iter().map(|host| captures(2).replace("site2.example", host)).collect());
+    }
     fs::write(at("all.cdxj"), sites.concat()).unwrap();
     learn(&[&text("all.cdxj"), "-o", &text("all.parquet")]);
     fs::create_dir(at("parts")).unwrap();

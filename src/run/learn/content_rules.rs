@@ -16,8 +16,8 @@ use super::host_reader::{HostReader, HostUnit};
 use super::rule_collector::{BatchSpool, ContentCounts, RuleCollector};
 use crate::batch::{BatchError, PartRow, applied_rule, part_row, rule_batch, vote_batch};
 use crate::learn::content::{
-    ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, RuleHighlights, RuleRefusal,
-    ScopeRule, ScopedRule, site_of,
+    ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, OpenSite, RuleHighlights,
+    RuleRefusal, ScopeRule, ScopedRule, site_of,
 };
 use crate::learn::{Equivalences, EquivalencesBuilder};
 use crate::spill::SpillError;
@@ -27,7 +27,7 @@ use arrow::error::ArrowError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Maximum number of hosts of a site that are held at a time.
+/// Maximum number of hosts of a site that are held at a time. Aliases are found among these.
 const MAX_SITE_HOSTS: usize = 1024;
 
 /// The kind of rules that name aliases of hosts.
@@ -164,7 +164,7 @@ pub(super) fn learn_content(
 ) -> Result<LearnedContent, RunError<ObserveError>> {
     let spilled = hosts.spilled;
     let mut sites = SiteCollector {
-        hosts: Vec::new(),
+        open: Vec::new(),
         collector: RuleCollector::new(directory),
         held_out: HeldOutSpool::new(directory),
         limits,
@@ -204,9 +204,11 @@ impl LearnedUnit {
     }
 }
 
-/// Collects the hosts of a site, and the rules of all sites.
+/// Collects the hosts of sites, and the rules of all sites. Hosts come in the order of their reversed labels: those of a site
+/// may come before and after those of sites below it, such as `a.amazonaws.com` and `x.s3.amazonaws.com`.
 struct SiteCollector<'a> {
-    hosts: Vec<LearnedHost>,
+    /// The sites to which hosts may be added. Each but the first is below the one before it.
+    open: Vec<OpenSite>,
     collector: RuleCollector,
     held_out: HeldOutSpool,
     limits: &'a ContentLimits,
@@ -215,9 +217,8 @@ struct SiteCollector<'a> {
 impl SiteCollector<'_> {
     fn add(&mut self, unit: LearnedUnit) -> Result<(), SpillError> {
         let LearnedUnit { host, captures, near_contents } = unit;
-        let is_other = self.hosts.first().is_some_and(|first| site_of(&first.host) != site_of(&host.host));
-        if is_other || self.hosts.len() == MAX_SITE_HOSTS {
-            self.finish_site()?;
+        while let Some(site) = self.open.pop_if(|site| !site.contains(&host.host)) {
+            self.finish_site(site)?;
         }
         let (counts, rules) = (&mut self.collector.counts, &host.rules);
         counts.captures += captures;
@@ -227,17 +228,31 @@ impl SiteCollector<'_> {
         counts.hosts += 1;
         counts.hosts_with_rules += u64::from(rules.rules.iter().any(|rule| rule.refusal.is_none()));
         self.collector.highlights.add_host(&host);
-        self.hosts.push(host);
+        self.add_to_site(host)
+    }
+
+    fn add_to_site(&mut self, host: LearnedHost) -> Result<(), SpillError> {
+        let mut site = match self.open.pop_if(|site| site.site == site_of(&host.host)) {
+            Some(site) => site,
+            None => OpenSite::of(&host.host),
+        };
+        if site.host_count() == MAX_SITE_HOSTS {
+            self.collector.add_rules(site.take_rules(self.limits))?;
+        }
+        site.add(host);
+        self.open.push(site);
         Ok(())
     }
 
-    fn finish_site(&mut self) -> Result<(), SpillError> {
-        let rules = self.collector.general.add_site(std::mem::take(&mut self.hosts), self.limits);
+    fn finish_site(&mut self, site: OpenSite) -> Result<(), SpillError> {
+        let rules = self.collector.general.add_site(site, self.limits);
         self.collector.add_rules(rules)
     }
 
     fn finish(mut self) -> Result<LearnedContent, SpillError> {
-        self.finish_site()?;
+        while let Some(site) = self.open.pop() {
+            self.finish_site(site)?;
+        }
         self.collector.spill()?;
         Ok(LearnedContent::collected(self.collector, self.held_out))
     }

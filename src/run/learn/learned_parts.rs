@@ -49,7 +49,10 @@ pub(super) fn merge_parts(paths: &[PathBuf], policy: &Policy, directory: &Path) 
     let mut last: Option<(SitePlace, usize)> = None;
     while let Some(Reverse((site, i))) = next.pop() {
         if let Some((_, other)) = last.as_ref().filter(|(known, other)| *known == site && *other != i) {
-            return Err(PartsError::Site { paths: [*other, i].map(|at| paths[at].clone()), site: name_of(&site) });
+            return Err(PartsError::Site {
+                paths: [*other, i].map(|at| paths[at].clone()),
+                site: parts[i].site_name(),
+            });
         }
         collector.add_rules(std::mem::take(&mut parts[i].site))?;
         next.extend(parts[i].next_site()?.map(|site| Reverse((site, i))));
@@ -59,12 +62,20 @@ pub(super) fn merge_parts(paths: &[PathBuf], policy: &Policy, directory: &Path) 
     Ok(LearnedContent::collected(collector, HeldOutSpool::new(directory)))
 }
 
-/// The labels of a registered domain, reversed. They compare as the hosts of captures are sorted.
-type SitePlace = Vec<Vec<u8>>;
+/// The labels of a registered domain, reversed, and their end. Places compare as sites are learned: as the hosts of captures are
+/// sorted, but those below a site come before it, because its last host may come after theirs.
+type SitePlace = Vec<PlaceLabel>;
 
-fn name_of(site: &SitePlace) -> String {
-    let labels: Vec<&[u8]> = site.iter().rev().map(Vec::as_slice).collect();
-    String::from_utf8_lossy(&labels.join(&b'.')).into_owned()
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum PlaceLabel {
+    Label(Vec<u8>),
+    /// Compares after every label.
+    End,
+}
+
+fn place_of(site: &[u8]) -> SitePlace {
+    let labels = site.rsplit(|byte| *byte == b'.').map(|label| PlaceLabel::Label(label.to_vec()));
+    labels.chain([PlaceLabel::End]).collect()
 }
 
 fn site_of_scope(scope: &[u8]) -> &[u8] {
@@ -96,6 +107,12 @@ impl PartReader<'_> {
 
     fn failed(&self, error: impl Into<EquivalencesError>) -> PartsError {
         PartsError::Read { path: self.path.to_path_buf(), error: error.into() }
+    }
+
+    /// The name of the next site.
+    fn site_name(&self) -> String {
+        let site = self.site.first().map_or(&[][..], |rule| site_of_scope(&rule.scope));
+        String::from_utf8_lossy(site).into_owned()
     }
 
     /// Row number `row`, from 1, is invalid.
@@ -152,7 +169,6 @@ impl PartReader<'_> {
                 None => break,
             }
         }
-        let place = site.rsplit(|byte| *byte == b'.').map(<[u8]>::to_vec).collect();
-        Ok((!self.site.is_empty()).then_some(place))
+        Ok((!self.site.is_empty()).then(|| place_of(&site)))
     }
 }

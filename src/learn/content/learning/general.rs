@@ -1,4 +1,4 @@
-//! Generalizes rules of hosts to their registered domain, and rules about query parameters to all hosts: [`SiteRules`],
+//! Generalizes rules of hosts to their registered domain, and rules about query parameters to all hosts: [`OpenSite`],
 //! [`GeneralRules`].
 
 use super::super::rule::{ContentRule, PathContext, ScopedRule};
@@ -8,6 +8,7 @@ use super::host::learn_host;
 use super::judged_rule::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, wilson_lower_bound};
 use super::near::DocumentEvidence;
 use crate::key::psl::HostParts;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum number of hosts that agree on a rule of their domain.
@@ -101,8 +102,94 @@ pub(crate) struct Votes {
 }
 
 impl Votes {
+    fn add(&mut self, other: Votes) {
+        self.agree += other.agree;
+        self.disagree += other.disagree;
+        self.support += other.support;
+        self.counter += other.counter;
+        self.merged += other.merged;
+    }
+
     fn judged(self, rule: ScopedRule) -> JudgedRule {
         JudgedRule::new(rule, self.support, self.counter, self.merged)
+    }
+}
+
+/// The hosts of a site, while they are added.
+#[derive(Debug)]
+pub(crate) struct OpenSite {
+    pub(crate) site: Vec<u8>,
+    /// Hosts whose rules were not taken yet.
+    hosts: Vec<LearnedHost>,
+    /// What the hosts whose rules were taken say.
+    votes: BTreeMap<ScopedRule, Votes>,
+}
+
+impl OpenSite {
+    /// The site of an authority, without hosts.
+    pub(crate) fn of(authority: &[u8]) -> OpenSite {
+        OpenSite { site: site_of(authority).to_vec(), hosts: Vec::new(), votes: BTreeMap::new() }
+    }
+
+    /// Returns whether an authority is the site or below it. It may belong to another site: public suffixes can be below a
+    /// registered domain.
+    pub(crate) fn contains(&self, authority: &[u8]) -> bool {
+        authority.strip_suffix(&self.site[..]).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"."))
+    }
+
+    pub(crate) fn add(&mut self, host: LearnedHost) {
+        self.hosts.push(host);
+    }
+
+    /// Number of hosts whose rules were not taken yet.
+    pub(crate) fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Takes the rules of the hosts so far, to which further hosts will not be compared. What they say about rules of the site is
+    /// kept.
+    pub(crate) fn take_rules(&mut self, limits: &ContentLimits) -> Vec<ScopeRule> {
+        self.count_votes();
+        let mut rules = self.aliases(limits);
+        rules.extend(self.take_own_rules(&BTreeMap::new()));
+        rules
+    }
+
+    /// Counts the votes of the hosts. When there are very many rules, those that were not seen before are not counted, so that
+    /// none of them becomes a rule of the site.
+    fn count_votes(&mut self) {
+        for (rule, votes) in count_votes(&self.hosts) {
+            let is_full = self.votes.len() == MAX_COUNTED;
+            match self.votes.entry(rule) {
+                Entry::Occupied(all) => all.into_mut().add(votes),
+                Entry::Vacant(new) if !is_full => drop(new.insert(votes)),
+                Entry::Vacant(_) => {}
+            }
+        }
+    }
+
+    /// Returns which hosts are aliases of others.
+    fn aliases(&mut self, limits: &ContentLimits) -> Vec<ScopeRule> {
+        let samples: Vec<HostSample> = self.hosts.iter_mut().filter_map(|host| host.sample.take()).collect();
+        let aliases = find_aliases(&samples, limits).into_iter();
+        aliases.map(|(host, judged)| ScopeRule::learned(host.to_vec(), judged)).collect()
+    }
+
+    /// Takes the rules of the hosts, except those of the site. Parameters that a host needs are returned as rules to keep them,
+    /// which matter only if there is a rule for all hosts.
+    fn take_own_rules(&mut self, of_site: &BTreeMap<ScopedRule, Votes>) -> Vec<ScopeRule> {
+        let mut rules = Vec::new();
+        for LearnedHost { host, rules: LearnedRules { rules: judged, parameters, .. }, .. } in self.hosts.drain(..) {
+            let own =
+                judged.into_iter().filter(|judged| judged.refusal.is_some() || !of_site.contains_key(&judged.rule));
+            rules.extend(own.map(|judged| ScopeRule::learned(host.clone(), judged)));
+            let kept = parameters.into_iter().map(|(name, counter)| {
+                let rule = ContentRule::KeepParameter(name).into();
+                ScopeRule::learned(host.clone(), JudgedRule::new(rule, 0, counter, 0))
+            });
+            rules.extend(kept);
+        }
+        rules
     }
 }
 
@@ -113,30 +200,18 @@ pub(crate) struct GeneralRules {
 }
 
 impl GeneralRules {
-    /// Adds the hosts of a site. Returns the rules of the hosts and of the site. Parameters that a host needs are returned as
-    /// rules to keep them, which matter only if there is a rule for all hosts.
-    pub(crate) fn add_site(&mut self, mut hosts: Vec<LearnedHost>, limits: &ContentLimits) -> Vec<ScopeRule> {
-        let Some(site) = hosts.first().map(|host| site_of(&host.host).to_vec()) else { return Vec::new() };
-        let votes = count_votes(&hosts);
+    /// Adds a site to which all of its hosts were added. Returns the rules of the site, and those of the hosts that were not
+    /// taken yet.
+    pub(crate) fn add_site(&mut self, mut site: OpenSite, limits: &ContentLimits) -> Vec<ScopeRule> {
+        site.count_votes();
+        let votes = std::mem::take(&mut site.votes);
         self.add_votes(&votes);
-        let samples: Vec<HostSample> = hosts.iter_mut().filter_map(|host| host.sample.take()).collect();
-        let aliases = find_aliases(&samples, limits).into_iter();
-        let aliases = aliases.map(|(host, judged)| ScopeRule::learned(host.to_vec(), judged));
         let is_shared = |votes: &Votes| votes.agree >= MIN_HOSTS && votes.disagree == 0;
         let of_site: BTreeMap<ScopedRule, Votes> = votes.into_iter().filter(|(_, votes)| is_shared(votes)).collect();
-        let scope = [b"*.", &site[..]].concat();
-        let mut rules: Vec<ScopeRule> = aliases.collect();
+        let scope = [b"*.", &site.site[..]].concat();
+        let mut rules = site.aliases(limits);
         rules.extend(of_site.iter().map(|(rule, votes)| ScopeRule::learned(scope.clone(), votes.judged(rule.clone()))));
-        for LearnedHost { host, rules: LearnedRules { rules: judged, parameters, .. }, .. } in hosts {
-            let own =
-                judged.into_iter().filter(|judged| judged.refusal.is_some() || !of_site.contains_key(&judged.rule));
-            rules.extend(own.map(|judged| ScopeRule::learned(host.clone(), judged)));
-            let kept = parameters.into_iter().map(|(name, counter)| {
-                let rule = ContentRule::KeepParameter(name).into();
-                ScopeRule::learned(host.clone(), JudgedRule::new(rule, 0, counter, 0))
-            });
-            rules.extend(kept);
-        }
+        rules.extend(site.take_own_rules(&of_site));
         rules
     }
 
@@ -162,12 +237,7 @@ impl GeneralRules {
 
     /// Adds what the sites of a part of the captures say about a rule.
     pub(crate) fn add_part(&mut self, rule: ScopedRule, votes: Votes) {
-        let all = self.votes.entry(rule).or_default();
-        all.agree += votes.agree;
-        all.disagree += votes.disagree;
-        all.support += votes.support;
-        all.counter += votes.counter;
-        all.merged += votes.merged;
+        self.votes.entry(rule).or_default().add(votes);
     }
 
     /// Returns what the sites say.

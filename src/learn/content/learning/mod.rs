@@ -25,7 +25,7 @@ mod trial;
 mod validation;
 
 pub(crate) use captures::HostCaptures;
-pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, Votes, can_be_scope, site_of};
+pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, OpenSite, ScopeRule, Votes, can_be_scope, site_of};
 pub(crate) use highlights::{HostReduction, KindTotals, RuleHighlights};
 pub(crate) use judged_rule::{ContentLimits, JudgedRule, RuleRefusal};
 pub(crate) use near::DocumentEvidence;
