@@ -11,9 +11,9 @@ use data_encoding::BASE64;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::ClientConfigKey;
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
 use percent_encoding::percent_decode_str;
 
 use super::error::RemoteError;
@@ -218,7 +218,9 @@ fn open_google(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> ob
     let has_choice = has_option(&["skip_signature", "google_skip_signature"]);
     let is_anonymous = switch("anonymous").unwrap_or(!has_key && !has_file && !has_choice);
     if is_anonymous {
-        builder = builder.with_skip_signature(true);
+        // Requests that write ask for credentials even so, and would look for a metadata server for minutes.
+        let nobody = StaticCredentialProvider::new(GcpCredential { bearer: String::new() });
+        builder = builder.with_skip_signature(true).with_credentials(Arc::new(nobody));
     }
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);
     Ok(opened(builder.with_http_connector(connector.clone()).build()?, url, is_anonymous))

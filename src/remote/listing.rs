@@ -8,7 +8,7 @@ use object_store::path::Path;
 use super::client::client;
 use super::error::RemoteError;
 use super::failure::UNUSABLE_KEY;
-use super::object::RemoteObject;
+use super::object::{RemoteObject, location_of};
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteUrl, is_pattern, is_prefix};
@@ -88,7 +88,9 @@ async fn below(store: &RemoteStore, prefix: &str) -> Result<Found, FetchError> {
         let Some(page) = page else { return Ok(found) };
         for meta in page {
             let key = meta.location.as_ref();
-            if !key[start..].split('/').any(|name| is_hidden_name(name.as_bytes())) {
+            // An empty object with the name of the prefix marks a directory. A key that is not below the prefix was not asked for.
+            let Some(rest) = key.get(start..).filter(|rest| start == 0 || rest.starts_with('/')) else { continue };
+            if !rest.split('/').any(|name| is_hidden_name(name.as_bytes())) {
                 found.objects.push(meta);
             } else if let Some(output) = key.strip_suffix(MANIFEST) {
                 found.outputs.push(output.into());
@@ -156,7 +158,8 @@ impl PartPattern {
 }
 
 fn parse(prefix: &str) -> Result<Path, RemoteError> {
-    Path::parse(prefix).map_err(|_| RemoteError::new(format!("this is a prefix {UNUSABLE_KEY}"), "check the prefix"))
+    let damaged = || RemoteError::new(format!("this is a prefix {UNUSABLE_KEY}"), "check the prefix");
+    location_of(prefix).ok_or_else(damaged)
 }
 
 fn check_count(count: usize) -> Result<(), RemoteError> {

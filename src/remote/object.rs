@@ -48,13 +48,18 @@ pub(crate) struct RemoteObject {
     head: Option<Arc<ObjectHead>>,
 }
 
+/// The location with this key; `None` if there is none. `Path::parse` removes a slash at the beginning, which is part of another key.
+pub(super) fn location_of(key: &str) -> Option<Path> {
+    Path::parse(key).ok().filter(|_| !key.starts_with('/'))
+}
+
 impl RemoteObject {
     /// The object `url` names. No request is made.
     pub(crate) fn named(url: &RemoteUrl) -> Result<RemoteObject, RemoteError> {
         let location = match url.scheme {
             RemoteScheme::Http => Path::default(),
-            _ => Path::parse(&url.key)
-                .map_err(|_| RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "rename the object"))?,
+            _ => location_of(&url.key)
+                .ok_or_else(|| RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "rename the object"))?,
         };
         let store = client()?.store(url, StorePurpose::Read)?;
         Ok(RemoteObject { name: url.name(), store, location, version: None, has_ranges: true, head: None })

@@ -28,6 +28,7 @@ use super::client::client;
 use super::credentials::{retry_pause, retry_timeout};
 use super::error::RemoteError;
 use super::failure::{Failure, UNUSABLE_KEY};
+use super::object::location_of;
 use super::options;
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
@@ -295,8 +296,8 @@ async fn exists(store: RemoteStore, location: Path) -> Result<bool, RemoteError>
 
 /// The store and the key of an object that is written.
 fn place(url: &RemoteUrl) -> Result<(RemoteStore, Path), RemoteError> {
-    let damaged = |_| RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "choose another key");
-    let location = Path::parse(&url.key).map_err(damaged)?;
+    let damaged = || RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "choose another key");
+    let location = location_of(&url.key).ok_or_else(damaged)?;
     Ok((client()?.store(url, StorePurpose::Write)?, location))
 }
 
