@@ -2,7 +2,7 @@
 //! because they are often wrong.
 
 use crate::encoding::ByteOrder;
-use crate::record::UnsupportedFormat;
+use crate::record::{ENCRYPTED_PARQUET, UnsupportedFormat};
 
 /// Bytes that [`packing`] and [`content_type`] need, unless the source is shorter.
 pub(crate) const SNIFF_LEN: usize = 512;
@@ -96,6 +96,8 @@ pub(crate) fn content_type(head: &[u8]) -> ContentType {
     let unsupported = || (packing(head) == Packing::Bzip2).then_some(nested_bzip2);
     match head {
         [b'P', b'A', b'R', b'1', 0x15, ..] => ContentType::Table(TableFormat::Parquet),
+        // An encrypted page begins with its length.
+        [b'P', b'A', b'R', b'1', _, _, _, 0, ..] => ContentType::Unsupported(ENCRYPTED_PARQUET),
         [b'A', b'R', b'R', b'O', b'W', b'1', 0, 0, ..] => ContentType::Table(TableFormat::Arrow),
         // A continuation marker, the length of the schema message, and its position in the message, which is small.
         [0xff, 0xff, 0xff, 0xff, _, _, _, 0, _, 0, 0, 0, ..] => ContentType::Table(TableFormat::ArrowStream),
@@ -142,6 +144,10 @@ mod tests {
         assert_eq!(packing(b"\xfd7zXZ\0\0"), Packing::Xz);
         assert!(matches!(content_type(b"PK\x03\x04"), ContentType::Unsupported(format) if format.name.contains("ZIP")));
         assert!(matches!(content_type(b"BZh91AY&SY\0"), ContentType::Unsupported(_)));
+        assert_eq!(content_type(b"PAR1\x15\x04\x15\0"), ContentType::Table(TableFormat::Parquet));
+        for encrypted in [b"PAREx\x01\0\0", b"PAR1x\x01\0\0"] {
+            assert_eq!(content_type(encrypted), ContentType::Unsupported(ENCRYPTED_PARQUET));
+        }
         assert_eq!(content_type(b"PAR1\x15\0"), ContentType::Table(TableFormat::Parquet));
         assert_eq!(
             content_type(b"\xff\xff\xff\xff\x08\x01\0\0\x10\0\0\0\0"),

@@ -49,7 +49,7 @@ pub use source::Source;
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{
     CheckedParquet, ParquetBatches, PositionedFile, TableColumns, TableFile, TableOptions, TableReader, catch_panic,
-    check_ipc_lengths, set_panic_hook,
+    check_ipc_lengths, check_stream_lengths, set_panic_hook,
 };
 pub(crate) use unpacker::MemberEnd;
 pub(crate) use whole_file::{copy_objects, read_file, shown_path};

@@ -163,6 +163,9 @@ fn is_record(line: &[u8]) -> bool {
 
 /// Reads a line as its header says, or in the common layout of its number of columns.
 fn fit_any(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, FieldValues)> {
+    if let Some(own) = without_original(chunk, tokens).filter(|_| tokens.len() != columns.len()) {
+        return fit_common(chunk, own);
+    }
     // Files with different headers may follow each other. Then a redirect would seem to end with the columns that the header lacks.
     let is_from_other_file = tokens.len() > columns.len()
         && columns.contains(&b'r')
@@ -175,6 +178,22 @@ fn fit_any(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, Field
 /// Whether `text` is what crawlers write for the meta tags of a page about robots.
 fn are_meta_tags(text: &[u8]) -> bool {
     text == b"-" || (text.len() <= 4 && text.iter().all(|byte| b"AFIX".contains(byte)))
+}
+
+/// The columns of a line before those that a CDX server adds for revisits (`resolveRevisits`): length, offset and file of the
+/// capture with the content, or three `-`.
+fn without_original<'t>(chunk: &[u8], tokens: &'t [Span]) -> Option<&'t [Span]> {
+    let (own, [len, offset, file]) = tokens.split_last_chunk()?;
+    let is_number = |span: &Span| span.of(chunk).iter().all(u8::is_ascii_digit);
+    let is_none = |span: &Span| span.of(chunk) == b"-";
+    // The length and, if there is one, the offset of the capture itself.
+    let place = match own.len() {
+        7 => &own[6..],
+        11 => &own[8..10],
+        _ => return None,
+    };
+    let is_original = (is_number(len) && is_number(offset)) || [len, offset, file].into_iter().all(is_none);
+    (is_original && place.iter().all(is_number)).then_some(own)
 }
 
 /// Reads a line whose number of columns differs from its header, in the common layout of that number.
@@ -306,6 +325,32 @@ mod tests {
         let seven = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT 1043";
         assert_eq!(decode(None, seven), (vec![row("http://a.org/", 200, None)], vec![]));
         assert!(Cdx::detect(&SourceHead::new(seven.as_bytes())).is_some());
+    }
+
+    /// Answers of servers to `resolveRevisits=true` end with the place of the original of a revisit.
+    #[test]
+    fn the_place_of_an_original_is_not_part_of_a_redirect() {
+        let row = |redirect: Option<&str>| {
+            let digest = Some("B2LT".to_string());
+            ("http://a.org/".to_string(), Some(200), Some(1_388_719_821), redirect.map(str::to_string), digest)
+        };
+        let seven = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT 1043";
+        let eleven = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT - - 1043 333 e.warc.gz";
+        for original in ["- - -", "553 99 o.warc.gz"] {
+            for header in [None, Some(" CDX N b a m s k r M S V g")] {
+                for line in [seven, eleven] {
+                    assert_eq!(decode(header, &format!("{line} {original}\n")), (vec![row(None)], vec![]), "{line}");
+                }
+            }
+        }
+        let spaces = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT /x y z w - 1043 333 e.warc.gz";
+        assert_eq!(decode(None, &format!("{spaces}\n")), (vec![row(Some("/x y z w"))], vec![]));
+        let place = |line: &str| {
+            let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
+            let records = cdx.decode(line.as_bytes(), 0, &mut bitmaps);
+            (records.fields.capture_offsets[0], records.fields.capture_lengths[0])
+        };
+        assert_eq!(place(&format!("{eleven} 553 99 o.warc.gz\n")), (Some(333), Some(1043)));
     }
 
     #[test]

@@ -57,4 +57,5 @@ pub use records::{RecordOffsets, Records};
 pub(crate) use split::Splitter;
 #[cfg(feature = "pipeline")]
 pub(crate) use time::from_digits as time_from_digits;
+pub(crate) use unsupported::ENCRYPTED_PARQUET;
 pub use unsupported::UnsupportedFormat;

@@ -21,8 +21,13 @@ const fn format(name: &'static str, advice: &'static str) -> UnsupportedFormat {
 
 const PACKED_TWICE: &str = "unpack it once, and pipe the rest to irikey";
 
+/// A Parquet file whose footer or first page is encrypted.
+pub(crate) const ENCRYPTED_PARQUET: UnsupportedFormat =
+    format("an encrypted Parquet file", "decrypt it with the program that wrote it");
+
 /// Magic numbers of binary formats. No line of text begins with one of them.
-const BINARY: [(&[u8], UnsupportedFormat); 20] = [
+const BINARY: [(&[u8], UnsupportedFormat); 21] = [
+    (b"PARE", ENCRYPTED_PARQUET),
     (b"\x1f\x8b\x08", format("gzip within gzip or another packing", PACKED_TWICE)),
     (b"\x28\xb5\x2f\xfd", format("zstd within zstd or another packing", PACKED_TWICE)),
     (b"\xfd7zXZ\0", format("xz within another packing", PACKED_TWICE)),

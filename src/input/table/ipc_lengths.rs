@@ -53,8 +53,8 @@ pub(crate) fn check_ipc_lengths(file: &mut (impl Read + Seek)) -> Result<(), Str
 /// Checks the lengths in a file of the streaming format, in which each message follows its length.
 ///
 /// # Errors
-/// Those of [`check_ipc_lengths`]; a file that ends within a message.
-pub(super) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
+/// Those of [`check_ipc_lengths`]; a file that ends within a message, or goes on after the mark of the end.
+pub(crate) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
     let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let mut at = 0;
     while at < file_len {
@@ -69,7 +69,12 @@ pub(super) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> Result<(), 
         };
         let metadata_len = u64::from(u32::from_le_bytes(metadata_len));
         if metadata_len == 0 {
-            return Ok(());
+            return match file_len - at - 8 {
+                0 => Ok(()),
+                rest => {
+                    Err(format!("{rest} bytes follow the end of the stream; write each stream to a file of its own"))
+                }
+            };
         }
         message_len(0, metadata_len)?;
         let metadata = read_at(file, at + 8, metadata_len)?;
@@ -245,6 +250,8 @@ mod tests {
                 format!("the message at byte {} reaches past the end of the file", ends[usize::from(len > ends[1])]);
             assert_eq!(check(&whole[..len]), Err(expected), "{len}");
         }
+        let more = [&whole[..], b"garbage"].concat();
+        assert!(check(&more).unwrap_err().starts_with("7 bytes follow the end of the stream"));
         let messages = messages(&whole, check);
         for part in ["past the end of the file", "no message begins", "past the body", "is negative", "content length"]
         {
