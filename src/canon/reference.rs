@@ -219,13 +219,13 @@ impl ReferenceWriter {
         }
         let unmappable =
             if self.policy.intake == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
-        let (encoded, has_unmappable) = encode_query_of(text, QueryCharset { charset, unmappable })?;
-        if has_unmappable {
-            prepared.flags |= Flags::QUERY_CHARSET;
-        }
-        if let Some(encoded) = encoded {
+        if let Some(encoded) = encode_query_of(text, QueryCharset { charset, unmappable })? {
+            prepared.flags |= encoded.flags;
+            if encoded.has_unmappable {
+                prepared.flags |= Flags::QUERY_CHARSET;
+            }
             prepared.changes |= Changes::QUERY_CHARSET;
-            self.set_target(&encoded, prepared);
+            self.set_target(&encoded.reference, prepared);
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use super::check::{ParseMode, check_iri_reference, check_uri_reference, check_utf8};
 use super::class::{self, UNRESERVED};
 use super::fault::{Component, Fault, FaultKind};
+use super::flags::Flags;
 use super::host::idn::{idn_to_ascii, idn_to_unicode};
 use super::parts::{Parts, find_scheme};
 use super::percent;
@@ -95,18 +96,27 @@ pub(crate) fn uses_query_charset(reference: &[u8]) -> bool {
 /// assert_eq!(encode_query("/é?я", query).unwrap_err().at, 4);
 /// ```
 pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str>, bool), Fault> {
-    let (encoded, has_unmappable) = encode_query_of(reference.as_bytes(), query)?;
-    let text = encoded.map_or(reference.into(), |encoded| String::from_utf8_lossy(&encoded).into_owned().into());
-    Ok((text, has_unmappable))
+    let Some(encoded) = encode_query_of(reference.as_bytes(), query)? else { return Ok((reference.into(), false)) };
+    Ok((String::from_utf8_lossy(&encoded.reference).into_owned().into(), encoded.has_unmappable))
 }
 
-/// [`encode_query`] of any bytes: returns the reference if its query was encoded. A query that is not UTF-8 stays.
-pub(crate) fn encode_query_of(reference: &[u8], query: QueryCharset) -> Result<(Option<Vec<u8>>, bool), Fault> {
+/// A reference whose query was encoded.
+pub(crate) struct EncodedQuery {
+    pub(crate) reference: Vec<u8>,
+    /// The charset cannot encode all characters.
+    pub(crate) has_unmappable: bool,
+    /// The flags of the query before it was encoded.
+    pub(crate) flags: Flags,
+}
+
+/// [`encode_query`] of any bytes; `None` if there is nothing to encode. A query that is not UTF-8 stays.
+pub(crate) fn encode_query_of(reference: &[u8], query: QueryCharset) -> Result<Option<EncodedQuery>, Fault> {
     let parts = Parts::split(reference);
-    let Some(start) = parts.query_at else { return Ok((None, false)) };
+    let Some(start) = parts.query_at else { return Ok(None) };
     let (start, end) = (start as usize, parts.query_end as usize);
     let text = std::str::from_utf8(&reference[start..end]).ok().filter(|text| !text.is_ascii());
-    let Some(text) = text else { return Ok((None, false)) };
+    let Some(text) = text else { return Ok(None) };
+    let flags = percent::component_flags(text.as_bytes(), Component::Query);
     let Encoded { runs, has_unmappable } = query
         .charset
         .encode(text, query.unmappable)
@@ -117,7 +127,7 @@ pub(crate) fn encode_query_of(reference: &[u8], query: QueryCharset) -> Result<(
         percent::write_encoded(&run, |byte| is_beyond_ascii && !UNRESERVED.contains(byte), &mut mapped);
     }
     mapped.extend_from_slice(&reference[end..]);
-    Ok((Some(mapped), has_unmappable))
+    Ok(Some(EncodedQuery { reference: mapped, has_unmappable, flags }))
 }
 
 /// Maps a URI reference to an IRI reference (section 3.2): decodes escapes that are UTF-8 of characters which sections

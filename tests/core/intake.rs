@@ -4,8 +4,8 @@
 use irikey::canon::Policy;
 use irikey::encoding::Charset;
 use irikey::iri::{
-    Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Rung, Spaces, normalize_to_rung, repair,
-    split_field,
+    Backslashes, CharacterReferences, Flags, ParseMode, PreprocessOptions, Profile, Rung, Spaces, normalize_to_rung,
+    repair, split_field,
 };
 use proptest::prelude::*;
 
@@ -177,6 +177,28 @@ fn faults_of_records_with_an_assumed_scheme_have_their_position_in_the_record() 
     ] {
         let rows = fused_rows(record.as_bytes(), 0, policy);
         assert_eq!(rows.faults.first().map(|(_, fault)| fault.at), Some(at), "{record}");
+    }
+}
+
+/// What is noticed in a query does not depend on the charset in which its characters are encoded.
+#[test]
+fn flags_of_queries_do_not_depend_on_their_charset() {
+    let flags = |record: &str, charset: Option<&str>| {
+        let policy = Policy { query_charset: charset.and_then(Charset::named), ..Policy::default() };
+        let rows = fused_rows(record.as_bytes(), 0, &policy);
+        Flags(rows.flags[0] & !Flags::QUERY_CHARSET.0).names().collect::<Vec<_>>()
+    };
+    for (record, expected) in [
+        ("http://h/?a\u{200E}", &["bidi-control"][..]),
+        ("http://h/?\u{FFFD}", &["not-ucschar"]),
+        ("http://h/?\u{85}", &["control"]),
+        ("http://h/?\u{E000}", &[]),
+        ("http://h/?é[%", &["stray-percent", "stray-delim"]),
+        ("http://h/?é b#a#b", &["excluded", "stray-delim"]),
+    ] {
+        for charset in [None, Some("utf-8"), Some("windows-1252"), Some("gb18030")] {
+            assert_eq!(flags(record, charset), expected, "{record:?} {charset:?}");
+        }
     }
 }
 

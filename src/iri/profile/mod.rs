@@ -124,7 +124,7 @@ impl Profile {
         let reference = self.normal_form(reference);
         let reference = match options.query {
             Some(query) if uses_query_charset(&reference) => {
-                encode_query_of(&reference, query)?.0.map_or(reference, Cow::from)
+                encode_query_of(&reference, query)?.map_or(reference, |encoded| encoded.reference.into())
             }
             _ => reference,
         };
