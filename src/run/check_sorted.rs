@@ -2,11 +2,12 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::Schema;
-use arrow::ipc::reader::FileReader;
+use arrow::ipc::reader::{FileReader, StreamReader};
+use arrow::record_batch::RecordBatchReader;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::errors::ParquetError;
@@ -14,7 +15,7 @@ use parquet::file::metadata::SortingColumn;
 
 use crate::input::{
     CheckedParquet, Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, check_ipc_lengths,
-    open, without_types,
+    check_stream_lengths, open, without_types,
 };
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
@@ -30,6 +31,8 @@ const BATCH_ROWS: usize = 8192;
 /// How Parquet files and Arrow IPC files begin.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 const ARROW_MAGIC: &[u8] = b"ARROW1";
+/// How a file of the streaming format begins: with the mark of a message.
+const STREAM_MAGIC: &[u8] = b"\xff\xff\xff\xff";
 
 /// A file that is not sorted, or cannot be checked.
 #[derive(Debug, thiserror::Error)]
@@ -129,6 +132,7 @@ fn check_rows(path: &Path, check: &mut OrderCheck, is_by_columns: bool) -> Resul
         match &magic[..] {
             magic if magic.starts_with(PARQUET_MAGIC) => return catch_panic(|| check_parquet(path, check), panicked),
             ARROW_MAGIC => return catch_panic(|| check_arrow(path, check), panicked),
+            magic if magic.starts_with(STREAM_MAGIC) => return catch_panic(|| check_stream(path, check), panicked),
             _ => (),
         }
     }
@@ -159,7 +163,17 @@ fn check_parquet(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedR
 fn check_arrow(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let mut file = File::open(path).map_err(Defect::Open)?;
     check_ipc_lengths(&mut file).map_err(ParquetError::ArrowError)?;
-    let reader = FileReader::try_new_buffered(file, None).map_err(ParquetError::from)?;
+    check_batches(FileReader::try_new_buffered(file, None).map_err(ParquetError::from)?, check)
+}
+
+fn check_stream(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
+    let mut file = File::open(path).map_err(Defect::Open)?;
+    check_stream_lengths(&mut file).map_err(ParquetError::ArrowError)?;
+    file.rewind().map_err(Defect::Read)?;
+    check_batches(StreamReader::try_new_buffered(file, None).map_err(ParquetError::from)?, check)
+}
+
+fn check_batches(reader: impl RecordBatchReader, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let declared = reader.schema().metadata().get(SORT_METADATA_KEY).map(|order| parse_order(order));
     let by = order(check, declared, &reader.schema())?;
     for batch in reader {

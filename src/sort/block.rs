@@ -167,7 +167,11 @@ impl SortSchema {
     /// Picked rows as a batch of the schema of stored blocks.
     pub(super) fn gather_flat(&self, picked: &PickedRows) -> Result<RecordBatch, ArrowError> {
         let batches: Vec<&RecordBatch> = picked.blocks.iter().map(|block| &block.batch).collect();
-        interleave_record_batch(&batches, &picked.picks)
+        let rows = interleave_record_batch(&batches, &picked.picks)?;
+        // Which blocks have nulls depends on the memory of the sort, and the writer of Parquet ends pages at other rows if a
+        // column could have nulls.
+        let columns = rows.columns().iter().map(without_unused_nulls).collect::<Result<_, _>>()?;
+        RecordBatch::try_new(rows.schema(), columns)
     }
 
     /// The value of a row in the first column of the order.
@@ -282,4 +286,12 @@ fn encode_block(block: &RecordBatch, len: usize, buffer: &mut Vec<u8>) -> Result
     // The rows, and the bytes by which they compare.
     let memory_len = len * 2 + block.num_rows() * 64;
     Ok(EncodedBlock { bytes, rows: block.num_rows(), memory_len })
+}
+
+/// The same array, without a bitmap of nulls if there are none.
+fn without_unused_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.nulls() {
+        Some(nulls) if nulls.null_count() == 0 => Ok(make_array(array.to_data().into_builder().nulls(None).build()?)),
+        _ => Ok(Arc::clone(array)),
+    }
 }

@@ -109,6 +109,18 @@ pub enum OrderError {
         /// The values of the row before it.
         previous: String,
     },
+    /// A column has another type than in the first table, and values of the two types may compare in another way.
+    #[error(
+        "column {column} has the type {found}, but {first} in an earlier file; check files with different types by themselves"
+    )]
+    Types {
+        /// Name of the column.
+        column: String,
+        /// Its type in the first table.
+        first: DataType,
+        /// Its type in this table.
+        found: DataType,
+    },
     /// A column is missing, or its type has no order.
     #[error(transparent)]
     Columns(#[from] ArrowError),
@@ -180,10 +192,21 @@ impl OrderCheck {
         Ok(())
     }
 
-    /// Casts columns to the types of the first table, so that tables compare with each other.
-    fn cast_to_first(&mut self, by: &SortBy, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, ArrowError> {
+    /// Casts columns to the types of the first table, so that tables compare with each other. Only the encodings of types may
+    /// differ: other casts lose values.
+    fn cast_to_first(&mut self, by: &SortBy, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, OrderError> {
         match &self.columns {
-            Some((_, types)) => columns.iter().zip(types).map(|(column, kind)| cast(column, kind)).collect(),
+            Some((_, types)) => {
+                let cast_one = |((column, first), name): ((&ArrayRef, &DataType), &str)| {
+                    let found = column.data_type();
+                    if value_type(found) != value_type(first) {
+                        let (first, found) = (first.clone(), found.clone());
+                        return Err(OrderError::Types { column: name.to_string(), first, found });
+                    }
+                    Ok(cast(column, first)?)
+                };
+                columns.iter().zip(types).zip(by.names()).map(cast_one).collect()
+            }
             None => {
                 let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
                 self.columns = Some((by.converter(types.clone())?, types));
@@ -214,6 +237,16 @@ impl OrderCheck {
     }
 }
 
+/// The type of the values of a column, whatever its encoding is.
+fn value_type(kind: &DataType) -> &DataType {
+    match kind {
+        DataType::Dictionary(_, values) => value_type(values),
+        DataType::LargeUtf8 | DataType::Utf8View => &DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => &DataType::Binary,
+        other => other,
+    }
+}
+
 /// `key time` of a line that begins with these two fields; otherwise the whole line.
 fn line_key(line: &[u8]) -> &[u8] {
     let spaces: Vec<usize> = memchr::memchr_iter(b' ', line).take(2).collect();
@@ -227,7 +260,13 @@ fn show(column: &ArrayRef, row: usize) -> String {
     match column.is_null(row) {
         true => "null".to_string(),
         false => {
-            array_value_to_string(column, row).map_or_else(|error| error.to_string(), |text| excerpt(&text, false))
+            let text = match column.data_type() {
+                // Names of time zones cannot be shown.
+                DataType::Timestamp(unit, Some(_)) => cast(&column.slice(row, 1), &DataType::Timestamp(*unit, None))
+                    .and_then(|times| array_value_to_string(&times, 0)),
+                _ => array_value_to_string(column, row),
+            };
+            text.map_or_else(|error| error.to_string(), |text| excerpt(&text, false))
         }
     }
 }

@@ -365,6 +365,57 @@ fn a_killed_job_is_resumed() {
     assert_eq!(left.len(), 7, "the parts and the manifest: {left:?}");
 }
 
+/// Files of the streaming format are tables, too. Times are shown if they are out of order.
+#[test]
+fn streams_of_arrow_are_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (urls, captures) = (sample("urls.txt"), sample("crawl.cdxj"));
+    printed(&["canon", "-q", &urls, "--sort", "uri", "-o", &path("s.arrows")], b"");
+    assert!(printed(&["check-sorted", &path("s.arrows")], b"").ends_with(" rows in order\n"));
+    for name in ["t.arrows", "t.parquet"] {
+        printed(&["canon", "-q", &captures, "-o", &path(name), "--columns", "+fetch_time"], b"");
+        let ran = irikey(&["check-sorted", "--by", "-fetch_time", &path(name)], b"", Stdio::null());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(1), "{message}");
+        assert!(message.contains("row 2: \"20") && message.contains(" comes after \"20"), "{message}");
+    }
+}
+
+/// Which blocks of a sort have nulls depends on its memory and on `--resume`; the bytes do not.
+#[test]
+fn nulls_of_other_rows_do_not_change_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    std::fs::write(path("a.txt"), (0..60_000).map(|i| format!("http://e.org/{i:06}\n")).collect::<String>()).unwrap();
+    std::fs::write(path("b.txt"), "bad\n").unwrap();
+    let (a, b) = (path("a.txt"), path("b.txt"));
+    let [whole, resumed] = ["whole", "resumed"].map(path);
+    let sorted = ["canon", "-q", &a, &b, "--sort", "uri", "--part-rows", "30000", "-o"];
+    printed(&[&sorted[..], &[&whole]].concat(), b"");
+    printed(&[&sorted[..], &[&resumed, "--resume"]].concat(), b"");
+    let bytes = |folder: &str| {
+        let parts = files_below(Path::new(folder)).into_iter();
+        parts
+            .filter(|path| path.extension().is_some_and(|end| end == "parquet"))
+            .map(|path| std::fs::read(path).unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(bytes(&whole).len(), 3);
+    assert!(bytes(&whole) == bytes(&resumed));
+}
+
+/// Names that readers of Hive partitions skip, or find twice.
+#[test]
+fn names_of_hive_directories_are_those_of_no_column() {
+    for name in ["_x=1", ".x=1", "host_hash=9", "surt_range=9", "uri=x"] {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("t").display().to_string();
+        let ran = irikey(&["canon", "-q", "-", "-o", &target, "--hive", name], b"http://a/\n", Stdio::null());
+        assert_eq!(ran.status.code(), Some(2), "{name}");
+    }
+}
+
 /// A message about long lines shows where they differ, and not all of them.
 #[test]
 fn messages_about_order_are_short() {

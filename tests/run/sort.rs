@@ -3,6 +3,8 @@
 
 use crate::collect::{file, options, pipe, written_lines};
 use crate::dedup::lines;
+use arrow::array::{ArrayRef, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int32Type;
 use irikey::batch::ColumnSet;
 use irikey::canon::{Policy, RecipeColumn};
 use irikey::input::Sources;
@@ -14,7 +16,9 @@ use irikey::run::{
     SortedPart, check_sorted, sort,
 };
 use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
+use parquet::arrow::ArrowWriter;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const COLUMNS: [&str; 5] = ["url_surtkey", "source", "record", "uri", "fault"];
 
@@ -206,6 +210,30 @@ fn a_check_reports_the_first_row_out_of_order() {
     let mut check = OrderCheck::new(None);
     check_sorted(&target, &mut check).unwrap();
     assert!(check_sorted(&target, &mut check).is_err(), "the rows of two files are checked as one sequence");
+    let table = |name: &str, column: ArrayRef| {
+        let batch = RecordBatch::try_from_iter([("v", column)]).unwrap();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        file(&directory, name, &writer.into_inner().unwrap())
+    };
+    // Values of another type would be lost in the comparison, and nulls are equal.
+    let numbers = table("n.parquet", Arc::new(Int64Array::from(vec![1, 2])));
+    let mut check = OrderCheck::new(by("v"));
+    check_sorted(&numbers, &mut check).unwrap();
+    let others: [ArrayRef; 2] =
+        [Arc::new(StringArray::from(vec!["z", "a"])), Arc::new(Float64Array::from(vec![3.9, 3.2]))];
+    for other in others {
+        let error = check_sorted(&table("o.parquet", other), &mut check).unwrap_err().to_string();
+        assert!(
+            error.contains("column v has the type ") && error.contains(", but Int64 in an earlier file"),
+            "{error}"
+        );
+    }
+    // Encodings of a type may differ.
+    let mut check = OrderCheck::new(by("v"));
+    check_sorted(&table("s.parquet", Arc::new(StringArray::from(vec!["a", "b"]))), &mut check).unwrap();
+    let more: DictionaryArray<Int32Type> = ["b", "c"].into_iter().collect();
+    check_sorted(&table("d.parquet", Arc::new(more)), &mut check).unwrap();
     let cdxj = file(&directory, "x.cdxj", b"org,a)/ 20200101000000 {}\norg,a)/ 20190101000000 {}\n");
     let error = check_sorted(&cdxj, &mut OrderCheck::new(None)).unwrap_err().to_string();
     assert!(error.contains("row 2: \"org,a)/ 20190101000000\" comes after \"org,a)/ 20200101000000\""), "{error}");
