@@ -3,12 +3,12 @@
 //!
 //! The builder refuses inconsistent rows: columns of different lengths, unknown sources, text longer than `i32::MAX`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BooleanBufferBuilder, DictionaryArray,
-    FixedSizeBinaryArray, Int8Array, Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
-    UInt64Array,
+    ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BooleanBufferBuilder, DictionaryArray, FixedSizeBinaryArray,
+    Int8Array, Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{SchemaRef, UInt32Type, UInt64Type};
@@ -47,7 +47,9 @@ pub struct BatchBuilder {
     columns: ColumnSet,
     schema: SchemaRef,
     policy: Policy,
-    sources: ArrayRef,
+    /// The distinct names of the sources, and the index of the name of each source.
+    source_names: ArrayRef,
+    source_keys: Vec<i32>,
     /// Columns of values in the paths of the sources, by name.
     path_values: Vec<(&'static str, PathValues)>,
     kinds: ArrayRef,
@@ -75,12 +77,22 @@ impl BatchBuilder {
             ColumnId::PathValue(name) => Some((name, PathValues::new(name, sources))),
             _ => None,
         });
+        let mut keys = HashMap::new();
+        let mut names = Vec::new();
+        let key_of = |source| {
+            *keys.entry(source).or_insert_with(|| {
+                names.push(source);
+                names.len() as i32 - 1
+            })
+        };
+        let source_keys = sources.iter().map(key_of).collect();
         BatchBuilder {
             schema: Arc::new(columns.schema(metadata)),
             path_values: path_values.collect(),
             columns,
             policy: policy.clone(),
-            sources: Arc::new(StringArray::from_iter_values(sources)),
+            source_names: Arc::new(StringArray::from_iter_values(names)),
+            source_keys,
             kinds: Arc::new(StringArray::from_iter_values(FaultKind::ALL.map(FaultKind::name))),
             components: Arc::new(StringArray::from_iter_values(COMPONENTS.map(Component::name))),
             no_texts: TextColumn::new(),
@@ -94,7 +106,7 @@ impl BatchBuilder {
     /// Returns the dictionary of each column, which is the same in all batches; `None` for columns without one.
     pub(crate) fn dictionaries(&self) -> Vec<Option<ArrayRef>> {
         let dictionary = |id| match id {
-            ColumnId::Source => Some(&self.sources),
+            ColumnId::Source => Some(&self.source_names),
             ColumnId::Fault => Some(&self.kinds),
             ColumnId::FaultComponent => Some(&self.components),
             ColumnId::PathValue(name) => self.path_values(name).map(PathValues::values),
@@ -207,7 +219,7 @@ impl BatchBuilder {
         }
         check_texts("uri", &rows.uri, expected)?;
         check_texts("input", &rows.input, expected)?;
-        if let Some(run) = runs.iter().find(|run| run.source as usize >= self.sources.len()) {
+        if let Some(run) = runs.iter().find(|run| run.source as usize >= self.source_keys.len()) {
             return Err(BatchError::UnknownSource(run.source));
         }
         if rows.faults.last().is_some_and(|(row, _)| *row as usize >= expected)
@@ -223,8 +235,8 @@ impl BatchBuilder {
         let count = row_count(runs);
         Ok(match id {
             ColumnId::Source => {
-                let keys = Int32Array::from(per_run(runs, count, |run, _| run.source as i32));
-                Arc::new(DictionaryArray::try_new(keys, self.sources.clone())?)
+                let keys = per_run(runs, count, |run, _| self.source_keys[run.source as usize]);
+                Arc::new(DictionaryArray::try_new(Int32Array::from(keys), self.source_names.clone())?)
             }
             ColumnId::Record => Arc::new(UInt64Array::from(per_run(runs, count, |run, i| run.first_record + i))),
             ColumnId::RecordOffset => Arc::new(UInt64Array::from(std::mem::take(&mut rows.offset))),
@@ -378,6 +390,8 @@ fn words(
 
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::Int32Type;
+
     use super::*;
     use crate::canon::{RecipeColumn, Rung};
     use crate::key::Recipe;
@@ -411,6 +425,18 @@ mod tests {
         builder.reclaim(batch, &mut rows);
         assert_eq!((rows.uri.values.as_ptr(), rows.len(), rows.uri.len()), (place, 0, 0));
         assert!(rows.offset.capacity() >= 2 && rows.flags.capacity() >= 2 && rows.input.is_empty());
+    }
+
+    /// Readers that make the values of dictionaries distinct would give rows another name.
+    #[test]
+    fn a_source_that_is_named_twice_has_one_name_in_the_dictionary() {
+        let names = ["a", "b", "a"].map(String::from);
+        let builder = BatchBuilder::new(ColumnSet::default(), &[], &Policy::default(), &names);
+        let runs = [2, 1].map(|source| SourceRun { source, rows: 1, ..RUN });
+        let batch = builder.build(&mut rows(&["http://a/", "http://b/"]), &runs).unwrap();
+        let sources = batch.column_by_name("source").unwrap().as_dictionary::<Int32Type>();
+        assert!(sources.values().as_string::<i32>().iter().eq([Some("a"), Some("b")]));
+        assert_eq!(sources.keys().values()[..], [0, 1]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::key_set::PARTITIONS;
 use crate::iri::Rung;
 use crate::spill::{FileRange, ScratchFile, SpillError};
 use std::iter;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -117,14 +118,14 @@ impl Decisions {
         self.reasons.as_ref().map_or(Ok(()), |reasons| reasons.sort(self.count))
     }
 
-    /// The decisions on the rows from ordinal `first` to `last`, with their reasons, after [`Decisions::sort_reasons`].
-    pub(crate) fn reasons(&self, first: u64, last: u64) -> Result<DecisionReasons<'_>, SpillError> {
+    /// The decisions on the rows with ordinals in `range`, with their reasons, after [`Decisions::sort_reasons`].
+    pub(crate) fn reasons(&self, range: Range<u64>) -> Result<DecisionReasons<'_>, SpillError> {
         let mut bytes = Vec::new();
         if let Some(reasons) = &self.reasons {
-            let len = (last + 1 - first) as usize * WORD_LEN;
-            reasons.sorted.read(FileRange { offset: first * WORD_LEN as u64, len }, &mut bytes)?;
+            let len = (range.end - range.start) as usize * WORD_LEN;
+            reasons.sorted.read(FileRange { offset: range.start * WORD_LEN as u64, len }, &mut bytes)?;
         }
-        Ok(DecisionReasons { decisions: self, first, bytes })
+        Ok(DecisionReasons { decisions: self, first: range.start, bytes })
     }
 }
 
@@ -224,7 +225,7 @@ mod tests {
             decisions.sort_reasons().unwrap();
             assert_eq!(Decisions::memory_len(count), decisions.kept.len() * WORD_LEN);
             for (first, last) in [(0, count - 1), (count / 3, count / 2), (count - 1, count - 1)] {
-                let reasons = decisions.reasons(first, last).unwrap();
+                let reasons = decisions.reasons(first..last + 1).unwrap();
                 (first..=last).for_each(|i| assert_eq!(reasons.get(i), decision(i), "{i} of {count}"));
             }
         }

@@ -318,7 +318,7 @@ mod tests {
             assert_eq!(resolver.collisions, Collisions::default());
             assert!(accepted.iter().eq(groups.keys()));
             decisions.sort_reasons().unwrap();
-            let reasons = decisions.reasons(0, 4_999).unwrap();
+            let reasons = decisions.reasons(0..5_000).unwrap();
             for (&key, group) in &groups {
                 for &ordinal in group {
                     assert_eq!(decisions.is_kept(ordinal), key != 6 && ordinal == group[0]);

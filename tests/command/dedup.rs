@@ -794,6 +794,11 @@ fn tables_of_duplicates_and_groups_are_written() {
     let groups = rows(&groups);
     assert_eq!(groups.iter().map(|row| (&row[1], &row[3], &row[5])).collect::<Vec<_>>().len(), 1);
     assert_eq!((groups[0][3].as_str(), groups[0][5].as_str()), ("http://a/", "3"));
+    // The only line of the input is its header.
+    let header = b" CDX N b a m s k r M S V g\n";
+    printed(&[&flags[..], &["--duplicates", &twice, "--groups", &path("none.parquet")]].concat(), header);
+    let none = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(path("none.parquet")).unwrap()).unwrap();
+    assert_eq!(none.metadata().file_metadata().num_rows(), 0);
     let rejected = irikey(&["dedup", "--groups", "x.csv"], b"", Stdio::null());
     assert_eq!(rejected.status.code(), Some(2));
 }

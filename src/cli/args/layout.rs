@@ -8,6 +8,7 @@ use super::values::{COLUMN_NAMES, check_named, find_repeated, parse_number_from,
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
+use crate::process::part_names::is_hidden_name;
 use crate::run::{PartCut, SortOptions};
 use crate::sort::{Partition, SortBy, SplitPoints};
 
@@ -209,6 +210,12 @@ fn parse_partition(text: &str) -> Result<PartitionFlag, String> {
 fn parse_hive(text: &str) -> Result<String, String> {
     let is_plain = |part: &str| !part.is_empty() && !part.contains(['/', '\\', '=']) && part != "..";
     match text.split_once('=') {
+        Some((name, _)) if is_hidden_name(name.as_bytes()) => {
+            Err("readers skip directories whose names begin with . or _; choose another name".to_string())
+        }
+        Some((name, _)) if [Partition::HOST_DIRECTORY, Partition::SURT_DIRECTORY].contains(&name) => {
+            Err(format!("`{name}` is the name of directories of --partition; choose another name"))
+        }
         Some((name, value)) if is_plain(name) && is_plain(value) => Ok(text.to_string()),
         _ => Err("expected NAME=VALUE, without slashes".to_string()),
     }

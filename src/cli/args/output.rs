@@ -131,6 +131,13 @@ impl OutputArgs {
                 "--bloom-filter is for the column key, which is not written; add key to --columns, or remove --bloom-filter",
             ));
         }
+        let is_column = |name: &str| format != OutputFormat::Text && columns.iter().any(|column| column.name == name);
+        if let Some(name) = layout.hive.iter().filter_map(|part| part.split('=').next()).find(|name| is_column(name)) {
+            let message = format!(
+                "--hive: `{name}` is a column of the rows, and readers would find it twice; choose another name"
+            );
+            return Err(CommandError::Usage(message));
+        }
         let compression = self.compression.unwrap_or_default();
         let (metadata, sources) = (Vec::new(), Vec::new());
         let options = OutputOptions { format, compression, columns, policy: Policy::default(), metadata, sources };

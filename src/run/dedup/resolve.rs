@@ -330,8 +330,8 @@ impl PendingWriter<'_> {
         let competing = |&ordinal: &u64| (ordinal & SURELY_KEPT == 0).then_some(ordinal);
         let competing: Vec<_> = ordinals.iter().map(competing).collect();
         let mut ordinals = competing.iter().flatten().copied();
-        let first = ordinals.next().unwrap_or(0);
-        let reasons = self.decisions.reasons(first, ordinals.next_back().unwrap_or(first))?;
+        let range = ordinals.next().map_or(0..0, |first| first..ordinals.next_back().unwrap_or(first) + 1);
+        let reasons = self.decisions.reasons(range)?;
         let rows = (batch, &competing[..]);
         let duplicates = evidence::duplicates(rows, &reasons, self.locator, evidence.key_name)?;
         let groups = evidence::groups(rows, &reasons)?;
