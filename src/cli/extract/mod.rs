@@ -5,6 +5,7 @@
 //! ```
 
 mod links;
+mod markup;
 mod report;
 mod rows;
 mod units;
@@ -22,7 +23,7 @@ use crate::cli::progress::watch;
 use crate::cli::report::{after_closed_pipe, replaced_to_text};
 use crate::cli::terminal::{print_error, print_to_stderr};
 use crate::encoding::Charset;
-use crate::extract::{DocumentContext, Markup};
+use crate::extract::DocumentContext;
 use crate::input::Sources;
 use crate::iri::Base;
 use crate::ordered::{QueueLimits, ReadAhead};
@@ -30,6 +31,7 @@ use crate::output::{Destination, OutputError, OutputFormat, RowWriter};
 use crate::process::exit;
 use crate::run::Progress;
 use links::{FoundLinks, LinkFinder, MAX_MESSAGES};
+use markup::{MARKUPS, MarkupChoice};
 use parking_lot::Mutex;
 use report::ExtractReport;
 use rows::{COLUMN_NAMES, LinkRows, RowLayout, describe_columns, parse_columns};
@@ -52,18 +54,6 @@ Exit with code 3 if a URL cannot be read or, with the columns uri or key, has no
 
 /// Bytes of encoded rows that wait for those of earlier documents.
 const MAX_WAITING_LEN: usize = 32 << 20;
-
-/// `None`: to be recognized by name and content. Under a name of its own, because a flag of type `Option` has no default.
-type MarkupChoice = Option<Markup>;
-
-const MARKUPS: Choices<MarkupChoice> = Choices(&[
-    ("auto", None, "Recognize by the name of the file, then by its first bytes"),
-    ("html", Some(Markup::Html), "HTML, parsed as in the HTML Standard"),
-    ("xml", Some(Markup::Xml), "XML, including XHTML, SVG, feeds and sitemaps"),
-    ("robots", Some(Markup::Robots), "robots.txt, whose Sitemap lines are references"),
-    ("json-feed", Some(Markup::JsonFeed), "JSON Feed 1.0 and 1.1"),
-    ("urls", Some(Markup::Urls), "One reference per line, such as a sitemap in text"),
-]);
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
     ("csv", OutputFormat::Csv, "Comma-separated values with a header"),
@@ -246,11 +236,6 @@ impl Extraction<'_> {
             () => Ok(exit::SUCCESS),
         }
     }
-}
-
-/// The name of a markup in `--format`.
-fn name_of_markup(markup: Markup) -> &'static str {
-    MARKUPS.0.iter().find(|(_, choice, _)| *choice == Some(markup)).map_or("unknown", |(name, ..)| name)
 }
 
 fn parse_base(base: &str) -> Result<String, String> {

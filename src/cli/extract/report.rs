@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::links::{ExtractCounts, MAX_MESSAGES};
-use super::name_of_markup;
+use super::markup::name_of_markup;
 use crate::cli::args::{ReportFormat, ReportingArgs};
 use crate::cli::error::CommandError;
 use crate::cli::report::{Table, counts, document, replaced_to_json, write_report};
