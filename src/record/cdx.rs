@@ -332,7 +332,7 @@ mod tests {
     fn the_place_of_an_original_is_not_part_of_a_redirect() {
         let row = |redirect: Option<&str>| {
             let digest = Some("B2LT".to_string());
-            ("http://a.org/".to_string(), Some(200), Some(1_388_719_821), redirect.map(str::to_string), digest)
+            ("http://a.org/".to_string(), Some(200), Some(1_388_718_201_000), redirect.map(str::to_string), digest)
         };
         let seven = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT 1043";
         let eleven = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT - - 1043 333 e.warc.gz";
