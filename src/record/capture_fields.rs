@@ -119,7 +119,7 @@ impl CaptureFields {
     pub(super) fn set<M>(&mut self, field: CarriedField, found: &JsonMember<M>, chunk: &[u8]) {
         let value = &mut self.values[field as usize];
         if !value.has_value && found.kind != JsonKind::Nested {
-            let has_value = !matches!(found.span.of(chunk), b"" | b"-" | b"null");
+            let has_value = !matches!(found.span.of(chunk), b"-" | b"null");
             *value = FieldText { span: found.span, has_value, has_escapes: found.has_escapes };
         }
     }
