@@ -97,7 +97,7 @@ pub(crate) fn content_type(head: &[u8]) -> ContentType {
     match head {
         [b'P', b'A', b'R', b'1', 0x15, ..] => ContentType::Table(TableFormat::Parquet),
         // An encrypted page begins with its length.
-        [b'P', b'A', b'R', b'1', _, _, _, 0, ..] => ContentType::Unsupported(ENCRYPTED_PARQUET),
+        [b'P', b'A', b'R', b'1' | b'E', _, _, _, 0, ..] => ContentType::Unsupported(ENCRYPTED_PARQUET),
         [b'A', b'R', b'R', b'O', b'W', b'1', 0, 0, ..] => ContentType::Table(TableFormat::Arrow),
         // A continuation marker, the length of the schema message, and its position in the message, which is small.
         [0xff, 0xff, 0xff, 0xff, _, _, _, 0, _, 0, 0, 0, ..] => ContentType::Table(TableFormat::ArrowStream),
@@ -145,6 +145,7 @@ mod tests {
         assert!(matches!(content_type(b"PK\x03\x04"), ContentType::Unsupported(format) if format.name.contains("ZIP")));
         assert!(matches!(content_type(b"BZh91AY&SY\0"), ContentType::Unsupported(_)));
         assert_eq!(content_type(b"PAR1\x15\x04\x15\0"), ContentType::Table(TableFormat::Parquet));
+        assert_eq!(content_type(b"PARENT,URL\n"), ContentType::Records(0));
         for encrypted in [b"PAREx\x01\0\0", b"PAR1x\x01\0\0"] {
             assert_eq!(content_type(encrypted), ContentType::Unsupported(ENCRYPTED_PARQUET));
         }

@@ -26,8 +26,7 @@ pub(crate) const ENCRYPTED_PARQUET: UnsupportedFormat =
     format("an encrypted Parquet file", "decrypt it with the program that wrote it");
 
 /// Magic numbers of binary formats. No line of text begins with one of them.
-const BINARY: [(&[u8], UnsupportedFormat); 21] = [
-    (b"PARE", ENCRYPTED_PARQUET),
+const BINARY: [(&[u8], UnsupportedFormat); 20] = [
     (b"\x1f\x8b\x08", format("gzip within gzip or another packing", PACKED_TWICE)),
     (b"\x28\xb5\x2f\xfd", format("zstd within zstd or another packing", PACKED_TWICE)),
     (b"\xfd7zXZ\0", format("xz within another packing", PACKED_TWICE)),

@@ -219,8 +219,9 @@ fn open_google(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> ob
     let is_anonymous = switch("anonymous").unwrap_or(!has_key && !has_file && !has_choice);
     if is_anonymous {
         // Requests that write ask for credentials even so, and would look for a metadata server for minutes.
-        let nobody = StaticCredentialProvider::new(GcpCredential { bearer: String::new() });
-        builder = builder.with_skip_signature(true).with_credentials(Arc::new(nobody));
+        let no_token = GcpCredential { bearer: String::new() };
+        let credentials = Arc::new(StaticCredentialProvider::new(no_token));
+        builder = builder.with_skip_signature(true).with_credentials(credentials);
     }
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);
     Ok(opened(builder.with_http_connector(connector.clone()).build()?, url, is_anonymous))

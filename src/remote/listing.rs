@@ -88,8 +88,11 @@ async fn below(store: &RemoteStore, prefix: &str) -> Result<Found, FetchError> {
         let Some(page) = page else { return Ok(found) };
         for meta in page {
             let key = meta.location.as_ref();
-            // An empty object with the name of the prefix marks a directory. A key that is not below the prefix was not asked for.
-            let Some(rest) = key.get(start..).filter(|rest| start == 0 || rest.starts_with('/')) else { continue };
+            let rest = key.get(start..).unwrap_or_default();
+            // An empty object with the name of the prefix marks a directory.
+            if rest.is_empty() && meta.size == 0 {
+                continue;
+            }
             if !rest.split('/').any(|name| is_hidden_name(name.as_bytes())) {
                 found.objects.push(meta);
             } else if let Some(output) = key.strip_suffix(MANIFEST) {
