@@ -3,7 +3,6 @@
 //!
 //! The builder refuses inconsistent rows: columns of different lengths, unknown sources, text longer than `i32::MAX`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -16,7 +15,7 @@ use arrow::datatypes::{SchemaRef, UInt32Type, UInt64Type};
 use super::carried::check_len;
 use super::column::{ColumnId, KEY_LEN};
 use super::error::BatchError;
-use super::path_values::PathValues;
+use super::path_values::{DistinctValues, PathValues};
 use super::schema::ColumnSet;
 use super::source_run::SourceRun;
 use super::text_array::{offset_buffer, text_array};
@@ -77,21 +76,14 @@ impl BatchBuilder {
             ColumnId::PathValue(name) => Some((name, PathValues::new(name, sources))),
             _ => None,
         });
-        let mut keys = HashMap::new();
-        let mut names = Vec::new();
-        let key_of = |source| {
-            *keys.entry(source).or_insert_with(|| {
-                names.push(source);
-                names.len() as i32 - 1
-            })
-        };
-        let source_keys = sources.iter().map(key_of).collect();
+        let mut source_names = DistinctValues::default();
+        let source_keys = sources.iter().map(|source| source_names.index(source.clone())).collect();
         BatchBuilder {
             schema: Arc::new(columns.schema(metadata)),
             path_values: path_values.collect(),
             columns,
             policy: policy.clone(),
-            source_names: Arc::new(StringArray::from_iter_values(names)),
+            source_names: source_names.into_array(),
             source_keys,
             kinds: Arc::new(StringArray::from_iter_values(FaultKind::ALL.map(FaultKind::name))),
             components: Arc::new(StringArray::from_iter_values(COMPONENTS.map(Component::name))),

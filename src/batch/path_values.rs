@@ -23,16 +23,9 @@ pub(super) struct PathValues {
 
 impl PathValues {
     pub(super) fn new(name: &str, sources: &[String]) -> PathValues {
-        let mut values: Vec<String> = Vec::new();
-        let mut indexes = HashMap::new();
-        let mut index = |value: String| {
-            *indexes.entry(value).or_insert_with_key(|value| {
-                values.push(value.clone());
-                values.len() as i32 - 1
-            })
-        };
-        let of_source = sources.iter().map(|source| value_in(source, name).map(&mut index)).collect();
-        PathValues { values: Arc::new(StringArray::from_iter_values(&values)), of_source }
+        let mut values = DistinctValues::default();
+        let of_source = sources.iter().map(|source| Some(values.index(value_in(source, name)?))).collect();
+        PathValues { values: values.into_array(), of_source }
     }
 
     pub(super) fn values(&self) -> &ArrayRef {
@@ -44,6 +37,27 @@ impl PathValues {
         let value = |run: &SourceRun| std::iter::repeat_n(self.of_source[run.source as usize], run.rows as usize);
         let keys: Int32Array = runs.iter().flat_map(value).collect();
         Ok(Arc::new(DictionaryArray::try_new(keys, self.values.clone())?))
+    }
+}
+
+/// The distinct values of a dictionary, in the order in which they were added.
+#[derive(Default)]
+pub(super) struct DistinctValues {
+    values: Vec<String>,
+    indexes: HashMap<String, i32>,
+}
+
+impl DistinctValues {
+    /// The index of a value, which is added if it is new.
+    pub(super) fn index(&mut self, value: String) -> i32 {
+        *self.indexes.entry(value).or_insert_with_key(|value| {
+            self.values.push(value.clone());
+            self.values.len() as i32 - 1
+        })
+    }
+
+    pub(super) fn into_array(self) -> ArrayRef {
+        Arc::new(StringArray::from(self.values))
     }
 }
 

@@ -9,10 +9,10 @@ use super::links::{ExtractCounts, MAX_MESSAGES};
 use super::markup::name_of_markup;
 use crate::cli::args::{ReportFormat, ReportingArgs};
 use crate::cli::error::CommandError;
-use crate::cli::report::{Table, counts, document, replaced_to_json, write_report};
+use crate::cli::report::{Table, counts, page_of_tables, replaced_to_json, write_report};
 use crate::cli::terminal::{count_of, print_error, thousands, visible};
-use crate::extract::Markup;
-use crate::run::memory;
+use crate::extract::{DefectKind, Markup};
+use crate::run::{SkipReason, memory};
 
 /// What was found in the documents of all inputs.
 #[derive(Default)]
@@ -43,8 +43,10 @@ impl ExtractReport {
     /// The summary in one line.
     pub(super) fn summary(&self) -> String {
         let ExtractCounts { documents, defects, skipped, other_records, .. } = &self.counts;
-        let defects: String = defects.iter().map(|(kind, count)| format!("; {count} {}", kind.name())).collect();
-        let reasons: Vec<_> = skipped.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
+        let defects = named(defects, DefectKind::name).into_iter().map(|(name, count)| format!("; {count} {name}"));
+        let defects: String = defects.collect();
+        let reasons = named(skipped, SkipReason::name).into_iter().map(|(name, count)| format!("{count} {name}"));
+        let reasons: Vec<_> = reasons.collect();
         let captures = match skipped.values().sum::<u64>() {
             0 => String::new(),
             count => format!("; skipped {} ({})", count_of(count, "capture"), reasons.join(", ")),
@@ -81,10 +83,10 @@ impl ExtractReport {
             "irikey": env!("CARGO_PKG_VERSION"),
             "references": self.references,
             "faulty": self.faulty,
-            "documents": counts(documents.iter().map(|(markup, count)| (name_of_markup(*markup), *count))),
+            "documents": counts(named(documents, name_of_markup)),
             "unread": unread,
-            "defects": counts(defects.iter().map(|(kind, count)| (kind.name(), *count))),
-            "skipped": counts(skipped.iter().map(|(reason, count)| (reason.name(), *count))),
+            "defects": counts(named(defects, DefectKind::name)),
+            "skipped": counts(named(skipped, SkipReason::name)),
             "other_records": other_records,
             "messages": self.messages,
             "replaced": replaced_to_json(&self.replaced),
@@ -103,37 +105,37 @@ impl ExtractReport {
             ("captures that were skipped", skipped.values().sum()),
             ("records of other types", *other_records),
         ];
-        let named = |caption, heading, named: Vec<(&str, u64)>| {
-            let rows = named.into_iter().map(|(name, count)| vec![name.to_string(), thousands(count)]);
-            Table::new(caption, heading, rows).to_html()
+        let table = |caption, heading, counts: Vec<(&str, u64)>| {
+            let rows = counts.into_iter().map(|(name, count)| vec![name.to_string(), thousands(count)]);
+            Table::new(caption, heading, rows)
         };
-        let by_markup = documents.iter().map(|(markup, count)| (name_of_markup(*markup), *count)).collect();
-        let by_reason = skipped.iter().map(|(reason, count)| (reason.name(), *count)).collect();
-        let by_defect = defects.iter().map(|(kind, count)| (kind.name(), *count)).collect();
         let messages = self.messages.iter().map(|message| vec![message.clone()]);
         let tables = [
-            named("References and documents", &["count of", "#number"], totals.to_vec()),
-            named("Documents", &["markup", "#documents"], by_markup),
-            named("Skipped captures", &["reason", "#captures"], by_reason),
-            named("Defects of documents", &["defect", "#number"], by_defect),
-            Table::new("Messages", &["message"], messages).to_html(),
+            table("References and documents", &["count of", "#number"], totals.to_vec()),
+            table("Documents", &["markup", "#documents"], named(documents, name_of_markup)),
+            table("Skipped captures", &["reason", "#captures"], named(skipped, SkipReason::name)),
+            table("Defects of documents", &["defect", "#number"], named(defects, DefectKind::name)),
+            Table::new("Messages", &["message"], messages),
         ];
-        let title = "irikey extract report";
-        let html = format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{}</section>\n", tables.concat());
-        document(title, &html)
+        page_of_tables("extract", &tables, &[])
     }
+}
+
+/// Counts with the names of what was counted.
+fn named<T: Copy>(counts: &BTreeMap<T, u64>, name: impl Fn(T) -> &'static str) -> Vec<(&'static str, u64)> {
+    counts.iter().map(|(counted, count)| (name(*counted), *count)).collect()
 }
 
 /// The number of documents, and as which markup they were read.
 fn documents_to_text(documents: &BTreeMap<Markup, u64>) -> String {
     let all = count_of(documents.values().sum(), "document");
-    let mut several: Vec<_> = documents.iter().map(|(markup, count)| (name_of_markup(*markup), count)).collect();
+    let mut several = named(documents, name_of_markup);
     several.sort_unstable();
     match &several[..] {
         [] => all,
         [(name, _)] => format!("{all} ({name})"),
         _ => {
-            let several = several.iter().map(|(name, count)| format!("{} {name}", thousands(**count)));
+            let several = several.iter().map(|(name, count)| format!("{} {name}", thousands(*count)));
             format!("{all} ({})", several.collect::<Vec<_>>().join(", "))
         }
     }

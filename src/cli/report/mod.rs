@@ -130,17 +130,20 @@ impl PrintedResult<'_> {
         let messages = formats_to_text(summary) + &replaced_to_text(self.replaced) + &advice_to_text(summary);
         let errors = SourceError::of_run(summary);
         RunOutcome::new(summary, &errors).conclude(reporting, &messages, |format| match format {
-            ReportFormat::Page => {
-                let title = format!("irikey {} report", self.command);
-                let tables: String = self.tables.iter().map(Table::to_html).collect();
-                let mut html = format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{tables}</section>\n");
-                input_errors(&mut html, &errors);
-                document(&title, &html)
-            }
+            ReportFormat::Page => page_of_tables(self.command, &self.tables, &errors),
             ReportFormat::Text => self.text,
             ReportFormat::Json => format!("{:#}\n", self.report),
         })
     }
+}
+
+/// Returns the report of a command as a page that has tables only.
+pub(crate) fn page_of_tables(command: &str, tables: &[Table], errors: &[SourceError]) -> String {
+    let title = format!("irikey {command} report");
+    let tables: String = tables.iter().map(Table::to_html).collect();
+    let mut html = format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{tables}</section>\n");
+    input_errors(&mut html, errors);
+    document(&title, &html)
 }
 
 /// Adds the figures of a run to a JSON object.

@@ -158,7 +158,7 @@ impl OpenSite {
     /// Counts the votes of the hosts. When there are very many rules, those that were not seen before are not counted, so that
     /// none of them becomes a rule of the site.
     fn count_votes(&mut self) {
-        for (rule, votes) in count_votes(&self.hosts) {
+        for (rule, votes) in votes_of(&self.hosts) {
             let is_full = self.votes.len() == MAX_COUNTED;
             match self.votes.entry(rule) {
                 Entry::Occupied(all) => all.into_mut().add(votes),
@@ -269,7 +269,7 @@ fn is_for_domains(rule: &ScopedRule) -> bool {
     rule.context == PathContext::Any && !is_of_host
 }
 
-fn count_votes(hosts: &[LearnedHost]) -> BTreeMap<ScopedRule, Votes> {
+fn votes_of(hosts: &[LearnedHost]) -> BTreeMap<ScopedRule, Votes> {
     let mut votes: BTreeMap<ScopedRule, Votes> = BTreeMap::new();
     for LearnedRules { rules, parameters, .. } in hosts.iter().map(|host| &host.rules) {
         let mut disagreeing: BTreeSet<ScopedRule> = BTreeSet::new();
