@@ -65,9 +65,11 @@ struct GroupHead<V> {
 
 /// Where the keys of a batch probably are.
 struct Lookahead {
-    /// The home groups of this batch and of the next one.
-    homes: [[u32; BATCH_LEN]; 2],
-    /// In the home group the first slot with the tag of the key, otherwise the first free slot, otherwise [`GROUP_SLOTS`].
+    /// The home groups of the next batch.
+    homes: [u32; BATCH_LEN],
+    /// For the keys of this batch the home group, or the group after it if the home group is full and has no such tag.
+    groups: [u32; BATCH_LEN],
+    /// In that group the first slot with the tag of the key, otherwise the first free slot, otherwise [`GROUP_SLOTS`].
     slots: [u8; BATCH_LEN],
 }
 
@@ -81,7 +83,7 @@ impl Lookahead {
     /// Begins with the first batch of `keys`. The table has groups.
     #[inline(always)]
     fn new<V: Copy + Default>(table: &KeyTable<V>, keys: &[u128]) -> Lookahead {
-        let mut lookahead = Lookahead { homes: [[0; BATCH_LEN]; 2], slots: [0; BATCH_LEN] };
+        let mut lookahead = Lookahead { homes: [0; BATCH_LEN], groups: [0; BATCH_LEN], slots: [0; BATCH_LEN] };
         lookahead.find_homes(table, &keys[..keys.len().min(BATCH_LEN)]);
         lookahead
     }
@@ -89,7 +91,7 @@ impl Lookahead {
     /// Finds and prefetches the home groups of the next batch.
     #[inline(always)]
     fn find_homes<V: Copy + Default>(&mut self, table: &KeyTable<V>, keys: &[u128]) {
-        for (home, &key) in self.homes[1].iter_mut().zip(keys) {
+        for (home, &key) in self.homes.iter_mut().zip(keys) {
             let at = table.home(key);
             *home = at as u32;
             prefetch(&table.blocks[at / BLOCK_GROUPS].heads, at % BLOCK_GROUPS);
@@ -99,21 +101,24 @@ impl Lookahead {
     /// Finds and prefetches the slots of `keys`, and the home groups of the `next` keys.
     #[inline(always)]
     fn advance<V: Copy + Default>(&mut self, table: &KeyTable<V>, keys: &[u128], next: &[u128]) {
-        self.homes.swap(0, 1);
-        for ((slot, &home), &key) in self.slots.iter_mut().zip(&self.homes[0]).zip(keys) {
-            let (block, group) = table.group(home as usize);
-            let tags = &block.heads[group].tags;
-            let (matches, free) = (positions_of(tag(key), tags), positions_of(FREE_TAG, tags));
-            *slot = first_slot(if matches == 0 { free } else { matches }) as u8;
-            prefetch(&block.keys[group], usize::from(*slot));
+        self.groups = self.homes;
+        for ((slot, at), &key) in self.slots.iter_mut().zip(&mut self.groups).zip(keys) {
+            let mut found = table.first_slot_for(key, *at as usize);
+            if found == GROUP_SLOTS && (*at as usize + 1) < table.groups {
+                *at += 1;
+                found = table.first_slot_for(key, *at as usize);
+            }
+            *slot = found as u8;
+            let (block, group) = table.group(*at as usize);
+            prefetch(&block.keys[group], found);
         }
         self.find_homes(table, next);
     }
 
-    /// The home groups and slots of the batch.
+    /// The groups and slots of the batch.
     #[inline(always)]
     fn places(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.homes[0].iter().zip(&self.slots).map(|(&home, &slot)| (home as usize, usize::from(slot)))
+        self.groups.iter().zip(&self.slots).map(|(&group, &slot)| (group as usize, usize::from(slot)))
     }
 }
 
@@ -338,6 +343,15 @@ impl<V: Copy + Default> KeyTable<V> {
     #[inline(always)]
     fn group_mut(&mut self, group: usize) -> (&mut TableBlock<V>, usize) {
         (&mut self.blocks[group / BLOCK_GROUPS], group % BLOCK_GROUPS)
+    }
+
+    /// The first slot of a group with the tag of `key`, otherwise the first free one, otherwise [`GROUP_SLOTS`].
+    #[inline(always)]
+    fn first_slot_for(&self, key: u128, group: usize) -> usize {
+        let (block, group) = self.group(group);
+        let tags = &block.heads[group].tags;
+        let (matches, free) = (positions_of(tag(key), tags), positions_of(FREE_TAG, tags));
+        first_slot(if matches == 0 { free } else { matches })
     }
 
     #[inline(always)]
