@@ -19,6 +19,7 @@ use arrow::row::{OwnedRow, RowConverter, Rows};
 
 use super::order::SortBy;
 use super::partition::Partition;
+use super::prefix::sort_by_text;
 use crate::spill::{decode_batch, encode_batch};
 
 /// Maximum number of rows of a block, so that a merge holds little of each run.
@@ -113,14 +114,14 @@ impl SortSchema {
         }
         let partitions = self.partition.as_ref().map(|(at, by)| by.of(batch.column(*at).as_string::<i32>()));
         let keys = self.keys(self.order.iter().map(|&at| Ok(batch.column(at).clone())))?;
-        let partition = |row: u32| partitions.as_ref().map_or(0, |partitions| partitions.value(row as usize));
         let mut order: Vec<u32> = (0..batch.num_rows() as u32).collect();
-        // A stable sort keeps rows with equal keys in the order of the input.
-        order.sort_by(|&a, &b| {
-            partition(a)
-                .cmp(&partition(b))
-                .then_with(|| compare_keys((keys.as_ref(), a as usize), (keys.as_ref(), b as usize)))
-        });
+        let partition = |row: u32| partitions.as_ref().map_or(0, |partitions| partitions.value(row as usize));
+        order.sort_by_key(|row| partition(*row));
+        // Rows with equal keys stay in the order of the input.
+        if let Some(keys) = &keys {
+            let partitions = order.chunk_by_mut(|a, b| partition(*a) == partition(*b));
+            partitions.for_each(|rows| sort_by_text(rows, |row| keys.row(row as usize).data()));
+        }
         let ordinals = (0..batch.num_rows() as u64).map(|row| first_row + row);
         let flat = self.flatten(batch, UInt64Array::from_iter_values(ordinals), partitions)?;
         let sorted = take_record_batch(&flat, &UInt32Array::from(order))?;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use arrow::error::ArrowError;
 
 use super::held_runs::{BlockQueue, HeldRuns};
-use super::prefix::sort_texts;
+use super::prefix::sort_by_text;
 use crate::kernel::{common_prefix_len, push_varint, read_varint};
 use crate::spill::{ScratchFile, SpillError};
 
@@ -53,12 +53,14 @@ impl BytesBuffer {
 
     /// Sorts the records and removes them from the buffer.
     pub(crate) fn take_run(&mut self) -> BytesRun {
-        let ends = self.starts.iter().skip(1).copied().chain([self.texts.len()]);
-        let mut records: Vec<&[u8]> =
-            self.starts.iter().zip(ends).map(|(start, end)| &self.texts[*start..end]).collect();
-        sort_texts(&mut records);
+        let record_at = |place: u32| {
+            let end = self.starts.get(place as usize + 1).copied().unwrap_or(self.texts.len());
+            &self.texts[self.starts[place as usize]..end]
+        };
+        let mut places: Vec<u32> = (0..self.starts.len() as u32).collect();
+        sort_by_text(&mut places, record_at);
         let (mut encoder, mut last) = (RunEncoder::default(), &b""[..]);
-        for record in records {
+        for record in places.into_iter().map(record_at) {
             encoder.push(record, common_prefix_len(last, record));
             last = record;
         }
