@@ -153,7 +153,7 @@ impl ResumableJob<'_> {
         let (job, names) = (self.job, self.names);
         let Some(sort) = &job.sort else { return Err(CommandError::Internal("no columns to sort by".to_string())) };
         let (encoder, files) = OutputFiles::create(job, names, self.manifest.merge == json!(MERGING))?;
-        let sorter = Sorter::new(names, sort, &job.policy, &encoder)?;
+        let sorter = Sorter::new(names, sort, &job.policy, &encoder)?.with_runs_in_files();
         let summary = self.run_all(pending, |input, request| write_runs(&sorter, input, request))?;
         self.manifest.merge = json!(MERGING);
         self.manifest.write("the sorted runs are complete; run the job again to merge them")?;

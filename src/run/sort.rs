@@ -10,7 +10,9 @@ use super::{RowGroup, canon, memory};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Policy;
 use crate::output::{Encoder, INDEX_KEY, INDEX_REST, OutputError, Part, index_rows, index_schema};
-use crate::sort::{EncodedBlock, MergeLimits, Merger, Partition, PickedRows, SortBy, SortSchema, SortedRuns};
+use crate::sort::{
+    EncodedBlock, MergeLimits, Merger, Partition, PickedRows, PlainMemory, SortBy, SortSchema, SortedRuns,
+};
 use crate::spill::SpillError;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -22,6 +24,9 @@ use std::sync::Arc;
 /// One `ALLOCATOR_SHARE`-th of the memory for runs is left to the allocator, which cannot reuse all gaps between blocks of
 /// different lengths. Without it, peaks were up to a tenth above the limit.
 const ALLOCATOR_SHARE: usize = 4;
+
+/// One `PLAIN_SHARE`-th of the memory for runs is for runs that are not compressed. The others take a third of the memory.
+const PLAIN_SHARE: usize = 4;
 
 /// What a sort does.
 #[derive(Clone, Debug)]
@@ -134,6 +139,7 @@ pub(crate) struct Sorter<'a> {
     schema: SortSchema,
     options: &'a SortOptions,
     encoder: &'a Encoder,
+    plain: PlainMemory,
 }
 
 impl<'a> Sorter<'a> {
@@ -160,13 +166,18 @@ impl<'a> Sorter<'a> {
         };
         let failed = |error| RunError::Output(SortError::Columns { by: options.by.clone(), error });
         let schema = schema.map_err(failed)?;
-        Ok(Sorter { builder, schema, options, encoder })
+        let plain = PlainMemory::new(run_memory(options) / PLAIN_SHARE);
+        Ok(Sorter { builder, schema, options, encoder, plain })
+    }
+
+    /// The same sort, for runs that are written to files: all of them are compressed.
+    pub(crate) fn with_runs_in_files(self) -> Sorter<'a> {
+        Sorter { plain: PlainMemory::new(0), ..self }
     }
 
     /// An empty collection of runs, with the memory of this sort.
     pub(crate) fn new_runs(&self) -> SortedRuns {
-        let memory = self.options.memory - self.options.memory / ALLOCATOR_SHARE;
-        SortedRuns::new(memory, &self.options.directory)
+        SortedRuns::new(run_memory(self.options), &self.options.directory)
     }
 
     /// Sorts each row group of the request and passes it to `add`. `first_source` is the number of the first source of the
@@ -183,8 +194,11 @@ impl<'a> Sorter<'a> {
             let batch = self.builder.build(rows, &from).map_err(OutputError::from)?;
             let first_row = first_ordinal(first_source) + ticket.first_row();
             let blocks = match self.encoder.is_index() {
-                true => self.schema.sort(&index_batch(&batch, self.options.partition.as_ref())?, first_row)?,
-                false => self.schema.sort(&batch, first_row)?,
+                true => {
+                    let index = index_batch(&batch, self.options.partition.as_ref())?;
+                    self.schema.sort(&index, first_row, &self.plain)?
+                }
+                false => self.schema.sort(&batch, first_row, &self.plain)?,
             };
             self.builder.reclaim(batch, rows);
             Ok(Some(blocks))
@@ -230,6 +244,11 @@ impl<'a> Sorter<'a> {
         let part = self.encoder.encode_batch(&self.encoder.project(&batch)?)?;
         Ok(SortedPart { part, partition: picked.partition, number: picked.part, first_key })
     }
+}
+
+/// Bytes of memory for runs.
+fn run_memory(options: &SortOptions) -> usize {
+    options.memory - options.memory / ALLOCATOR_SHARE
 }
 
 /// Bits of the number of a row within its source, when the runs of each source are made by themselves.

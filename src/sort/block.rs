@@ -3,8 +3,9 @@
 //!
 //! Dictionary columns are stored as their indices, because every batch of a run has the same dictionaries.
 
-use std::cmp::Ordering;
+use std::cmp;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, OffsetSizeTrait, RecordBatch, UInt32Array, UInt64Array, make_array,
@@ -27,6 +28,10 @@ const MAX_BLOCK_ROWS: usize = 4096;
 
 /// About the most bytes of a block; it has at least one row.
 const MAX_BLOCK_LEN: usize = 512 << 10;
+
+/// Bytes of memory for runs that are not compressed: compressing a row takes longer than sorting it.
+#[derive(Debug)]
+pub(crate) struct PlainMemory(AtomicUsize);
 
 #[derive(Debug)]
 pub(crate) struct EncodedBlock {
@@ -59,6 +64,19 @@ pub(crate) struct PickedRows {
     pub(crate) partition: u32,
     /// Part within the partition, from 0.
     pub(crate) part: u32,
+}
+
+impl PlainMemory {
+    /// This many bytes in all. If it is 0, all runs are compressed.
+    pub(crate) fn new(len: usize) -> PlainMemory {
+        PlainMemory(AtomicUsize::new(len))
+    }
+
+    /// Takes the memory for a run of `len` bytes. Without so much, the run must be compressed.
+    fn codec_of_run(&self, len: usize) -> Option<CompressionType> {
+        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(len));
+        taken.is_err().then_some(CompressionType::LZ4_FRAME)
+    }
 }
 
 /// The schema of the batches of a sort, and the order of their rows.
@@ -108,7 +126,12 @@ impl SortSchema {
     }
 
     /// Sorts a batch whose first row has ordinal `first_row`, and encodes it as a run of blocks.
-    pub(crate) fn sort(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<EncodedBlock>, ArrowError> {
+    pub(crate) fn sort(
+        &self,
+        batch: &RecordBatch,
+        first_row: u64,
+        plain: &PlainMemory,
+    ) -> Result<Vec<EncodedBlock>, ArrowError> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
         }
@@ -125,22 +148,24 @@ impl SortSchema {
         let ordinals = (0..batch.num_rows() as u64).map(|row| first_row + row);
         let flat = self.flatten(batch, UInt64Array::from_iter_values(ordinals), partitions)?;
         let sorted = take_record_batch(&flat, &UInt32Array::from(order))?;
-        self.encode(&sorted)
+        self.encode(&sorted, plain)
     }
 
     /// Cuts sorted rows into blocks and encodes these.
-    pub(super) fn encode(&self, sorted: &RecordBatch) -> Result<Vec<EncodedBlock>, ArrowError> {
-        let (row_lens, mut blocks, mut from, mut len) = (row_lens(sorted.columns()), Vec::new(), 0, 0);
-        let mut buffer = Vec::new();
+    pub(super) fn encode(&self, sorted: &RecordBatch, plain: &PlainMemory) -> Result<Vec<EncodedBlock>, ArrowError> {
+        let row_lens = row_lens(sorted.columns());
+        let codec = plain.codec_of_run(row_lens.iter().map(|len| *len as usize).sum());
+        let mut encoder = BlockEncoder { codec, buffer: Vec::new() };
+        let (mut blocks, mut from, mut len) = (Vec::new(), 0, 0);
         for (row, row_len) in row_lens.iter().map(|len| *len as usize).enumerate() {
             if row > from && (row - from == MAX_BLOCK_ROWS || len + row_len > MAX_BLOCK_LEN) {
-                blocks.push(encode_block(&sorted.slice(from, row - from), len, &mut buffer)?);
+                blocks.push(encoder.encode(&sorted.slice(from, row - from), len)?);
                 (from, len) = (row, 0);
             }
             len += row_len;
         }
         if from < sorted.num_rows() {
-            blocks.push(encode_block(&sorted.slice(from, sorted.num_rows() - from), len, &mut buffer)?);
+            blocks.push(encoder.encode(&sorted.slice(from, sorted.num_rows() - from), len)?);
         }
         Ok(blocks)
     }
@@ -224,7 +249,7 @@ impl SortedBlock {
     }
 
     /// Compares two rows by partition, key and ordinal; different rows are never equal.
-    pub(super) fn compare(&self, row: usize, other: &SortedBlock, other_row: usize) -> Ordering {
+    pub(super) fn compare(&self, row: usize, other: &SortedBlock, other_row: usize) -> cmp::Ordering {
         let partitions = self.partition(row).cmp(&other.partition(other_row));
         partitions
             .then_with(|| compare_keys((self.keys.as_ref(), row), (other.keys.as_ref(), other_row)))
@@ -232,10 +257,10 @@ impl SortedBlock {
     }
 }
 
-fn compare_keys((keys, row): (Option<&Rows>, usize), (other, other_row): (Option<&Rows>, usize)) -> Ordering {
+fn compare_keys((keys, row): (Option<&Rows>, usize), (other, other_row): (Option<&Rows>, usize)) -> cmp::Ordering {
     match (keys, other) {
         (Some(keys), Some(other)) => keys.row(row).cmp(&other.row(other_row)),
-        _ => Ordering::Equal,
+        _ => cmp::Ordering::Equal,
     }
 }
 
@@ -278,15 +303,24 @@ fn add_lens<T: OffsetSizeTrait>(lens: &mut [u32], offsets: &OffsetBuffer<T>) {
     lens.iter_mut().zip(offsets.windows(2)).for_each(|(sum, pair)| *sum = sum.saturating_add(len(pair)));
 }
 
-/// Encodes a block of rows of `len` bytes. Blocks wait in memory, so they get no more of it than they need, however well they
-/// are compressed; `buffer` has the memory for the next block.
-fn encode_block(block: &RecordBatch, len: usize, buffer: &mut Vec<u8>) -> Result<EncodedBlock, ArrowError> {
-    buffer.clear();
-    encode_batch(block, Some(CompressionType::LZ4_FRAME), buffer)?;
-    let bytes = buffer.as_slice().to_vec();
-    // The rows, and the bytes by which they compare.
-    let memory_len = len * 2 + block.num_rows() * 64;
-    Ok(EncodedBlock { bytes, rows: block.num_rows(), memory_len })
+/// Encodes the blocks of a run.
+struct BlockEncoder {
+    codec: Option<CompressionType>,
+    /// Memory for the next block.
+    buffer: Vec<u8>,
+}
+
+impl BlockEncoder {
+    /// Encodes a block of rows of `len` bytes. Blocks wait in memory, so they get no more of it than they need, however well they
+    /// are compressed.
+    fn encode(&mut self, block: &RecordBatch, len: usize) -> Result<EncodedBlock, ArrowError> {
+        self.buffer.clear();
+        encode_batch(block, self.codec, &mut self.buffer)?;
+        let bytes = self.buffer.as_slice().to_vec();
+        // The rows, and the bytes by which they compare.
+        let memory_len = len * 2 + block.num_rows() * 64;
+        Ok(EncodedBlock { bytes, rows: block.num_rows(), memory_len })
+    }
 }
 
 /// The same array, without a bitmap of nulls if there are none.

@@ -23,7 +23,7 @@ mod prefix;
 mod run_file;
 mod runs;
 
-pub(crate) use block::{EncodedBlock, PickedRows, SortSchema};
+pub(crate) use block::{EncodedBlock, PickedRows, PlainMemory, SortSchema};
 pub(crate) use byte_strings::{BytesBuffer, BytesMerger, BytesRun, BytesRuns, BytesSorter};
 pub(crate) use merge::{MergeLimits, Merger};
 pub use order::{OrderCheck, OrderError, SortBy};
