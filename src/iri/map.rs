@@ -146,15 +146,17 @@ pub fn to_iri(reference: &str, host: HostMapping) -> String {
 pub(super) fn to_iri_by(reference: &str, host: HostMapping, is_decoded: impl Fn(char, Component) -> bool) -> String {
     let text = match host {
         HostMapping::Unicode => map_host(reference.as_bytes(), unicode_host),
-        HostMapping::Percent | HostMapping::Ascii => reference.as_bytes().to_vec(),
+        HostMapping::Percent | HostMapping::Ascii => reference.as_bytes().into(),
     };
     let parts = Parts::split(&text);
     let mut iri = Vec::with_capacity(text.len());
     let mut at = 0;
-    while at < text.len() {
+    while let Some(len) = memchr::memchr(b'%', &text[at..]) {
+        iri.extend_from_slice(&text[at..at + len]);
+        at += len;
         match percent::escape_value(&text[at..]) {
             None => {
-                iri.push(text[at]);
+                iri.push(b'%');
                 at += 1;
             }
             Some(_) => {
@@ -163,6 +165,7 @@ pub(super) fn to_iri_by(reference: &str, host: HostMapping, is_decoded: impl Fn(
             }
         }
     }
+    iri.extend_from_slice(&text[at..]);
     String::from_utf8_lossy(&iri).into_owned()
 }
 
@@ -196,7 +199,7 @@ pub(super) fn is_decoded(c: char, component: Component) -> bool {
 
 /// The Unicode form of a host, if mapping it back gives the host.
 fn unicode_host(scheme: Option<&[u8]>, host: &[u8]) -> Option<String> {
-    if scheme.is_some_and(|scheme| !Scheme::from_name(scheme).is_network()) {
+    if is_unicode_form(host) || scheme.is_some_and(|scheme| !Scheme::from_name(scheme).is_network()) {
         return None;
     }
     let unicode = idn_to_unicode(host)?;
@@ -204,20 +207,27 @@ fn unicode_host(scheme: Option<&[u8]>, host: &[u8]) -> Option<String> {
     (ascii.is_some() && ascii == idn_to_ascii(unicode.as_bytes()).0).then_some(unicode)
 }
 
+/// Returns true if UTS 46 does not change an ASCII host: it has no capitals, no escapes and no A-labels.
+fn is_unicode_form(host: &[u8]) -> bool {
+    let stays = |byte: &u8| byte.is_ascii() && !byte.is_ascii_uppercase() && *byte != b'%';
+    host.iter().all(stays) && !host.windows(4).any(|bytes| bytes == b"xn--")
+}
+
 /// Replaces the A-labels of the host by U-labels, in every scheme, because an application may display them so.
-pub(super) fn decode_labels(text: &[u8]) -> Vec<u8> {
+pub(super) fn decode_labels(text: &[u8]) -> Cow<'_, [u8]> {
     map_host(text, |_, host| idn_to_unicode(host))
 }
 
 /// Replaces the host of `text` by the result of `map` for scheme and host, if there is one. IP literals stay.
-fn map_host(text: &[u8], map: impl Fn(Option<&[u8]>, &[u8]) -> Option<String>) -> Vec<u8> {
+fn map_host(text: &[u8], map: impl Fn(Option<&[u8]>, &[u8]) -> Option<String>) -> Cow<'_, [u8]> {
     let parts = Parts::split(text);
-    let (Some(authority), Some(host)) = (parts.authority, parts.host(text)) else { return text.to_vec() };
+    let (Some(authority), Some(host)) = (parts.authority, parts.host(text)) else { return text.into() };
     match map(parts.scheme(text), host) {
         Some(mapped) if !host.starts_with(b"[") => {
-            [&text[..authority.host_at as usize], mapped.as_bytes(), &text[authority.host_end as usize..]].concat()
+            let (before, after) = (&text[..authority.host_at as usize], &text[authority.host_end as usize..]);
+            [before, mapped.as_bytes(), after].concat().into()
         }
-        _ => text.to_vec(),
+        _ => text.into(),
     }
 }
 
@@ -241,6 +251,20 @@ mod tests {
         ] {
             assert_eq!(to_iri(uri, HostMapping::Unicode), iri);
         }
+    }
+
+    /// Texts of ASCII characters that hosts may have; escapes and A-labels among them are not decoded.
+    #[test]
+    fn hosts_that_are_unicode_forms_stay() {
+        let letters = b"az09.-_~!$&'()*+,;=:xn";
+        for seed in 0..20_000_u64 {
+            let hash = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let host: Vec<u8> =
+                (0..1 + hash % 12).map(|at| letters[(hash >> (4 * at)) as usize % letters.len()]).collect();
+            let unicode = idn_to_unicode(&host);
+            assert!(!is_unicode_form(&host) || unicode.is_none_or(|form| form.as_bytes() == host), "{host:?}");
+        }
+        assert!(!["xn--a", "a.xn--b", "A", "%61", "\u{fc}"].iter().any(|host| is_unicode_form(host.as_bytes())));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! and the spelling only: there is no list of brands and no network access. Nothing is rejected. Escapes are examined
 //! as the octets that they encode, and hosts as labels in their Unicode form, however they are written.
 
+use std::sync::LazyLock;
+
 use unicode_normalization::{IsNormalized, is_nfc, is_nfc_quick, is_nfkc_quick};
 use unicode_security::{GeneralSecurityProfile, RestrictionLevel, RestrictionLevelDetection};
 
@@ -302,9 +304,20 @@ fn unicode_form(host: &[u8]) -> Option<String> {
 /// ```
 pub fn skeleton(host: &[u8]) -> String {
     match unicode_form(host) {
+        Some(text) if text.is_ascii() => text.bytes().map(ascii_prototype).collect(),
         Some(text) => unicode_security::skeleton(&text).collect(),
         None => String::from_utf8_lossy(&percent_encode(host)).to_ascii_lowercase(),
     }
+}
+
+/// Returns what an ASCII character becomes in a skeleton, whatever characters are next to it.
+fn ascii_prototype(character: u8) -> &'static str {
+    static PROTOTYPES: LazyLock<[String; 128]> = LazyLock::new(|| {
+        std::array::from_fn(|code| {
+            unicode_security::skeleton(char::from(code as u8).encode_utf8(&mut [0; 4])).collect()
+        })
+    });
+    &PROTOTYPES[usize::from(character)]
 }
 
 /// Finds dot segments that appear only after decoding: `%2e%2e`, `..%2F`, `%252e`.
@@ -372,6 +385,15 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::TestRunner;
     use std::cell::Cell;
+
+    #[test]
+    fn skeletons_of_ascii_texts_consist_of_those_of_their_characters() {
+        for (a, b) in (0..128_u8).flat_map(|a| (0..128_u8).map(move |b| (a, b))) {
+            let expected: String =
+                unicode_security::skeleton(&String::from_iter([char::from(a), char::from(b)])).collect();
+            assert_eq!([a, b].map(ascii_prototype).concat(), expected);
+        }
+    }
 
     #[test]
     fn default_ignorable_characters_are_those_that_skeletons_omit() {
