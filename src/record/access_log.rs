@@ -22,6 +22,7 @@ use super::time;
 use crate::iri::FaultKind;
 use crate::kernel::{Bitmaps, Span, parse_bytes};
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 /// The values of a line.
 #[derive(Default)]
@@ -119,15 +120,24 @@ impl AccessLog {
     }
 }
 
-/// Whether a line begins with a host name and a port, with at least three values between them and the time. In the common format,
-/// only two values are between the client, which may have a port, and the time.
+/// Whether a line begins with a host and a port, with at least three values between them and the time. In the common format, only
+/// two values are between the client, which may have a port, and the time. A user whose name has spaces is more values; so the
+/// address of a client follows a host that is an address.
 fn begins_with_host(line: &[u8]) -> bool {
     let mut values = line.split(|&byte| byte == b' ');
-    let Some((host, port)) = values.next().and_then(|first| Some(first.split_at(memchr::memchr(b':', first)?))) else {
-        return false;
-    };
-    let is_port = (2..=6).contains(&port.len()) && port[1..].iter().all(u8::is_ascii_digit);
-    is_port && host.iter().any(u8::is_ascii_alphabetic) && values.position(|value| value.starts_with(b"[")) >= Some(3)
+    let first = values.next().unwrap_or_default();
+    let host_len = if first.starts_with(b"[") { memchr::memchr(b']', first).map(|at| at + 1) } else { None };
+    let Some(host_len) = host_len.or_else(|| memchr::memchr(b':', first)) else { return false };
+    let (host, port) = first.split_at(host_len);
+    let is_port = (2..=6).contains(&port.len()) && port[0] == b':' && port[1..].iter().all(u8::is_ascii_digit);
+    let is_name = !host.starts_with(b"[") && host.iter().any(u8::is_ascii_alphabetic);
+    let is_before_client = is_name || values.clone().next().is_some_and(is_address);
+    is_port && is_before_client && values.position(|value| value.starts_with(b"[")) >= Some(3)
+}
+
+/// Whether a value is an IP address.
+fn is_address(value: &[u8]) -> bool {
+    std::str::from_utf8(value).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
 fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
@@ -139,6 +149,8 @@ fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
         let len = match (directive, &literal[..]) {
             // A time contains a space between its brackets.
             (Directive::Time, _) if rest.starts_with(b"[") => memchr::memchr(b']', rest)? + 1,
+            // An IPv6 address contains colons between its brackets.
+            (Directive::Host, _) if rest.starts_with(b"[") => memchr::memchr(b']', rest)? + 1,
             (_, b"") => rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len()),
             _ if is_before_time() && !is_quoted => find_literal_before_time(rest, literal)?,
             _ => find_literal(rest, literal, is_quoted)?,
@@ -274,17 +286,35 @@ mod tests {
         let own = rows("%{Host}i|%U|%q|%s", "h|/p|?q=1|200");
         assert_eq!(own, [("/p?q=1".into(), "http://h/".into(), Some(200), None, None)]);
         assert!(LogFormat::parse("%h %s").is_err());
+        // As in the configuration of Apache.
+        let line = r#"192.0.2.1	"GET /p HTTP/1.0"	200 a\b"#;
+        let escaped = rows(r#"%h\t\"%r\"\t%>s a\\b"#, line);
+        assert_eq!(escaped, [("/p".into(), "".into(), Some(200), None, None)]);
+        assert_eq!(escaped, rows(r#"%h	"%r"	%>s a\b"#, line));
     }
 
     #[test]
     fn the_host_before_a_line_is_detected() {
         let detect = |line: &str| AccessLog::detect(&SourceHead::new(line.as_bytes()));
-        for host in ["h.example:80", "localhost:8080", "xn--9ca.example:443"] {
+        let hosts = [
+            "h.example:80",
+            "localhost:8080",
+            "xn--9ca.example:443",
+            "my_host:80",
+            "198.51.100.1:80",
+            "[2001:db8::1]:443",
+        ];
+        for host in hosts {
             assert_eq!(detect(&format!("{host} {LINE}")), LogFormat::parse("vhost_combined").ok(), "{host}");
         }
         // Clients with a port, or whose addresses contain colons.
         for client in ["192.0.2.1", "192.0.2.1:80", "2001:db8::80", "client.example:80", "h.example"] {
             let line = LINE.replacen("192.0.2.1", client, 1);
+            assert_eq!(detect(&line), Some(LogFormat::default()), "{client}");
+        }
+        // The name of the user has spaces.
+        for client in ["192.0.2.1:80", "[2001:db8::1]:80"] {
+            let line = LINE.replacen("192.0.2.1 - -", &format!("{client} - john doe"), 1);
             assert_eq!(detect(&line), Some(LogFormat::default()), "{client}");
         }
         assert_eq!(detect(&format!("h.example:80 {}", LINE.replace("Oct", "Otc"))), None);
@@ -315,6 +345,8 @@ mod tests {
             assert_eq!(base("vhost_combined", &format!("h:{port} {LINE}")), want);
         }
         assert_eq!(base("%v %{local}p %U", "[::1] 8080 /"), "http://[::1]:8080/");
+        assert_eq!(base("vhost_combined", &format!("[2001:db8::1]:443 {LINE}")), "https://[2001:db8::1]/");
+        assert_eq!(base("vhost_combined", &format!("198.51.100.1:8080 {LINE}")), "http://198.51.100.1:8080/");
         assert_eq!(base("%v %{remote}p %U", "h 8080 /"), "http://h/");
         assert_eq!(base("%{Host}i %p %U", "h:81 8080 /"), "http://h:81/");
         assert_eq!(base("%p %U", "8080 /"), "");

@@ -47,7 +47,8 @@ impl LogFormat {
         LogFormat::parse_items(WITH_HOST)
     }
 
-    /// A format by its name (`common`, `combined`, `vhost_combined`) or by its format string.
+    /// A format by its name (`common`, `combined`, `vhost_combined`) or by its format string, which may contain the escapes of
+    /// Apache's configuration: `\"`, `\\`, `\t`, `\n` and `\r`.
     ///
     /// # Errors
     /// The format has no URL.
@@ -73,10 +74,22 @@ impl LogFormat {
                 rest = &tail[len..];
                 continue;
             }
-            rest = if byte == b'%' { &tail[1..] } else { tail };
-            format.items.last_mut().map_or(&mut format.prefix, |(_, literal)| literal).push(byte);
+            let escaped = if byte == b'\\' { tail.first().and_then(|letter| unescape(*letter)) } else { None };
+            rest = if byte == b'%' || escaped.is_some() { &tail[1..] } else { tail };
+            format.items.last_mut().map_or(&mut format.prefix, |(_, literal)| literal).push(escaped.unwrap_or(byte));
         }
         format
+    }
+}
+
+/// The byte that a backslash and this letter stand for. Before any other letter, the backslash is literal text.
+fn unescape(letter: u8) -> Option<u8> {
+    match letter {
+        b'"' | b'\\' => Some(letter),
+        b't' => Some(b'\t'),
+        b'n' => Some(b'\n'),
+        b'r' => Some(b'\r'),
+        _ => None,
     }
 }
 
