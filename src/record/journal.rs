@@ -2,12 +2,14 @@
 //!
 //! Tags: `F+` added, `Fe` emitted, `Fi` included, `Fs` succeeded, `Ff` failed, `Fd` disregarded, `Fr` re-enqueued. If the
 //! discovery path ends in `R`, the via redirected to the URL. A line without a known tag is a record with a fault, and
-//! the line is its URL. Blank lines are not records.
+//! the line is its URL. Lines that state when they were written (`T yyyyMMddHHmmss`) or report an error of the journal
+//! (`E yyyyMMddHHmmss message`) have no URL and are counted as headers; these and blank lines are not records.
 
 use super::buffer::{RecordColumns, filled_lines};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
 use super::records::Records;
+use super::time;
 use crate::iri::{CLASSIFIER, FaultKind, find_scheme};
 use crate::kernel::{Bitmaps, Span};
 
@@ -46,6 +48,10 @@ impl TextDecoder for Journal {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.rows.clear();
         for (at, line) in filled_lines(chunk) {
+            if is_note(line) {
+                self.rows.count_header();
+                continue;
+            }
             self.rows.begin(offset + at as u64);
             self.decode_line(line, at);
         }
@@ -69,6 +75,15 @@ impl Journal {
         let is_redirect = path.is_some_and(|path| path.len > 0 && line[(path.at + path.len - 1) as usize - at] == b'R');
         let redirected_from = via.filter(|via| is_redirect && via.len > 0);
         self.rows.push(url.unwrap_or_default(), FieldValues { redirected_from, ..FieldValues::default() });
+    }
+}
+
+/// Whether a line states a time, or reports an error of the journal itself.
+fn is_note(line: &[u8]) -> bool {
+    match line {
+        [b'T', b' ', time @ ..] => time::from_digits(time).is_some(),
+        [b'E', b' ', rest @ ..] => rest.split(|&byte| byte == b' ').next().and_then(time::from_digits).is_some(),
+        _ => false,
     }
 }
 
@@ -98,7 +113,17 @@ mod tests {
         assert_eq!(records.faults.iter().map(|fault| fault.0).collect::<Vec<_>>(), [4, 5]);
         let from: Vec<_> = records.fields.redirected_from.iter().map(|via| via.map(|via| records.show(via))).collect();
         assert_eq!(from, [None, None, Some(a.to_string()), None, None, None, None]);
+        assert!(records.headers.is_empty());
         let is_detected = |line: &[u8]| Journal::detect(&SourceHead::new(line)).is_some();
         assert!(is_detected(b"Fs http://a.org/") && !is_detected(b"Fs a.org") && !is_detected(b"F+ "));
+    }
+
+    #[test]
+    fn lines_about_the_journal_are_headers() {
+        let text = b"F+ http://a.org/\nT 20041026120000\r\nE 20041026120001 disk full\n\nT 2004102612000x\nE disk full\nFs http://a.org/\n";
+        let (mut journal, mut bitmaps) = (Journal::default(), Bitmaps::default());
+        let records = journal.decode(text, 0, &mut bitmaps);
+        assert_eq!(records.shown_urls(), ["http://a.org/", "T 2004102612000x", "E disk full", "http://a.org/"]);
+        assert_eq!(records.headers, [1, 1]);
     }
 }
