@@ -9,7 +9,7 @@
 //!
 //! - A CDX server answers `[["urlkey", "timestamp", "original"], ["org,a)/", "20140103030321", "http://a.org/"], ...]`: the
 //!   first row names the columns. An empty row and a row of one member at the end are a key to resume, which is counted
-//!   like a header. Several answers may follow each other.
+//!   like a header. Several answers may follow each other, and an answer without a row is `[]`.
 //! - HAR (HTTP Archive 1.2) has its records in `log.entries`.
 
 mod cdx_rows;
@@ -45,12 +45,10 @@ impl JsonLayout {
     /// The layout of a document that begins with `head`, if it is one of these.
     pub(super) fn detect(head: &[u8]) -> Option<JsonLayout> {
         match head.trim_ascii_start() {
-            [b'[', rest @ ..] => {
-                let row = rest.trim_ascii_start();
-                let first = if row.starts_with(b"[") { row } else { return None };
-                let names: Vec<JsonValue<'_>> = JsonElements::new(first).take(cdx_rows::MAX_COLUMNS).collect();
-                cdx_rows::is_header(&names).then_some(JsonLayout::CdxRows)
-            }
+            [b'[', rest @ ..] => match rest.trim_ascii_start() {
+                [b']', after @ ..] => are_cdx_answers(after).then_some(JsonLayout::CdxRows),
+                row => begins_with_header(row).then_some(JsonLayout::CdxRows),
+            },
             text @ [b'{', ..] => {
                 let (key, value) = first_member(text)?;
                 (key == b"log" && is_har_log(value)).then_some(JsonLayout::Har)
@@ -66,6 +64,24 @@ impl JsonLayout {
             JsonLayout::Har => &[b"log", b"entries"],
         }
     }
+}
+
+/// Whether what follows an empty answer of a CDX server is nothing, or further answers.
+fn are_cdx_answers(text: &[u8]) -> bool {
+    let mut rest = text.trim_ascii_start();
+    while let Some(answer) = rest.strip_prefix(b"[").map(<[u8]>::trim_ascii_start) {
+        match answer.strip_prefix(b"]") {
+            Some(after) => rest = after.trim_ascii_start(),
+            None => return begins_with_header(answer),
+        }
+    }
+    rest.is_empty()
+}
+
+/// Whether a text begins with a row that names columns.
+fn begins_with_header(text: &[u8]) -> bool {
+    let names: Vec<JsonValue<'_>> = JsonElements::new(text).take(cdx_rows::MAX_COLUMNS).collect();
+    text.starts_with(b"[") && cdx_rows::is_header(&names)
 }
 
 /// The first key of an object that may be cut short, and the text from its value on.

@@ -52,6 +52,19 @@ fn rows_of_a_cdx_server() {
     assert_eq!(parse(JsonLayout::CdxRows, "[]", 1), (vec![], 0, DocumentEnd::Whole));
 }
 
+#[test]
+fn answers_without_rows_are_recognized() {
+    let header = "[[\"original\"]]";
+    for text in ["[]", "\n[ ]\r\n", "[]\n[]\n", &format!("[]\n{header}"), header] {
+        assert_eq!(JsonLayout::detect(text.as_bytes()), Some(JsonLayout::CdxRows), "{text}");
+        let (rows, headers, end) = parse(JsonLayout::CdxRows, text, 2);
+        assert_eq!((rows, headers, end), (vec![], u64::from(text.contains("original")), DocumentEnd::Whole), "{text}");
+    }
+    for text in ["[", "[[]]", "[]x", "[]\nhttp://a/", "[]\n[{}]", "[1]"] {
+        assert_eq!(JsonLayout::detect(text.as_bytes()), None, "{text}");
+    }
+}
+
 const HAR: &str = r#" {"log": {"version": "1.2", "pages": [{"id": "p", "title": "]}"}], "x": -1.5e3, "entries": [
     {"pageref": "p", "_resourceType": "fetch", "request": {"url": "http://a/\u00e9", "headers": [7, {"name": "Accept"}, {"name": "referer", "value": "http://p/"}]}, "response": {"status": 200, "content": {"text": "\"}]\\"}}},
     {"request": {"method": "GET"}, "response": {"status": 0}}, {"a" 1}, []
