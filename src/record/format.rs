@@ -483,7 +483,9 @@ mod tests {
             format_of("x.tsv.gz", "a\tb\n"),
             SourceFormat::Csv(CsvOptions { delimiter: Some(b'\t'), .. })
         ));
-        for (header, delimiter) in [("id;url", b';'), ("a|\"URL\"", b'|'), ("id;x,url;y", b','), ("a;b", b',')] {
+        let headers =
+            [("id;url", b';'), ("a|\"URL\"", b'|'), ("id;x,url;y", b','), ("a;b", b','), ("sep=;\r\na;b", b';')];
+        for (header, delimiter) in headers {
             let table = SourceFormat::Csv(CsvOptions { delimiter: Some(delimiter), ..CsvOptions::default() });
             assert_eq!(format_of("x.csv", header), table);
         }

@@ -253,5 +253,8 @@ fn comments_before_a_header_are_no_records() {
         // Without a header after it, such a line is a record, or the header.
         assert_eq!(read("#a\n#b\nhttp://a/\n", chunk_len).0.len(), 2);
         assert_eq!(read("#a\n#b\n", chunk_len).0.len(), 1);
+        // The first line states the delimiter.
+        let stated = read("sep=;\r\nid;adr;link\r\n1;x;http://a/,b\r\n", chunk_len);
+        assert_eq!(stated, (vec![(20, "http://a/,b".to_string())], 2));
     }
 }

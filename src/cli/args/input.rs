@@ -60,8 +60,8 @@ pub(crate) struct InputArgs {
     /// Only for CSV and TSV
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     pub(super) query_charset_column: Option<String>,
-    /// Byte between fields, or \t [default: a tab for tsv; for csv a comma, or a semicolon, tab or | if it separates the
-    /// names in the header]. Only for CSV and TSV
+    /// Byte between fields, or \t [default: a tab for tsv; for csv the byte that a first line such as sep=; states, otherwise
+    /// a comma, or a semicolon, tab or | if it separates the names in the header]. Only for CSV and TSV
     #[arg(long, value_name = "BYTE", value_parser = parse_table_byte, help_heading = "Input")]
     delimiter: Option<u8>,
     /// Byte around fields that contain delimiters or line ends, or none [default: " for csv, none for tsv or with tabs as

@@ -227,14 +227,15 @@ impl CsvOptions {
         CsvOptions { delimiter: self.delimiter.or(delimiter), ..self.clone() }
     }
 
-    /// The delimiter: the chosen one, otherwise the first of `,`, `;`, tab and `|` that separates a known or chosen name from
-    /// the rest of the header, otherwise a comma. `head` is the beginning of the source.
+    /// The delimiter: the chosen one, otherwise the one that the first line states, otherwise the first of `,`, `;`, tab and `|`
+    /// that separates a known or chosen name from the rest of the header, otherwise a comma. `head` is the beginning of the source.
     pub(crate) fn delimiter_of(&self, head: &[u8]) -> u8 {
         let comments = self.comments(head).unwrap_or_default();
         let mut lines = head[comments.len..].split(|byte| *byte == b'\n');
         let header = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
         let detected = || b",;\t|".iter().copied().find(|delimiter| self.separates_name(header, *delimiter));
-        self.delimiter.or_else(|| detected().filter(|_| self.header == CsvHeader::Detect)).unwrap_or(b',')
+        let chosen = self.delimiter.or_else(|| CsvOptions::stated_delimiter(head));
+        chosen.or_else(|| detected().filter(|_| self.header == CsvHeader::Detect)).unwrap_or(b',')
     }
 
     /// Whether a line has the name of a column of URLs or of a chosen column, between delimiters of any kind.

@@ -1,6 +1,8 @@
-//! Comment lines before the header of a table.
+//! Lines before the header of a table: comments, and the line with which spreadsheets state the delimiter.
 
-use super::columns::{CsvHeader, CsvOptions};
+use super::columns::{CsvHeader, CsvOptions, without_quotes};
+use crate::kernel::strip_prefix_ignoring_case;
+use crate::record::buffer::without_cr;
 
 /// Maximum number of comment lines before a header.
 const MAX_COMMENTS: u64 = 100;
@@ -10,15 +12,38 @@ const MAX_COMMENTS: u64 = 100;
 pub(crate) struct CsvComments {
     /// Bytes, blank lines between comments included.
     pub(crate) len: usize,
-    /// Number of comment lines.
+    /// Number of these lines that are not blank.
     pub(crate) count: u64,
+}
+
+/// The delimiter that the first line of a table states: `sep=;`. Excel reads and writes such a line.
+fn stated_delimiter(line: &[u8]) -> Option<u8> {
+    let line = without_cr(line.strip_suffix(b"\n")?);
+    match *strip_prefix_ignoring_case(without_quotes(line), b"sep=")? {
+        [delimiter] if delimiter != b'"' && !delimiter.is_ascii_alphanumeric() => Some(delimiter),
+        _ => None,
+    }
 }
 
 impl CsvOptions {
     /// The comments in `bytes`, the beginning of a source up to the end of a line. Lines that begin with `#` are comments if
-    /// the first other line names a column of URLs or a chosen column; otherwise they are records. `None` if that line is
-    /// not in `bytes`.
+    /// the first other line names a column of URLs or a chosen column; otherwise they are records. A first line that states the
+    /// delimiter is a comment. `None` if the line after the comments is not in `bytes`.
     pub(crate) fn comments(&self, bytes: &[u8]) -> Option<CsvComments> {
+        let len = line_len(bytes);
+        if stated_delimiter(&bytes[..len]).is_none() {
+            return self.hash_comments(bytes);
+        }
+        let CsvComments { len: more_len, count } = self.hash_comments(&bytes[len..])?;
+        (len + more_len < bytes.len()).then_some(CsvComments { len: len + more_len, count: count + 1 })
+    }
+
+    /// The delimiter that the first line of a table states.
+    pub(super) fn stated_delimiter(bytes: &[u8]) -> Option<u8> {
+        stated_delimiter(&bytes[..line_len(bytes)])
+    }
+
+    fn hash_comments(&self, bytes: &[u8]) -> Option<CsvComments> {
         let mut comments = CsvComments::default();
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let is_comment = line.starts_with(b"#");
@@ -37,6 +62,11 @@ impl CsvOptions {
         }
         (comments.count == 0).then(CsvComments::default)
     }
+}
+
+/// The length of the first line, with its `LF`.
+fn line_len(bytes: &[u8]) -> usize {
+    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
 }
 
 #[cfg(test)]
@@ -58,7 +88,16 @@ mod tests {
         }
         assert_eq!(comments(""), known(0, 0));
         assert_eq!(comments(&"#\n".repeat(101)), known(0, 0));
+        assert_eq!(comments("sep=;\r\nid;url\n"), known(7, 1));
+        assert_eq!(comments("\"SEP=,\"\n# x\nid,url\n"), known(12, 2));
+        assert_eq!(comments("sep=;\nhttp://a/;1\n"), known(6, 1));
+        for other in ["sep=\nurl\n", "sep=\"\nurl\n", "sep=ab\nurl\n", "sep=1\nurl\n", "\nsep=;\nurl\n", "# x\nsep=;\n"]
+        {
+            assert_eq!(comments(other), known(0, 0), "{other:?}");
+        }
+        assert_eq!((comments("sep=;\n"), comments("sep=;")), (None, known(0, 0)));
         let absent = CsvOptions { header: CsvHeader::Absent, ..CsvOptions::default() };
         assert_eq!(absent.comments(b"# a\nurl\n"), known(0, 0));
+        assert_eq!(absent.comments(b"sep=;\nhttp://a/;1\n"), known(6, 1));
     }
 }
