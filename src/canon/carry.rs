@@ -1,7 +1,8 @@
 //! Carries fields from records to rows: one entry per row in every column of the policy's [`FieldSet`].
 //!
 //! A redirect is resolved against its row's URI (RFC 9110 section 10.2.2) and normalized to the row's rung; so is the URL
-//! that redirected here. A redirect that is not a URI reference becomes null: it is not a fault of the record's own URL.
+//! that redirected here. A redirect that is not a URI reference becomes null: it is not a fault of the record's own URL. An
+//! empty redirect is none: it would lead to the record's own URL, and indexes write it if the response has no redirect.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -176,7 +177,7 @@ impl AppendField for UriField {
     fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
         let uris = chunk.uris;
         for (i, span) in values.iter().enumerate() {
-            if let Some(span) = *span {
+            if let Some(span) = span.filter(|span| span.len > 0) {
                 chunk.tally.redirects += 1;
                 let start = column.values.len();
                 let base = uris.get(chunk.first + i);

@@ -158,6 +158,14 @@ fn redirect_and_uri(policy: &Policy, text: &str) -> [String; 2] {
     [rows.carried.redirects.get(0), rows.uri.get(1)].map(|uri| uri.escape_ascii().to_string())
 }
 
+#[test]
+fn an_empty_redirect_is_none() {
+    let carry = crate::record::fields::FieldSet { redirect: true, ..Default::default() };
+    let policy = Policy { carry, ..Policy::default() };
+    assert_eq!(redirect_and_uri(&policy, "")[0], "");
+    assert_eq!(redirect_and_uri(&policy, "#")[0], "http://h/p/q#");
+}
+
 /// A redirect can be joined with the record to which it leads.
 #[test]
 fn redirects_are_written_like_urls_by_every_profile() {
