@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::archive::has_warc_record;
 use super::csv::{URL_COLUMN_NAMES, without_quotes};
 use super::decoder::SourceHead;
 use super::format::{SourceFormat, TextFormat};
@@ -21,6 +22,7 @@ pub(crate) enum FormatAdvice {
 
 const BINARY: &str =
     "the input contains NUL bytes, so it is probably not a list of URLs; see the formats in irikey canon --help";
+const WARC: &str = "this looks like a WARC file with other bytes before its first record; use --format warc";
 const JSON: &str = "the records look like JSON; use --format jsonl, and --column if no member is called url";
 const CRAWL_DB: &str = "this looks like a dump of a Nutch CrawlDb; use nutch readdb DIR -dump OUT -format csv";
 const TABS: &str = "the records contain tabs, as seed lists of Nutch do; use --format tsv --no-header --column 1";
@@ -38,6 +40,7 @@ impl FormatAdvice {
     pub(crate) fn of_source(format: &SourceFormat, head: &[u8]) -> Option<FormatAdvice> {
         let first_record = SourceHead::new(head).first_record;
         let advice = match format {
+            SourceFormat::Text(TextFormat::Lines(_)) if has_warc_record(head) => WARC,
             SourceFormat::Text(TextFormat::Lines(_)) if head.contains(&0) => BINARY,
             SourceFormat::Text(TextFormat::Lines(_)) => {
                 let of_table = || of_header(first_record).or_else(|| of_rows(head));
@@ -123,6 +126,7 @@ mod tests {
             ("{\"page\": 1}", Some(JSON)),
             ("http://a/ http://b/", Some(SPACES)),
             ("http://a/b,c", None),
+            ("junk\0\nWARC/1.0\r\nWARC-Type: response\r\n", Some(WARC)),
             ("\u{7f}ELF\0\t\0", Some(BINARY)),
         ];
         for (text, advice) in cases {

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::access_log::AccessLog;
-use super::archive::is_archive;
+use super::archive::{is_arc, is_archive};
 use super::boundary::Quoting;
 use super::cdx::Cdx;
 use super::cdxj::Cdxj;
@@ -183,8 +183,8 @@ impl ArchiveRows {
     pub(crate) fn name(self, head: &[u8]) -> &'static str {
         match self {
             ArchiveRows::Links => "wat",
-            ArchiveRows::Records if head.trim_ascii_start().starts_with(b"WARC/") => "warc",
-            ArchiveRows::Records => "arc",
+            ArchiveRows::Records if is_arc(head) => "arc",
+            ArchiveRows::Records => "warc",
         }
     }
 }
@@ -473,6 +473,13 @@ mod tests {
     #[test]
     fn formats_are_detected_by_content_and_otherwise_by_name() {
         let warc = "WARC/1.0\r\nWARC-Type: warcinfo\r\n";
+        let arc = "http://a/ 192.0.2.1 20020101000000 text/html 5\n";
+        for (head, name) in [(warc, "warc"), (arc, "arc")] {
+            for junk in ["", "\r\n", "junk\n\0\n"] {
+                assert_eq!(ArchiveRows::Records.name(format!("{junk}{head}").as_bytes()), name, "{junk:?}");
+            }
+        }
+        assert_eq!(ArchiveRows::Records.name(b"junk"), "warc");
         assert_eq!(format_of("a.warc", warc), SourceFormat::Archive(ArchiveRows::Records));
         assert_eq!(format_of("b/CC-MAIN.warc.wat.gz", warc), SourceFormat::Archive(ArchiveRows::Links));
         let named = "WARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Filename: CC-MAIN-00000.warc.wat.gz\r\n\r\n";

@@ -139,6 +139,18 @@ pub(crate) fn is_archive(head: &[u8]) -> bool {
     lines.find(|line| !line.trim_ascii().is_empty()).is_some_and(is_head)
 }
 
+/// Whether the first line in `head` that begins a record is one of ARC. Other bytes may be before it.
+pub(crate) fn is_arc(head: &[u8]) -> bool {
+    let mut lines = head.split(|&byte| byte == b'\n');
+    lines.find(|line| is_head(line)).is_some_and(|line| !is_version(line))
+}
+
+/// Whether a line in `head`, which does not begin an archive, is the first one of a WARC record.
+pub(crate) fn has_warc_record(head: &[u8]) -> bool {
+    let mut lines = head.split(|&byte| byte == b'\n');
+    lines.any(|line| is_version(line) && line.trim_ascii_end().len() == b"WARC/1.0".len())
+}
+
 impl ArchiveParser {
     /// A parser for WAT: one row per link of each page, and no rows for the records themselves.
     pub fn of_links() -> ArchiveParser {
