@@ -236,7 +236,7 @@ fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListErr
     Ok(sources.map_err(failed)?.into_iter().flatten().collect())
 }
 
-/// Returns the files below `root`, sorted.
+/// Returns the files below `root`, sorted. There may be none in an output without rows.
 fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
     let (mut files, mut outputs, mut todo) = (Vec::new(), Vec::new(), vec![root.to_path_buf()]);
     while let Some(path) = todo.pop() {
@@ -263,11 +263,19 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
     }
     files.sort_unstable_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
     remove_about_others(&mut files, &outputs, |file| file.as_os_str().as_encoded_bytes());
-    if files.is_empty() {
+    let is_of_outputs = || !outputs.is_empty() && outputs.iter().all(|output| is_output_without_parts(output));
+    if files.is_empty() && !is_of_outputs() {
         return Err(ListError::EmptyDirectory(root.to_path_buf()));
     }
     let sources: Result<Vec<_>, _> = files.into_iter().map(file_in_directory).collect();
     Ok(sources?.into_iter().flatten().collect())
+}
+
+/// Whether the manifest in a directory, whose path ends with a slash, lists no parts: it is the output of a job without rows.
+fn is_output_without_parts(directory: &[u8]) -> bool {
+    let Some(path) = os_string(directory).map(|directory| Path::new(&directory).join(MANIFEST)) else { return false };
+    let manifest = fs::read(path).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+    manifest.is_some_and(|manifest| manifest["parts"].as_array().is_some_and(Vec::is_empty))
 }
 
 /// The sources of a file that a directory contains. The run reports pipes, sockets, devices and links without a target.

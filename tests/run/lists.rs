@@ -48,6 +48,12 @@ fn arguments_name_files_directories_lists_and_standard_input() {
         assert!(matches!(list(&names), Err(ListError::StdinTwice)), "{names:?}");
     }
     assert!(matches!(list(&[path("e")]), Err(ListError::EmptyDirectory(_))));
+    // A manifest without parts is that of an output without rows. Parts that it lists may be lost.
+    for (manifest, is_complete) in [("{\"parts\": []}", true), ("{\"parts\": [{}]}", false), ("{}", false)] {
+        let written = file(&root, "e/_manifest.json", manifest.as_bytes());
+        assert_eq!(list(&[path("e")]).ok().map(|sources| sources.0.len()), is_complete.then_some(0), "{manifest}");
+        fs::remove_file(written).unwrap();
+    }
     std::fs::create_dir(root.path().join("d/out")).unwrap();
     file(&root, "d/out/part-00000.csv", b"url\n");
     file(&root, "d/out/_incomplete", b"");
