@@ -67,7 +67,7 @@ impl Profile {
 
     /// Rejects the first character that RFC 3987 allows in its component and this profile does not.
     fn check_alphabet(&self, text: &str) -> Result<(), Fault> {
-        if text.is_ascii() || (self.repertoire, self.host_repertoire) == (RFC3987.repertoire, RFC3987.host_repertoire) {
+        if text.is_ascii() || self.has_rfc_alphabet() {
             return Ok(());
         }
         let parts = Parts::split(text.as_bytes());
@@ -76,6 +76,26 @@ impl Profile {
             None => Ok(()),
             Some((at, _)) => Err(Fault::new(FaultKind::Character, parts.component_at(at), at)),
         }
+    }
+
+    /// Whether a reference, parts of which may not be UTF-8, has a character that RFC 3987 allows in its component and this
+    /// profile does not.
+    fn has_rejected_character(&self, reference: &[u8]) -> bool {
+        if reference.is_ascii() || self.has_rfc_alphabet() {
+            return false;
+        }
+        let (parts, mut chunk_at) = (Parts::split(reference), 0);
+        reference.utf8_chunks().any(|chunk| {
+            let mut characters = chunk.valid().char_indices().filter(|(_, c)| !c.is_ascii());
+            let is_found = characters.any(|(at, c)| !self.is_allowed(c, parts.component_at(chunk_at + at)));
+            chunk_at += chunk.valid().len() + chunk.invalid().len();
+            is_found
+        })
+    }
+
+    /// Whether the profile allows the non-ASCII characters of RFC 3987.
+    fn has_rfc_alphabet(&self) -> bool {
+        (self.repertoire, self.host_repertoire) == (RFC3987.repertoire, RFC3987.host_repertoire)
     }
 
     /// Returns true if `component` may contain the non-ASCII character `c`.
@@ -149,7 +169,7 @@ impl Profile {
     /// ```
     pub fn prepare<'a>(&self, reference: &'a [u8]) -> (Cow<'a, [u8]>, Flags, Changes) {
         let (mut flags, mut changes) = (Flags::NONE, Changes::NONE);
-        if std::str::from_utf8(reference).is_ok_and(|text| self.check_alphabet(text).is_err()) {
+        if self.has_rejected_character(reference) {
             flags |= Flags::NOT_UCSCHAR;
         }
         let mut text = self.normal_form(reference);
@@ -264,6 +284,21 @@ mod tests {
             let fault = Profile::from_name(name).unwrap().check_iri_reference(text).unwrap_err();
             assert_eq!((fault.component, fault.at), (component, at), "{name} {text}");
         }
+    }
+
+    #[test]
+    fn characters_beside_bytes_that_are_not_utf8_are_flagged() {
+        let flags = |name: &str, text: &[u8]| Profile::from_name(name).unwrap().prepare(text).1;
+        let private = "\u{E000}".as_bytes();
+        let reference = |rest: &[u8]| [b"http://h/\xE9/?".as_slice(), private, rest].concat();
+        for (name, expected) in [("duerst-01", Flags::NOT_UCSCHAR), ("weber-00", Flags::NONE)] {
+            for rest in [&b""[..], b"#\xE9"] {
+                assert_eq!(flags(name, &reference(rest)), expected, "{name}");
+            }
+        }
+        assert_eq!(flags("masinter-07", "http://\u{e9}/".as_bytes()), Flags::NOT_UCSCHAR);
+        assert_eq!(flags("masinter-07", b"http://\xC3\xA9/\xE9"), Flags::NOT_UCSCHAR);
+        assert_eq!(flags("masinter-07", b"http://h/\xC3\xA9\xE9"), Flags::NONE);
     }
 
     #[test]
