@@ -430,6 +430,21 @@ fn explain_prints_steps_rungs_and_the_fault() {
 
 /// A fault refers to the text after repairs, which is shown above its caret.
 #[test]
+fn explain_shows_the_step_of_a_browser() {
+    let steps = |url: &str| {
+        let explained = printed(&["explain", "--json", "--profile", "whatwg", url], b"");
+        serde_json::from_str::<serde_json::Value>(&explained).unwrap()["steps"].clone()
+    };
+    let steps_of_odd = steps("HTTP://EXAMPLE.com:80/a/../b");
+    assert_eq!(steps_of_odd[0]["step"], "whatwg");
+    assert_eq!(steps_of_odd[0]["text"], "http://example.com/b");
+    assert_eq!(
+        (steps_of_odd.as_array().map(Vec::len), steps("http://example.com/b")),
+        (Some(1), serde_json::json!([]))
+    );
+}
+
+#[test]
 fn explain_shows_the_text_to_which_a_fault_refers() {
     let cases: [(&[&str], &str, &str); 5] = [
         (&["--trim"], "  http://h:x/", "  http://h:x/\nhttp://h:x/\n         ^ fault: port at byte 9"),

@@ -181,6 +181,7 @@ impl Explanation {
         let uri = rows.uri.get(row);
         let mut texts = vec![simple];
         if policy.profile.is_whatwg() {
+            self.add_browser_step(&texts[0], uri);
             texts.resize(policy.more_keys.len(), uri.to_vec());
         } else {
             self.add_ladder(policy, &mut texts);
@@ -224,6 +225,15 @@ impl Explanation {
         }
         self.parts = Parts::split(simple);
         self.target = Some(simple.to_vec());
+    }
+
+    /// Adds the step of the profile whatwg from the text of the simple rung to the URI: the parser of the URL Standard gives no
+    /// steps in between.
+    fn add_browser_step(&mut self, simple: &[u8], uri: &[u8]) {
+        if simple != uri {
+            let (name, meaning) = describe(Changes::WHATWG);
+            self.steps.push(Step { rung: Rung::Syntax, name, meaning, text: Some(uri.to_vec()) });
+        }
     }
 
     /// Adds the steps of the ladder from the text of the simple rung on, and the texts of the next rungs.
