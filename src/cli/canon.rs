@@ -231,6 +231,8 @@ mod tests {
             ("-o x.parquet --hive a=b", "name a directory such as x,"),
             ("-o d/x.csv.gz --resume", "or write d/x.csv.gz/"),
             ("-o x.csv --columns +iri,+key,+iri", "names `iri` twice"),
+            ("-o x.csv --columns ,", "a name is empty"),
+            ("-o x.csv --columns +iri,+", "a name is empty"),
             ("-o x.cdxj --sort uri", "remove --sort"),
             ("-o x.cdxj --columns uri", "fixed columns"),
             ("-o x.csv --bloom-filter", "Parquet"),

@@ -85,9 +85,14 @@ pub(crate) fn find_repeated<T: PartialEq>(names: impl IntoIterator<Item = T>) ->
 /// The names of `--columns`, and whether they are added to the default ones: then a `+` is before each, and is removed.
 ///
 /// # Errors
-/// A column is named twice. A `+` before a name does not count.
+/// A name is empty, or a column is named twice. A `+` before a name does not count.
 pub(crate) fn listed_columns(list: &[String]) -> Result<(Vec<&str>, bool), CommandError> {
     let names = list.iter().map(|name| name.trim());
+    if names.clone().any(|name| matches!(name, "" | "+")) {
+        return Err(CommandError::usage(
+            "--columns: a name is empty; write names between single commas, such as uri,key",
+        ));
+    }
     if let Some(name) = find_repeated(names.clone().map(|name| name.strip_prefix('+').unwrap_or(name))) {
         return Err(CommandError::Usage(format!("--columns names `{name}` twice; a column is written once")));
     }
