@@ -3,6 +3,7 @@
 //! Each reads any number of frames or streams in a row, and returns all bytes that its library delivers before a defect,
 //! and then the defect.
 
+use super::detect::is_skippable_frame;
 use super::error::Defect;
 use super::peek::PeekReader;
 use super::unpacker::Unpacker;
@@ -119,8 +120,9 @@ pub(super) struct DecoderAdapter {
     name: &'static str,
     decoder: Box<dyn Read + Send>,
     input: Arc<Mutex<AdapterInput>>,
-    /// The decoder reports the end after every frame.
+    /// The decoder reports the end after every frame, and does not read skippable frames.
     stops_between_frames: bool,
+    is_between_frames: bool,
     is_done: bool,
 }
 
@@ -167,7 +169,7 @@ impl Read for SharedInput {
 impl DecoderAdapter {
     pub(super) fn lz4(input: PeekReader) -> DecoderAdapter {
         let adapter = DecoderAdapter::new("lz4", input, |input| Box::new(FrameDecoder::new(input)));
-        DecoderAdapter { stops_between_frames: true, ..adapter }
+        DecoderAdapter { stops_between_frames: true, is_between_frames: true, ..adapter }
     }
 
     pub(super) fn xz(input: PeekReader) -> DecoderAdapter {
@@ -186,14 +188,18 @@ impl DecoderAdapter {
     ) -> DecoderAdapter {
         let input = Arc::new(Mutex::new(AdapterInput { reader, failed: None, has_run_out: false }));
         let decoder = decoder(SharedInput(Arc::clone(&input)));
-        DecoderAdapter { name, decoder, input, stops_between_frames: false, is_done: false }
+        DecoderAdapter { name, decoder, input, stops_between_frames: false, is_between_frames: false, is_done: false }
     }
 
-    /// Whether another frame follows. A decoder that ran out of bytes was inside a frame, but does not report that.
+    /// Whether another frame follows, after skippable ones, which are skipped. A decoder that ran out of bytes was inside a frame,
+    /// but does not report that.
     fn has_more_frames(&mut self) -> Result<bool, Defect> {
         let mut input = self.input.lock();
         if input.has_run_out {
             return Err(Defect::Truncated(self.name));
+        }
+        while is_skippable_frame(input.reader.peek(4)?) {
+            input.reader.skip_frame(self.name, |_| {})?;
         }
         Ok(!input.reader.peek(1)?.is_empty())
     }
@@ -215,8 +221,13 @@ impl Unpacker for DecoderAdapter {
 
     fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         while !self.is_done {
+            if self.is_between_frames {
+                self.is_done = !self.has_more_frames()?;
+                self.is_between_frames = false;
+                continue;
+            }
             match self.decoder.read(into) {
-                Ok(0) if self.stops_between_frames => self.is_done = !self.has_more_frames()?,
+                Ok(0) if self.stops_between_frames => self.is_between_frames = true,
                 Ok(count) => return Ok(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => (),
                 Err(error) => return Err(self.defect(&error)),
@@ -288,6 +299,26 @@ mod tests {
         assert!(matches!(unpack_bzip2(&bzip2(&text()).repeat(2), 1000), (bytes, None) if bytes == twice));
         let forty = b"http://example.org/\n".repeat(80);
         assert!(matches!(unpack_xz(&XZ.repeat(2), 1000), (bytes, None) if bytes == forty));
+    }
+
+    #[test]
+    fn skippable_frames_are_skipped() {
+        let skippable = |magic: u8, content: &[u8]| {
+            [&[magic, 0x2a, 0x4d, 0x18][..], &(content.len() as u32).to_le_bytes(), content].concat()
+        };
+        let (first, second) = (skippable(0x50, b"about this file"), skippable(0x5f, &[4; 5000]));
+        let frame = lz4(&text());
+        let packed = [&first[..], &second, &frame, &second, &frame, &first].concat();
+        for step in [7, 1000] {
+            let (bytes, defect) = unpack_lz4(&packed, step);
+            assert!(bytes == text().repeat(2) && defect.is_none(), "{step} {defect:?}");
+        }
+        for cut in 1..first.len() {
+            let (bytes, defect) = unpack_lz4(&packed[..packed.len() - cut], 1000);
+            // Of a skippable frame, at least its magic number is necessary to recognize it.
+            assert!(bytes == text().repeat(2) && defect.is_some(), "{cut} {defect:?}");
+        }
+        assert!(matches!(unpack_lz4(&first, 9), (bytes, None) if bytes.is_empty()));
     }
 
     #[test]

@@ -1,11 +1,18 @@
 //! Detects compression, byte order marks and binary formats from the first bytes of a source. File names are not used,
 //! because they are often wrong.
 
+use super::peek::BUFFER_LEN;
 use crate::encoding::ByteOrder;
 use crate::record::{ENCRYPTED_PARQUET, UnsupportedFormat};
 
 /// Bytes that [`packing`] and [`content_type`] need, unless the source is shorter.
 pub(crate) const SNIFF_LEN: usize = 512;
+
+/// [`packing`] looks for the first frame after skippable ones within this many bytes.
+pub(super) const MAX_SKIPPED_LEN: usize = BUFFER_LEN;
+
+/// Magic number of an LZ4 frame, little-endian 0x184D2204.
+const LZ4_FRAME: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
 /// Compression of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +23,7 @@ pub(crate) enum Packing {
     Gzip,
     /// Zstandard (RFC 8878): one or more frames, which may be skippable.
     Zstd,
-    /// One or more LZ4 frames.
+    /// One or more LZ4 frames, which may be skippable.
     Lz4,
     /// One or more bzip2 streams.
     Bzip2,
@@ -28,9 +35,10 @@ pub(crate) enum Packing {
 pub(crate) fn packing(head: &[u8]) -> Packing {
     match head {
         [0x1f, 0x8b, ..] => Packing::Gzip,
-        // Magic number of a frame, little-endian 0xFD2FB528, or 0x184D2A50 to 0x184D2A5F of a skippable frame.
-        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Packing::Zstd,
-        [0x04, 0x22, 0x4d, 0x18, ..] => Packing::Lz4,
+        // Magic number of a frame, little-endian 0xFD2FB528.
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,
+        _ if head.starts_with(&LZ4_FRAME) => Packing::Lz4,
+        _ if is_skippable_frame(head) => packing_after_skippable(&head[..head.len().min(MAX_SKIPPED_LEN)]),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Xz,
         // "BZh", the level, and the 48-bit magic number of a block or of the end of a stream.
         [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
@@ -40,6 +48,23 @@ pub(crate) fn packing(head: &[u8]) -> Packing {
         }
         _ => Packing::Plain,
     }
+}
+
+/// Whether `head` begins with the magic number of a skippable frame, little-endian 0x184D2A50 to 0x184D2A5F. Zstandard and LZ4
+/// have the same skippable frames.
+pub(super) fn is_skippable_frame(head: &[u8]) -> bool {
+    matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+/// The compression of a source that begins with a skippable frame: that of the first other frame. If this is not in `head`, it is
+/// Zstandard, whose files of archives begin with a dictionary.
+fn packing_after_skippable(head: &[u8]) -> Packing {
+    let mut rest = head;
+    while is_skippable_frame(rest) {
+        let Some((len, content)) = rest[4..].split_first_chunk() else { break };
+        rest = content.get(u32::from_le_bytes(*len) as usize..).unwrap_or_default();
+    }
+    if rest.starts_with(&LZ4_FRAME) { Packing::Lz4 } else { Packing::Zstd }
 }
 
 /// Kind of an unpacked source.
@@ -141,6 +166,17 @@ mod tests {
         // Of no bytes.
         assert_eq!(packing(b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0"), Packing::Bzip2);
         assert_eq!(packing(b"\x04\x22\x4d\x18@"), Packing::Lz4);
+        let skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc";
+        let frame = b"\x04\x22\x4d\x18@";
+        assert_eq!(packing(&[&skippable[..], frame].concat()), Packing::Lz4);
+        assert_eq!(packing(&[&skippable.repeat(9)[..], frame].concat()), Packing::Lz4);
+        assert_eq!(
+            packing(&[&skippable.repeat(1 + MAX_SKIPPED_LEN / skippable.len())[..], frame].concat()),
+            Packing::Zstd
+        );
+        for len in 4..=skippable.len() {
+            assert_eq!(packing(&skippable[..len]), Packing::Zstd, "{len}");
+        }
         assert_eq!(packing(b"\xfd7zXZ\0\0"), Packing::Xz);
         assert!(matches!(content_type(b"PK\x03\x04"), ContentType::Unsupported(format) if format.name.contains("ZIP")));
         assert!(matches!(content_type(b"BZh91AY&SY\0"), ContentType::Unsupported(_)));

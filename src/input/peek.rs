@@ -4,8 +4,8 @@ use super::error::Defect;
 use super::unpacker::Unpacker;
 use std::io::{self, Read};
 
-/// Bytes requested from the underlying reader at a time.
-const BUFFER_LEN: usize = 512 << 10;
+/// Bytes requested from the underlying reader at a time, and the most that can be inspected.
+pub(super) const BUFFER_LEN: usize = 512 << 10;
 
 /// A buffered reader with lookahead that counts the bytes it has handed out.
 pub(super) struct PeekReader {
@@ -74,6 +74,33 @@ impl PeekReader {
     /// Consumes the bytes that are buffered.
     pub(super) fn consume_buffer(&mut self) {
         self.consume(self.end - self.start);
+    }
+
+    /// Consumes a skippable frame of Zstandard or LZ4 (RFC 8878 section 3.1.2), whose magic number comes next. `take` gets the
+    /// bytes of its content, of which the length is returned.
+    ///
+    /// # Errors
+    /// A read fails, or the source ends within the frame, which is of the packing called `name`.
+    pub(super) fn skip_frame(&mut self, name: &'static str, mut take: impl FnMut(&[u8])) -> Result<u64, Defect> {
+        let Some(&[_, _, _, _, a, b, c, d]) = self.peek(8)?.first_chunk::<8>() else {
+            // The defect is at the end of the source.
+            self.consume_buffer();
+            return Err(Defect::Truncated(name));
+        };
+        let len = u64::from(u32::from_le_bytes([a, b, c, d]));
+        self.consume(8);
+        let mut rest = len;
+        while rest > 0 {
+            let bytes = self.peek(1)?;
+            let count = bytes.len().min(usize::try_from(rest).unwrap_or(usize::MAX));
+            if count == 0 {
+                return Err(Defect::Truncated(name));
+            }
+            take(&bytes[..count]);
+            self.consume(count);
+            rest -= count as u64;
+        }
+        Ok(len)
     }
 }
 

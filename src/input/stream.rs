@@ -1,7 +1,7 @@
 //! Opens a source: as a mapped file, or as a stream of unpacked bytes.
 
 use super::decoders::{Bzip2Reader, DecoderAdapter};
-use super::detect::{Packing, SNIFF_LEN, packing};
+use super::detect::{MAX_SKIPPED_LEN, Packing, SNIFF_LEN, is_skippable_frame, packing};
 use super::error::Defect;
 use super::gzip::GzipReader;
 use super::gzip_ahead::ParallelGzipReader;
@@ -61,7 +61,10 @@ struct CheckedBytes {
 
 impl Stream {
     fn new(mut input: PeekReader) -> Result<Stream, Defect> {
-        let unpacker: Box<dyn Unpacker> = match packing(input.peek(SNIFF_LEN)?) {
+        let head = input.peek(SNIFF_LEN)?;
+        // What follows a skippable frame shows the packing.
+        let packing = if is_skippable_frame(head) { packing(input.peek_up_to(MAX_SKIPPED_LEN)) } else { packing(head) };
+        let unpacker: Box<dyn Unpacker> = match packing {
             Packing::Plain => return Ok(Stream::of(Box::new(input), false)),
             Packing::Gzip => Box::new(GzipReader::new(input)),
             Packing::Zstd => Box::new(ZstdReader::new(input)?),

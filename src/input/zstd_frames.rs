@@ -81,27 +81,14 @@ impl ZstdReader {
 
     /// Reads a skippable frame (RFC 8878 section 3.1.2). Returns its content, or nothing if it is longer than any dictionary.
     fn read_skippable_frame(&mut self) -> Result<Vec<u8>, Defect> {
-        let Some(&[_, _, _, _, a, b, c, d]) = self.input.peek(8)?.first_chunk::<8>() else {
-            // The defect is at the end of the file.
-            self.input.consume_buffer();
-            return Err(Defect::Truncated("zstd"));
-        };
-        let len = u64::from(u32::from_le_bytes([a, b, c, d]));
-        self.input.consume(8);
         let mut content = Vec::new();
-        let is_held = len <= MAX_ARCHIVE_DICTIONARY_LEN;
-        let mut rest = len;
-        while rest > 0 {
-            let bytes = self.input.peek(1)?;
-            let count = bytes.len().min(usize::try_from(rest).unwrap_or(usize::MAX));
-            if count == 0 {
-                return Err(Defect::Truncated("zstd"));
+        let len = self.input.skip_frame("zstd", |bytes| {
+            if content.len() as u64 <= MAX_ARCHIVE_DICTIONARY_LEN {
+                content.extend_from_slice(bytes);
             }
-            if is_held {
-                content.extend_from_slice(&bytes[..count]);
-            }
-            self.input.consume(count);
-            rest -= count as u64;
+        })?;
+        if len > MAX_ARCHIVE_DICTIONARY_LEN {
+            content.clear();
         }
         Ok(content)
     }

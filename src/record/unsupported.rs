@@ -26,11 +26,12 @@ pub(crate) const ENCRYPTED_PARQUET: UnsupportedFormat =
     format("an encrypted Parquet file", "decrypt it with the program that wrote it");
 
 /// Magic numbers of binary formats. No line of text begins with one of them.
-const BINARY: [(&[u8], UnsupportedFormat); 20] = [
+const BINARY: [(&[u8], UnsupportedFormat); 21] = [
     (b"\x1f\x8b\x08", format("gzip within gzip or another packing", PACKED_TWICE)),
     (b"\x28\xb5\x2f\xfd", format("zstd within zstd or another packing", PACKED_TWICE)),
     (b"\xfd7zXZ\0", format("xz within another packing", PACKED_TWICE)),
     (b"\x04\x22\x4d\x18", format("lz4 within another packing", PACKED_TWICE)),
+    (b"\x02\x21\x4c\x18", format("lz4 data of the legacy format (lz4 -l)", "pipe it: lz4 -dc FILE | irikey ...")),
     (
         b"PK\x03\x04",
         format(
@@ -61,6 +62,10 @@ const BINARY: [(&[u8], UnsupportedFormat); 20] = [
 const TAR: UnsupportedFormat = format("a tar archive", "extract it (tar -xf FILE), and name its files");
 const LZMA: UnsupportedFormat =
     format("LZMA data without a container", "pipe it: xz --format=lzma -dc FILE | irikey ...");
+const ZLIB: UnsupportedFormat = format(
+    "zlib data (RFC 1950), which is not gzip",
+    "pipe it: zlib-flate -uncompress < FILE | irikey ..., or pigz -dc < FILE | irikey ...",
+);
 const OLD_ARROW: UnsupportedFormat = format(
     "an Arrow IPC stream from before Arrow 0.15, whose messages have no continuation marker",
     "write it again with a newer Arrow (pyarrow.ipc.open_stream reads it), or as Parquet",
@@ -84,6 +89,7 @@ impl UnsupportedFormat {
         by_magic
             .or_else(|| is_tar(head).then_some(TAR))
             .or_else(|| is_lzma(head).then_some(LZMA))
+            .or_else(|| is_zlib(head).then_some(ZLIB))
             .or_else(|| is_old_arrow_stream(head).then_some(OLD_ARROW))
     }
 
@@ -137,6 +143,14 @@ fn is_lzma(head: &[u8]) -> bool {
     };
     let has_length = head[5..13] == [0xff; 8] || head[10..13] == [0; 3];
     u16::from_le_bytes([dictionary[0], dictionary[1]]).is_power_of_two() && has_length
+}
+
+/// Whether a source begins with the header of zlib, with a window of 32 KiB and without a preset dictionary, and with a block of
+/// one of the three kinds. The headers can be text, so the bytes after them must not be UTF-8, and one of them a control.
+fn is_zlib(head: &[u8]) -> bool {
+    let [b'x', 0x01 | 0x5e | 0x9c | 0xda, block, ..] = head else { return false };
+    let is_binary = std::str::from_utf8(&head[2..]).is_err_and(|error| error.error_len().is_some());
+    is_binary && head[2..].iter().any(|byte| *byte < b'\t') && block & 0b110 != 0b110
 }
 
 /// Whether a source begins with the length of a message of Arrow IPC, which no continuation marker precedes, and with a message
@@ -225,6 +239,19 @@ mod tests {
         let lzma = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0";
         assert_eq!(UnsupportedFormat::of_binary(lzma), Some(LZMA));
         assert_eq!(UnsupportedFormat::of_binary(b"\x5d\0\0\x80\0http://a"), None);
+        // The output of zlib for http://example.org/, as a stored block and with levels 5, 6 and 9.
+        let deflated = b"\xcb\x28\x29\x29\xb0\xd2\xd7\x4f\xad\x48\xcc\x2d\xc8\x49\xd5\xcb\x2f\x4a\xd7\x07\0";
+        let stored = b"\x01\x13\x00\xec\xffhttp://example.org/";
+        for (level, block) in [(0x01, &stored[..]), (0x5e, deflated), (0x9c, deflated), (0xda, deflated)] {
+            let packed = [b"x", &[level][..], block].concat();
+            assert_eq!(UnsupportedFormat::of_binary(&packed), Some(ZLIB), "{level}");
+            assert_eq!(UnsupportedFormat::of_binary(&packed[..3]), None, "{level}");
+        }
+        for text in [&b"x^2+y^2"[..], "x^\u{e9}".as_bytes(), b"x\x01y", b"x^caf\xe9 \n"] {
+            assert_eq!(UnsupportedFormat::of_binary(text), None, "{text:?}");
+        }
+        let legacy = UnsupportedFormat::of_binary(b"\x02\x21\x4c\x18\x10\0\0\0");
+        assert!(legacy.is_some_and(|format| format.name.contains("legacy")));
         // Length of the message, FlatBuffers table of the message.
         let stream = b"\xa4\0\0\0\x10\0\0\0\0\0\x0a\0\x0c\0\x06\0\x05\0\x08\0\x0a\0\0\0\0\x01\x03\0\x0c\0\0\0";
         assert_eq!(UnsupportedFormat::of_binary(stream), Some(OLD_ARROW));
