@@ -168,7 +168,7 @@ fn check_arrow(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedRea
 
 fn check_stream(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let mut file = File::open(path).map_err(Defect::Open)?;
-    check_stream_lengths(&mut file).map_err(ParquetError::ArrowError)?;
+    check_stream_lengths(&mut file).1.map_err(ParquetError::ArrowError)?;
     file.rewind().map_err(Defect::Read)?;
     check_batches(StreamReader::try_new_buffered(file, None).map_err(ParquetError::from)?, check)
 }

@@ -27,7 +27,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 
-use crate::collect::{options, path, run, run_groups};
+use crate::collect::{file, options, path, run, run_groups};
 
 fn batch() -> RecordBatch {
     let urls: StringViewArray = (0..1000).map(|i| (i % 100 != 7).then(|| format!("HTTP://Example.org/{i}"))).collect();
@@ -96,6 +96,44 @@ pub(crate) fn write_arrow(path: &Path, batch: &RecordBatch) {
     let mut writer = FileWriter::try_new(File::create(path).unwrap(), &batch.schema()).unwrap();
     writer.write(batch).unwrap();
     writer.finish().unwrap();
+}
+
+/// A stream that ends early gives the rows of its complete batches, and one error.
+#[test]
+fn batches_before_the_damage_of_a_stream_are_rows() {
+    let urls = |from: usize| -> ArrayRef {
+        Arc::new((from..from + 300).map(|i| Some(format!("http://h/{i}"))).collect::<StringArray>())
+    };
+    let batch = |from| RecordBatch::try_from_iter([("url", urls(from))]).unwrap();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch(0).schema()).unwrap();
+    let mut ends = vec![writer.get_ref().len()];
+    for from in [0, 300, 600] {
+        writer.write(&batch(from)).unwrap();
+        ends.push(writer.get_ref().len());
+    }
+    let whole = writer.into_inner().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let read = |bytes: &[u8]| {
+        let out = run(path(&file(&directory, "x.arrows", bytes)), &auto(None, None));
+        (out.rows.len(), out.summary.input_errors)
+    };
+    for (count, end) in ends.iter().enumerate() {
+        let (rows, errors) = read(&whole[..*end]);
+        assert!(rows == 300 * count && errors.is_empty(), "{rows} {errors:?}");
+        for more in [4, 30, 800] {
+            let (rows, errors) = read(&whole[..whole.len().min(end + more)]);
+            if count == 3 && more > 4 {
+                assert!(rows == 900 && errors.is_empty(), "{rows} {errors:?}");
+                continue;
+            }
+            let [error] = &errors[..] else { panic!("{errors:?}") };
+            let place = if count > 0 { format!("after {rows} records, at byte {end}: ") } else { String::new() };
+            let message = format!("{place}Arrow IPC: Parser error: the message at byte {end} reaches past the end");
+            assert!(rows == 300 * count && error.to_string().contains(&message), "{error}");
+        }
+    }
+    let (rows, errors) = read(&[&whole[..], b"more"].concat());
+    assert!(rows == 900 && errors[0].to_string().contains("4 bytes follow the end of the stream"), "{errors:?}");
 }
 
 /// Numbers and times may be texts of any type; what cannot be parsed is null.

@@ -50,45 +50,57 @@ pub(crate) fn check_ipc_lengths(file: &mut (impl Read + Seek)) -> Result<(), Str
     })
 }
 
-/// Checks the lengths in a file of the streaming format, in which each message follows its length.
-///
-/// # Errors
-/// Those of [`check_ipc_lengths`]; a file that ends within a message, or goes on after the mark of the end.
-pub(crate) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
-    let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
+/// Checks the lengths in a file of the streaming format, in which each message follows its length. Returns the length of the
+/// messages at its beginning that do not violate them, and what comes after these: an error of [`check_ipc_lengths`], the end of the
+/// file within a message, or bytes after the mark of the end.
+pub(crate) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> (u64, Result<(), String>) {
     let mut at = 0;
-    while at < file_len {
-        let message_len = |body_len: u64, metadata_len: u64| {
-            let len = body_len.checked_add(metadata_len + 8).filter(|len| *len <= file_len - at);
-            len.ok_or_else(|| format!("the message at byte {at} reaches past the end of the file"))
-        };
-        message_len(0, 0)?;
-        let prefix: [u8; 8] = read_at(file, at, 8)?.try_into().map_err(|_| "a message ends early")?;
-        let [0xFF, 0xFF, 0xFF, 0xFF, metadata_len @ ..] = prefix else {
-            return Err(format!("no message begins at byte {at}"));
-        };
-        let metadata_len = u64::from(u32::from_le_bytes(metadata_len));
-        if metadata_len == 0 {
-            return match file_len - at - 8 {
-                0 => Ok(()),
-                rest => {
-                    Err(format!("{rest} bytes follow the end of the stream; write each stream to a file of its own"))
-                }
-            };
+    loop {
+        match check_next_message(file, at) {
+            Ok(Some(len)) => at += len,
+            Ok(None) => return (at, Ok(())),
+            Err(message) => return (at, Err(message)),
         }
-        message_len(0, metadata_len)?;
-        let metadata = read_at(file, at + 8, metadata_len)?;
-        let damaged = |message: &str| format!("the message at byte {at}: {message}");
-        let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
-        let body_len =
-            u64::try_from(message.bodyLength()).map_err(|_| damaged("the length of its body is negative"))?;
-        let len = message_len(body_len, metadata_len)?;
-        if let Some(batch) = record_batch(&message) {
-            check_batch(file, at + 8 + metadata_len, body_len, &batch).map_err(|message| damaged(&message))?;
-        }
-        at += len;
     }
-    Ok(())
+}
+
+/// Checks the message of a stream at byte `at`, and returns its length with its prefix; `None` at the end of the stream.
+fn check_next_message(file: &mut (impl Read + Seek), at: u64) -> Result<Option<u64>, String> {
+    let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
+    let message_len = |body_len: u64, metadata_len: u64| {
+        let len = body_len.checked_add(metadata_len + 8).filter(|len| *len <= file_len - at);
+        let past = || {
+            format!(
+                "the message at byte {at} reaches past the end of the file, which was cut short or is damaged; fetch it again"
+            )
+        };
+        len.ok_or_else(past)
+    };
+    if at == file_len {
+        return Ok(None);
+    }
+    message_len(0, 0)?;
+    let prefix: [u8; 8] = read_at(file, at, 8)?.try_into().map_err(|_| "a message ends early")?;
+    let [0xFF, 0xFF, 0xFF, 0xFF, metadata_len @ ..] = prefix else {
+        return Err(format!("no message begins at byte {at}"));
+    };
+    let metadata_len = u64::from(u32::from_le_bytes(metadata_len));
+    if metadata_len == 0 {
+        return match file_len - at - 8 {
+            0 => Ok(None),
+            rest => Err(format!("{rest} bytes follow the end of the stream; write each stream to a file of its own")),
+        };
+    }
+    message_len(0, metadata_len)?;
+    let metadata = read_at(file, at + 8, metadata_len)?;
+    let damaged = |message: &str| format!("the message at byte {at}: {message}");
+    let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
+    let body_len = u64::try_from(message.bodyLength()).map_err(|_| damaged("the length of its body is negative"))?;
+    let len = message_len(body_len, metadata_len)?;
+    if let Some(batch) = record_batch(&message) {
+        check_batch(file, at + 8 + metadata_len, body_len, &batch).map_err(|message| damaged(&message))?;
+    }
+    Ok(Some(len))
 }
 
 /// Checks that a message has the version of the footer, because the crate does not read other files. pyarrow writes them if its
@@ -239,18 +251,21 @@ mod tests {
             arrow::ipc::writer::StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
         writer.write(&batch).unwrap();
         let whole = writer.into_inner().unwrap();
-        let check = |bytes: &[u8]| check_stream_lengths(&mut Cursor::new(bytes));
-        assert_eq!(check(&whole), Ok(()));
+        let check = |bytes: &[u8]| check_stream_lengths(&mut Cursor::new(bytes)).1;
+        let sound_len = |bytes: &[u8]| check_stream_lengths(&mut Cursor::new(bytes)).0 as usize;
+        assert_eq!((check(&whole), sound_len(&whole)), (Ok(()), whole.len() - 8));
         // The last 8 bytes mark the end.
         let (ends, cuts): (Vec<usize>, Vec<usize>) =
             (0..whole.len() - 8).partition(|len| check(&whole[..*len]).is_ok());
         assert!(ends.len() == 2 && ends[0] == 0, "{ends:?}");
         for len in cuts {
-            let expected =
-                format!("the message at byte {} reaches past the end of the file", ends[usize::from(len > ends[1])]);
-            assert_eq!(check(&whole[..len]), Err(expected), "{len}");
+            let end = ends[usize::from(len > ends[1])];
+            let expected = format!("the message at byte {end} reaches past the end of the file");
+            let found = check(&whole[..len]).unwrap_err();
+            assert!(found.starts_with(&expected) && sound_len(&whole[..len]) == end, "{len} {found}");
         }
         let more = [&whole[..], b"garbage"].concat();
+        assert_eq!(sound_len(&more), whole.len() - 8);
         assert!(check(&more).unwrap_err().starts_with("7 bytes follow the end of the stream"));
         let messages = messages(&whole, check);
         for part in ["past the end of the file", "no message begins", "past the body", "is negative", "content length"]

@@ -1,6 +1,6 @@
 //! Reads tables in the order of their rows: [`TableReader`].
 
-use std::io::{BufReader, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use arrow::array::RecordBatchReader;
 use arrow::error::ArrowError;
@@ -39,13 +39,21 @@ impl TableReader {
         let open = || file.open().map_err(Defect::Open);
         let mut opened = open()?;
         let file_len = opened.seek(SeekFrom::End(0)).map_err(Defect::Open)?;
-        let checked = if is_stream { check_stream_lengths(&mut opened) } else { check_ipc_lengths(&mut opened) };
-        checked.map_err(|message| damaged(ArrowError::ParseError(message)))?;
+        let (sound_len, checked) = match is_stream {
+            true => check_stream_lengths(&mut opened),
+            false => (0, check_ipc_lengths(&mut opened)),
+        };
+        let checked = checked.map_err(|message| damaged(ArrowError::ParseError(message)));
+        // What is before the damage in a stream can be read, if it has a schema.
+        let damage = match checked {
+            Err(defect) if sound_len == 0 => return Err(defect),
+            checked => checked.err().map(|defect| (defect, sound_len)),
+        };
         let read = |projection: Option<Vec<usize>>| {
             let file = open()?;
             let reader = || -> Result<Box<dyn RecordBatchReader + Send>, ArrowError> {
                 Ok(match is_stream {
-                    true => Box::new(StreamReader::try_new(BufReader::new(file), projection)?),
+                    true => Box::new(StreamReader::try_new(BufReader::new(file.take(sound_len)), projection)?),
                     false => Box::new(FileReader::try_new(file, projection)?),
                 })
             };
@@ -56,7 +64,7 @@ impl TableReader {
         check_types(&schema, &projection)?;
         let places = (0..schema.fields().len()).filter(|&i| projection.has(schema.field(i).name())).collect();
         let reader = read(Some(places))?;
-        let rows = ArrowRows { batches: reader, projection, rows: None, number: 0 };
+        let rows = ArrowRows { batches: reader, projection, rows: None, number: 0, damage };
         Ok(TableReader { rows: Box::new(rows), at: 0, file_len, is_ended: false })
     }
 
@@ -93,6 +101,8 @@ struct ArrowRows {
     rows: Option<BatchRows>,
     /// Number of the next row.
     number: u64,
+    /// What follows the batches, and its byte offset.
+    damage: Option<(Defect, u64)>,
 }
 
 impl Iterator for ArrowRows {
@@ -106,7 +116,8 @@ impl Iterator for ArrowRows {
             let (batches, projection) = (&mut self.batches, &self.projection);
             let next = || batches.next().transpose()?.map(|batch| BatchRows::new(&batch, projection)).transpose();
             match catch_panic(next, ArrowError::ParseError) {
-                Ok(rows) => self.rows = Some(rows?),
+                Ok(Some(rows)) => self.rows = Some(rows),
+                Ok(None) => return self.damage.take().map(|(defect, at)| PositionedRows { records: Err(defect), at }),
                 Err(error) => return Some(PositionedRows { records: Err(damaged(error)), at: 0 }),
             }
         }
