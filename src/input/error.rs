@@ -3,6 +3,7 @@
 
 use crate::record::UnsupportedFormat;
 use crate::record::archive::ArchiveDamage;
+use crate::record::csv::CsvColumnsError;
 use crate::remote::RemoteError;
 use std::io;
 use std::path::PathBuf;
@@ -145,7 +146,10 @@ pub enum Defect {
     /// A ZIP archive or one of its members cannot be read.
     #[error("cannot read this from a ZIP archive: {0}")]
     Zip(String),
-    /// A Parquet or Arrow file lacks a column, or a column has the wrong type.
+    /// A Parquet or Arrow file lacks a column that was chosen. This stops the run.
+    #[error(transparent)]
+    NoColumn(CsvColumnsError),
+    /// No column of a Parquet or Arrow file holds URLs by its name, or a column has the wrong type, or its name is not unique.
     #[error("{0}")]
     Columns(String),
     /// A Parquet or Arrow file cannot be read.

@@ -92,7 +92,10 @@ pub(super) enum OpenError {
 
 impl From<Defect> for OpenError {
     fn from(defect: Defect) -> OpenError {
-        OpenError::Defect(defect)
+        match defect {
+            Defect::NoColumn(error) => OpenError::Columns(error),
+            other => OpenError::Defect(other),
+        }
     }
 }
 

@@ -112,6 +112,25 @@ fn every_kind_of_report_names_damaged_inputs() {
     }
 }
 
+/// A column that does not exist is a usage error in every format.
+#[test]
+fn columns_that_do_not_exist_have_one_exit_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out.csv").display().to_string();
+    for suffix in ["csv", "jsonl", "parquet", "arrow"] {
+        let table = directory.path().join(format!("table.{suffix}")).display().to_string();
+        let made = irikey(&["canon", "-q", "-", "-o", &table, "--columns", "uri,key"], b"http://h/\n", Stdio::null());
+        assert_eq!(made.status.code(), Some(0));
+        for column in ["nope", "3"] {
+            let ran = irikey(&["canon", "-q", &table, "--column", column, "-o", &out], b"", Stdio::null());
+            let message = String::from_utf8(ran.stderr).unwrap();
+            let is_told = message.contains("there is no column") && message.contains("canon --help");
+            assert!(ran.status.code() == Some(2) && is_told, "{suffix} {column}: {message}");
+            assert!(!fs::exists(&out).unwrap(), "{suffix}");
+        }
+    }
+}
+
 /// Columns are chosen in tables; of other formats, the message names the format instead of columns that do not exist.
 #[test]
 fn columns_that_are_chosen_of_other_formats_are_refused() {

@@ -324,22 +324,27 @@ fn a_job_that_cannot_begin_replaces_nothing() {
     place.accepted("canon in.txt -o table.parquet");
     place.accepted("dedup in.txt -o first.csv --seen store.d --update-seen");
     fs::write(place.path("bad.html.gz"), b"\x1f\x8b\x08damaged").unwrap();
+    fs::write(place.path("bad.parquet"), &fs::read(place.path("table.parquet")).unwrap()[..100]).unwrap();
     for name in ["good.csv", "good.parquet"] {
         fs::write(place.path(name), b"good").unwrap();
     }
     let before = place.files();
     let outputs = ["-o good.csv", "-o good.csv --sort uri", "-o new.csv", "-o new.d/ --part-rows 9"];
-    let canon = outputs.map(|output| format!("canon table.parquet --column nope {output}"));
+    let jobs =
+        ["dedup :in -o good.csv --groups good.parquet --seen store.d --update-seen", "learn :in -o good.parquet"];
+    let jobs = outputs.map(|output| format!("canon :in {output}")).into_iter().chain(jobs.map(str::to_string));
+    let jobs = jobs.flat_map(|job| {
+        let with_input = |input| job.replace(":in", input);
+        [(with_input("table.parquet --column nope"), 2), (with_input("bad.parquet"), 4)]
+    });
     let others = [
-        "dedup table.parquet --column nope -o good.csv --groups good.parquet --seen store.d --update-seen",
-        "learn table.parquet --column nope -o good.parquet",
         "extract bad.html.gz -o good.csv",
         "canon in.txt missing.txt gone.txt -o good.csv",
         "dedup missing.txt in.txt -o good.csv --seen store2.d --update-seen",
     ];
-    for words in canon.iter().map(String::as_str).chain(others) {
-        let ran = place.run(words);
-        assert_eq!(ran.status.code(), Some(4), "{words}: {}", String::from_utf8_lossy(&ran.stderr));
+    for (words, code) in jobs.chain(others.map(|words| (words.to_string(), 4))) {
+        let ran = place.run(&words);
+        assert_eq!(ran.status.code(), Some(code), "{words}: {}", String::from_utf8_lossy(&ran.stderr));
         assert!(place.files() == before, "{words}: a file has changed");
     }
     let message = String::from_utf8(place.run("canon in.txt missing.txt gone.txt").stderr).unwrap();

@@ -18,7 +18,7 @@ use irikey::iri::Flags;
 use irikey::record::csv::{CsvColumn, CsvOptions};
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::RunOptions;
+use irikey::run::{RunError, RunOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType};
@@ -27,7 +27,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 
-use crate::collect::{file, options, path, run, run_groups};
+use crate::collect::{file, options, path, run, run_groups, try_run};
 
 fn batch() -> RecordBatch {
     let urls: StringViewArray = (0..1000).map(|i| (i % 100 != 7).then(|| format!("HTTP://Example.org/{i}"))).collect();
@@ -190,12 +190,8 @@ fn columns_of_all_types_of_text_give_the_same_rows() {
                 read.push(out.rows);
             }
             for missing in ["0", "3"] {
-                let errors = run(path(&table), &auto(Some(missing), None)).summary.input_errors;
-                assert!(
-                    errors[0].to_string().contains(&format!("there is no column number {missing}")),
-                    "{}",
-                    errors[0]
-                );
+                let error = try_run(path(&table), &auto(Some(missing), None)).unwrap_err().to_string();
+                assert!(error.contains(&format!("there is no column number {missing}")), "{error}");
             }
         }
     }
@@ -208,12 +204,9 @@ fn columns_of_all_types_of_text_give_the_same_rows() {
 fn unknown_columns_and_damage_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     for file in files(directory.path()) {
-        let out = run(path(&file), &auto(Some("adress"), None));
-        assert!(
-            out.summary.input_errors[0]
-                .to_string()
-                .contains("there is no column \"adress\"; the columns are junk, url")
-        );
+        let error = try_run(path(&file), &auto(Some("adress"), None)).unwrap_err();
+        assert!(matches!(error, RunError::Columns { .. }));
+        assert!(error.to_string().contains("there is no column \"adress\"; the columns are junk, url"), "{error}");
         let bytes = std::fs::read(&file).unwrap();
         std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
         let errors = run(path(&file), &auto(None, None)).summary.input_errors;

@@ -3,7 +3,7 @@
 use arrow::datatypes::Schema;
 
 use crate::input::error::Defect;
-use crate::record::csv::{CsvColumn, URL_COLUMN_NAMES};
+use crate::record::csv::{CsvColumn, CsvColumnsError, URL_COLUMN_NAMES};
 use crate::record::fields::{CarriedField, FieldSet};
 
 /// Which columns hold the URL and its base.
@@ -45,9 +45,7 @@ impl TableProjection {
     /// A requested column does not exist, or no column has a known name.
     pub(super) fn find(schema: &Schema, options: &TableOptions) -> Result<TableProjection, Defect> {
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let missing = |column: &dyn std::fmt::Display| {
-            Defect::Columns(format!("there is no column {column}; the columns are {}", names.join(", ")))
-        };
+        let columns = || names.join(", ");
         // As in CSV, letter case does not matter; but a table can have names that differ in nothing else.
         let named = |name: &str| {
             let exact = names.iter().find(|other| **other == name);
@@ -58,14 +56,15 @@ impl TableProjection {
                 CsvColumn::Number(number) => number.checked_sub(1).and_then(|i| names.get(i)),
                 CsvColumn::Name(name) => named(name),
             };
-            found.ok_or_else(|| missing(column))
+            let missing = || CsvColumnsError::Missing { chosen: column.clone(), columns: columns() };
+            found.ok_or_else(|| Defect::NoColumn(missing()))
         };
         let url = match &options.columns.url {
             Some(column) => find(column)?,
-            None => URL_COLUMN_NAMES
-                .iter()
-                .find_map(|name| named(name))
-                .ok_or_else(|| missing(&"of a URL: choose one with --column"))?,
+            None => {
+                let known = URL_COLUMN_NAMES.iter().find_map(|name| named(name));
+                known.ok_or_else(|| Defect::Columns(CsvColumnsError::Unclear(columns()).to_string()))?
+            }
         };
         let base = options.columns.base.as_ref().map(find).transpose()?;
         let (url, base) = (url.to_string(), base.map(|name| name.to_string()));
