@@ -90,7 +90,8 @@ pub(crate) struct SortSchema {
     /// Indices of the columns to sort by.
     order: Vec<usize>,
     converter: Option<RowConverter>,
-    /// Converter of the first of these columns alone. Two parts of the output never share a value of it.
+    /// Converter of the first of these columns alone. Two parts of the output never share a value of it. The bytes of a row
+    /// begin with those of its first column, which are not the beginning of those of another value.
     first_converter: Option<RowConverter>,
     /// The dictionary of each column, the same in every batch.
     dictionaries: Vec<Option<ArrayRef>>,
@@ -200,10 +201,10 @@ impl SortSchema {
         RecordBatch::try_new(rows.schema(), columns)
     }
 
-    /// The value of a row in the first column of the order.
+    /// The value of a row in the first column of the order, to be compared with rows by [`SortedBlock::begins_with`].
     pub(super) fn first_key(&self, block: &SortedBlock, row: usize) -> Result<Option<OwnedRow>, ArrowError> {
         let Some(first) = &self.first_converter else { return Ok(None) };
-        let column = self.restore_column(&block.batch, self.order[0])?.slice(row, 1);
+        let column = self.restore_column(&block.batch.slice(row, 1), self.order[0])?;
         Ok(Some(first.convert_columns(&[column])?.row(0).owned()))
     }
 
@@ -246,6 +247,11 @@ impl SortSchema {
 impl SortedBlock {
     pub(super) fn partition(&self, row: usize) -> u32 {
         self.partitions.as_ref().map_or(0, |partitions| partitions[row])
+    }
+
+    /// The first column of a row has the value of `first`.
+    pub(super) fn begins_with(&self, row: usize, first: &OwnedRow) -> bool {
+        self.keys.as_ref().is_some_and(|keys| keys.row(row).as_ref().starts_with(first.as_ref()))
     }
 
     /// Compares two rows by partition, key and ordinal; different rows are never equal.
@@ -328,5 +334,54 @@ fn without_unused_nulls(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.nulls() {
         Some(nulls) if nulls.null_count() == 0 => Ok(make_array(array.to_data().into_builder().nulls(None).build()?)),
         _ => Ok(Arc::clone(array)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Int8Array, StringArray};
+
+    /// Texts that are prefixes of each other, also at the ends of the blocks of encoded rows, and null.
+    fn texts() -> Vec<Option<String>> {
+        let text = |len: usize| Some("\0".repeat(len / 2) + &"a".repeat(len - len / 2));
+        let lens = [0, 1, 2, 7, 8, 9, 31, 32, 33, 64, 65, 200];
+        let runs = lens.iter().flat_map(|len| [Some("a".repeat(*len)), text(*len)]);
+        runs.chain([None]).collect()
+    }
+
+    /// A block whose rows are sorted by a column of `texts`, as they are or as a dictionary, and by their lengths.
+    fn block_of(texts: &[Option<String>], is_dictionary: bool, descending: bool) -> (SortSchema, SortedBlock) {
+        let words: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        let indices = Int8Array::from_iter((0..).zip(texts).map(|(i, text)| text.as_ref().map(|_| i)));
+        let (first, dictionary): (ArrayRef, _) = match is_dictionary {
+            true => (Arc::new(DictionaryArray::try_new(indices, words.clone()).unwrap()), Some(words)),
+            false => (words, None),
+        };
+        let lens = UInt64Array::from_iter_values(texts.iter().map(|text| text.as_ref().map_or(0, String::len) as u64));
+        let fields =
+            vec![Field::new("first", first.data_type().clone(), true), Field::new("second", DataType::UInt64, true)];
+        let schema = Arc::new(Schema::new(fields));
+        let by = SortBy::parse([if descending { "-first" } else { "first" }, "second"]);
+        let sort = SortSchema::new(&schema, vec![dictionary, None], &by, None).unwrap();
+        let batch = RecordBatch::try_new(schema, vec![first, Arc::new(lens)]).unwrap();
+        let block = sort.decode(sort.sort(&batch, 0).unwrap().remove(0).bytes).unwrap();
+        (sort, block)
+    }
+
+    #[test]
+    fn rows_begin_with_their_first_column_and_with_no_other_value() {
+        // Each value occurs twice.
+        let texts = [texts(), texts()].concat();
+        for (is_dictionary, descending) in [(false, false), (false, true), (true, false), (true, true)] {
+            let (sort, block) = block_of(&texts, is_dictionary, descending);
+            let text = |row: usize| &texts[block.ordinals[row] as usize];
+            for other in 0..texts.len() {
+                let first = sort.first_key(&block, other).unwrap().unwrap();
+                for row in 0..texts.len() {
+                    assert_eq!(block.begins_with(row, &first), text(row) == text(other), "{row} {other}");
+                }
+            }
+        }
     }
 }

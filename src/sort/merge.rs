@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::sync::Arc;
 
+use arrow::row::OwnedRow;
+
 use super::block::{PickedRows, SortSchema, SortedBlock};
 use super::held_runs::BlockQueue;
 use crate::spill::SpillError;
@@ -73,6 +75,8 @@ pub(crate) struct Merger<'a> {
     partition: u32,
     part: u32,
     part_rows: u64,
+    /// The value of the rows of a full part in the first column of the order; the part ends before another one.
+    full_part_key: Option<OwnedRow>,
     last: Option<(Arc<SortedBlock>, usize)>,
 }
 
@@ -89,7 +93,8 @@ impl<'a> Merger<'a> {
             }
         }
         let picked_blocks = vec![None; runs.len()];
-        Ok(Merger { schema, runs, heap, limits, picked_blocks, partition: 0, part: 0, part_rows: 0, last: None })
+        let (part_rows, full_part_key, last) = (0, None, None);
+        Ok(Merger { schema, runs, heap, limits, picked_blocks, partition: 0, part: 0, part_rows, full_part_key, last })
     }
 
     /// Picks the next rows in order; `None` after the last.
@@ -114,7 +119,7 @@ impl<'a> Merger<'a> {
     }
 
     /// The next row is in another partition or part than the last one.
-    fn is_part_end(&self) -> Result<bool, SpillError> {
+    fn is_part_end(&mut self) -> Result<bool, SpillError> {
         let (Some(head), Some((last, row))) = (self.heap.peek(), &self.last) else { return Ok(false) };
         if head.block.partition(head.row) != last.partition(*row) {
             return Ok(true);
@@ -122,9 +127,11 @@ impl<'a> Merger<'a> {
         if self.limits.part_rows.is_none_or(|rows| self.part_rows < rows) {
             return Ok(false);
         }
+        if self.full_part_key.is_none() {
+            self.full_part_key = self.schema.first_key(last, *row)?;
+        }
         // Without an order, rows share nothing.
-        let key = self.schema.first_key(&head.block, head.row)?;
-        Ok(key.is_none() || key != self.schema.first_key(last, *row)?)
+        Ok(self.full_part_key.as_ref().is_none_or(|key| !head.block.begins_with(head.row, key)))
     }
 
     /// Finds the partition and part of the next row.
@@ -135,7 +142,10 @@ impl<'a> Merger<'a> {
             (self.partition, self.part, self.part_rows) = (partition, 0, 0);
         } else if self.is_part_end()? {
             (self.part, self.part_rows) = (self.part + 1, 0);
+        } else {
+            return Ok(());
         }
+        self.full_part_key = None;
         Ok(())
     }
 
