@@ -344,7 +344,7 @@ impl<S: RecordStore> GroupLearner<'_, S> {
             }
             let hosts = match &mut hosts {
                 Some(hosts) => hosts,
-                None => hosts.insert(self.end_group(std::mem::take(&mut votes))?),
+                None => hosts.insert(self.end_group(std::mem::take(&mut votes))?.build_unchecked()),
             };
             fields.u8();
             self.apply(hosts, NumberedUrl::read(fields))?;
@@ -353,8 +353,8 @@ impl<S: RecordStore> GroupLearner<'_, S> {
         Ok(())
     }
 
-    /// Learns the patterns of a group.
-    fn end_group(&mut self, votes: GroupVotes) -> Result<Equivalences, S::Error> {
+    /// Learns the patterns of a group, and returns them. They are built only if the group has ends.
+    fn end_group(&mut self, votes: GroupVotes) -> Result<EquivalencesBuilder, S::Error> {
         let mut hosts = EquivalencesBuilder::new(self.algorithm);
         for pattern in votes.learn(self.limits, &mut self.counts.refused) {
             // Patterns that contradict each other were refused before.
@@ -364,7 +364,7 @@ impl<S: RecordStore> GroupLearner<'_, S> {
             pattern.write(&mut self.record);
             self.patterns.push(&self.record)?;
         }
-        Ok(hosts.build_unchecked())
+        Ok(hosts)
     }
 
     /// Applies patterns to an end.
