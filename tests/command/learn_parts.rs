@@ -188,6 +188,11 @@ fn files_that_are_not_matching_parts_are_refused() {
     }
     refused(&["learn", "--merge", &part, "--min-precision", "0.9", "-o", &text("out.parquet")], "--min-precision");
     merge(&[&text("in.cdxj")], "in.cdxj");
+    // Files of parts are checked before the inputs are read, which have no such column.
+    fs::write(text("in.csv"), "url\nhttp://h/\n").unwrap();
+    let inputs = ["learn", "--format", "csv", "--column", "nope", &text("in.csv"), "-o", &text("out.parquet")];
+    refused(&[&inputs[..], &["--merge", &whole]].concat(), "is not a part");
+    refused(&[&inputs[..], &["--merge", &part]].concat(), "nope");
     fs::create_dir(text("parts")).unwrap();
     fs::copy(&part, text("parts/a.parquet")).unwrap();
     let replacing = ["learn", "--merge", &text("parts"), "-o", &text("parts/a.parquet")];

@@ -1,4 +1,4 @@
-//! Merges what was learned of parts of the captures: [`merge_parts`].
+//! Merges what was learned of parts of the captures: [`OpenParts`].
 //!
 //! ```text
 //! captures of some registered domains --learn --part--> part: rules of the domains in order, votes for rules for all hosts
@@ -25,41 +25,62 @@ use std::path::{Path, PathBuf};
 /// Rows of a part that are held at a time.
 const BATCH_ROWS: usize = 1024;
 
-/// Merges the parts in files, for keys of `policy`.
-pub(super) fn merge_parts(paths: &[PathBuf], policy: &Policy, directory: &Path) -> Result<LearnedContent, PartsError> {
-    let mut collector = RuleCollector::new(directory);
-    let (mut parts, mut limits) = (Vec::new(), None);
-    for path in paths {
-        let mut part = PartReader::open(path, policy)?;
-        let ours: &String = limits.get_or_insert_with(|| part.limits.clone());
-        if *ours != part.limits {
-            let (ours, theirs) = (ours.clone(), part.limits);
-            return Err(PartsError::Limits { path: path.clone(), first: paths[0].clone(), theirs, ours });
+/// Files with parts, which are open and were learned with the same limits.
+pub(super) struct OpenParts<'a> {
+    paths: &'a [PathBuf],
+    readers: Vec<PartReader<'a>>,
+}
+
+impl OpenParts<'_> {
+    /// Opens the parts in files, for keys of `policy`.
+    ///
+    /// # Errors
+    /// A file cannot be opened, or is not a part; parts have different limits.
+    pub(super) fn open<'a>(paths: &'a [PathBuf], policy: &Policy) -> Result<OpenParts<'a>, PartsError> {
+        let mut readers: Vec<PartReader<'a>> = Vec::with_capacity(paths.len());
+        for path in paths {
+            let part = PartReader::open(path, policy)?;
+            if let Some(first) = readers.first().filter(|first| first.limits != part.limits) {
+                let (ours, theirs) = (first.limits.clone(), part.limits);
+                return Err(PartsError::Limits { path: path.clone(), first: paths[0].clone(), theirs, ours });
+            }
+            readers.push(part);
         }
-        for (rule, votes) in part.read_votes()? {
-            collector.general.add_part(rule, votes);
+        Ok(OpenParts { paths, readers })
+    }
+
+    /// Merges the parts; returns `None` if there are none.
+    pub(super) fn merge(self, directory: &Path) -> Result<Option<LearnedContent>, PartsError> {
+        let OpenParts { paths, readers: mut parts } = self;
+        if parts.is_empty() {
+            return Ok(None);
         }
-        parts.push(part);
-    }
-    // The next site of each part, the first in the order of sites at the top.
-    let mut next = BinaryHeap::new();
-    for (i, part) in parts.iter_mut().enumerate() {
-        next.extend(part.next_site()?.map(|site| Reverse((site, i))));
-    }
-    let mut last: Option<(SitePlace, usize)> = None;
-    while let Some(Reverse((site, i))) = next.pop() {
-        if let Some((_, other)) = last.as_ref().filter(|(known, other)| *known == site && *other != i) {
-            return Err(PartsError::Site {
-                paths: [*other, i].map(|at| paths[at].clone()),
-                site: parts[i].site_name(),
-            });
+        let mut collector = RuleCollector::new(directory);
+        for part in &mut parts {
+            for (rule, votes) in part.read_votes()? {
+                collector.general.add_part(rule, votes);
+            }
         }
-        collector.add_rules(std::mem::take(&mut parts[i].site))?;
-        next.extend(parts[i].next_site()?.map(|site| Reverse((site, i))));
-        last = Some((site, i));
+        // The next site of each part, the first in the order of sites at the top.
+        let mut next = BinaryHeap::new();
+        for (i, part) in parts.iter_mut().enumerate() {
+            next.extend(part.next_site()?.map(|site| Reverse((site, i))));
+        }
+        let mut last: Option<(SitePlace, usize)> = None;
+        while let Some(Reverse((site, i))) = next.pop() {
+            if let Some((_, other)) = last.as_ref().filter(|(known, other)| *known == site && *other != i) {
+                return Err(PartsError::Site {
+                    paths: [*other, i].map(|at| paths[at].clone()),
+                    site: parts[i].site_name(),
+                });
+            }
+            collector.add_rules(std::mem::take(&mut parts[i].site))?;
+            next.extend(parts[i].next_site()?.map(|site| Reverse((site, i))));
+            last = Some((site, i));
+        }
+        collector.spill()?;
+        Ok(Some(LearnedContent::collected(collector, HeldOutSpool::new(directory))))
     }
-    collector.spill()?;
-    Ok(LearnedContent::collected(collector, HeldOutSpool::new(directory)))
 }
 
 /// The labels of a registered domain, reversed, and their end. Places compare as sites are learned: as the hosts of captures are

@@ -4,7 +4,7 @@
 //! records   --CaptureSort-----+                                    +--> RedirectObserver: classes, patterns of hosts
 //!                             +--> sorted runs of CaptureRecords --HostReader
 //! documents --read_documents--+                                    +--> learn_content: rules about content
-//! parts of other captures --merge_parts--------------------------------> rules about content
+//! parts of other captures --OpenParts----------------------------------> rules about content
 //! ```
 //!
 //! `rule_collector` collects rules in a temporary file. `held_out` chooses the captures on which rules are tried instead of
@@ -33,7 +33,7 @@ use self::held_out::HoldOut;
 pub(crate) use self::held_out::Validation;
 pub(crate) use self::host_reader::DiskStore;
 use self::host_reader::{HostReader, UrlLimit};
-use self::learned_parts::merge_parts;
+use self::learned_parts::OpenParts;
 pub(crate) use self::parts_error::PartsError;
 pub(crate) use self::rule_collector::ContentCounts;
 use super::{Phase, RunError, RunRequest, Summary, canon};
@@ -76,7 +76,8 @@ const MAX_URLS: usize = 1 << 31;
 /// and from the contents of their captures, and of their documents if these are given.
 ///
 /// # Errors
-/// As [`canon`]; the URLs of redirects exceed the limit; temporary files cannot be used.
+/// As [`canon`]; the URLs of redirects exceed the limit; temporary files cannot be used; parts cannot be merged. What is wrong
+/// with the files of parts as such is found before any record is read.
 pub(crate) fn observe(
     request: RunRequest<'_>,
     options: &ObserveOptions,
@@ -85,6 +86,7 @@ pub(crate) fn observe(
     let policy = observe_policy(request.policy, options.content);
     let request = RunRequest { policy: &policy, ..request };
     let (threads, progress) = (request.options.threads, request.progress);
+    let parts = OpenParts::open(&options.parts, &policy).map_err(RunError::output)?;
     let (sources, ranks) = ranked(&request.sources.names());
     let memory = options.memory / 2;
     let sort = CaptureSort::new(&ranks, options.content.map(|limits| limits.held_out));
@@ -115,13 +117,7 @@ pub(crate) fn observe(
         }
     };
     let redirects = observer.finish(&store).map_err(RunError::output)?;
-    let content = match options.parts.as_slice() {
-        [] => content,
-        parts => {
-            let merged = merge_parts(parts, &policy, &options.directory);
-            Some(merged.map_err(RunError::output)?)
-        }
-    };
+    let content = parts.merge(&options.directory).map_err(RunError::output)?.or(content);
     Ok(ObserveResult { summary, redirects, sources, content, documents })
 }
 
