@@ -132,15 +132,19 @@ struct BestEntry {
     is_kept: bool,
 }
 
-impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
+impl<'a, Accept> PartitionResolver<'a, Accept> {
     /// A resolver with about `limit` bytes of memory. It calls `accept` with each key, in ascending order; if that returns
-    /// false, no row of the key is kept.
+    /// false, no row of the key is kept. The first error of `accept` ends the resolution.
     pub(crate) fn new(keep: KeepPolicy, limit: usize, decisions: &'a Decisions, accept: Accept) -> Self {
         PartitionResolver { keep, limit, decisions, accept, refused: 0, collisions: Collisions::default() }
     }
 
     /// Resolves the rows of a partition, and removes its entries.
-    pub(crate) fn resolve(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), SpillError> {
+    pub(crate) fn resolve<E>(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), E>
+    where
+        Accept: FnMut(u128) -> Result<bool, E>,
+        E: From<SpillError>,
+    {
         if spill.sorted_len(partition) <= self.limit {
             return self.resolve_sorted(&spill.sorted(partition)?);
         }
@@ -150,21 +154,29 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
         }
     }
 
-    fn resolve_sorted(&mut self, entries: &SortedEntries) -> Result<(), SpillError> {
+    fn resolve_sorted<E>(&mut self, entries: &SortedEntries) -> Result<(), E>
+    where
+        Accept: FnMut(u128) -> Result<bool, E>,
+        E: From<SpillError>,
+    {
         let mut previous = None;
         for range in entries.groups() {
             let Some((best, texts)) = entries.range(range.clone()).reduce(|a, b| self.better(a, b)) else { continue };
             let count = range.len() as u64;
             let group =
                 EntryGroup { key: best.key, canonical: texts.canonical, best: best.ordinal, count, is_kept: false };
-            let is_kept = self.decide_group(group, &mut previous);
+            let is_kept = self.decide_group(group, &mut previous)?;
             entries.range(range).try_for_each(|(entry, _)| self.set(&entry, &best, count, is_kept))?;
         }
         Ok(())
     }
 
     /// Resolves the rows of few keys, however many rows there are, and reads them twice.
-    fn resolve_in_two_passes(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), SpillError> {
+    fn resolve_in_two_passes<E>(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), E>
+    where
+        Accept: FnMut(u128) -> Result<bool, E>,
+        E: From<SpillError>,
+    {
         let mut groups: BTreeMap<(u128, Vec<u8>), BestEntry> = BTreeMap::new();
         let group_key = |entry: &PendingEntry, texts: &EntryTexts<'_>| (entry.key, texts.canonical.to_vec());
         spill.visit(partition, |entry, texts| {
@@ -181,7 +193,7 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
         let mut previous = None;
         for ((key, canonical), BestEntry { entry, count, is_kept, .. }) in &mut groups {
             let group = EntryGroup { key: *key, canonical, best: entry.ordinal, count: *count, is_kept: false };
-            *is_kept = self.decide_group(group, &mut previous);
+            *is_kept = self.decide_group(group, &mut previous)?;
         }
         spill.visit(partition, |entry, texts| {
             let best = groups.get(&group_key(&entry, &texts));
@@ -192,18 +204,21 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
     }
 
     /// Decides whether a row of a group is kept. A group with the key of the `previous` one has another text: a collision.
-    fn decide_group<'t>(&mut self, group: EntryGroup<'t>, previous: &mut Option<EntryGroup<'t>>) -> bool {
+    fn decide_group<'t, E>(&mut self, group: EntryGroup<'t>, previous: &mut Option<EntryGroup<'t>>) -> Result<bool, E>
+    where
+        Accept: FnMut(u128) -> Result<bool, E>,
+    {
         let is_kept = match previous.filter(|previous| previous.key == group.key) {
             Some(previous) => {
                 let (texts, ordinals) = ([previous.canonical, group.canonical], [previous.best, group.best]);
                 self.collisions.add(group.key, texts, ordinals);
                 previous.is_kept
             }
-            None => (self.accept)(group.key),
+            None => (self.accept)(group.key)?,
         };
         self.refused += if is_kept { 0 } else { group.count };
         *previous = Some(EntryGroup { is_kept, ..group });
-        is_kept
+        Ok(is_kept)
     }
 
     /// The entry that [`KeepPolicy::compare`] puts first.
@@ -304,7 +319,7 @@ mod tests {
             let mut accepted = Vec::new();
             let accept = |key| {
                 accepted.push(key);
-                key != 6
+                Ok::<_, SpillError>(key != 6)
             };
             let mut resolver = PartitionResolver::new(keep, limit, &decisions, accept);
             (0..PARTITIONS).for_each(|partition| resolver.resolve(&spill, partition).unwrap());
@@ -369,6 +384,34 @@ mod tests {
         }
     }
 
+    /// No further key is looked up after an error, with any memory limit.
+    #[test]
+    fn the_first_error_ends_the_resolution() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = partitioned(5_000);
+        for limit in [usize::MAX, 10_000, 0] {
+            let layout = EntryLayout { has_ordinal: true, ..EntryLayout::default() };
+            let spill = EntrySpill::new(layout, limit, directory.path());
+            let entry = |key, i| {
+                let entry = PendingEntry { key, ordinal: u64::from(i), ..PendingEntry::default() };
+                (entry, EntryTexts::default())
+            };
+            spill.extend(&keys, |_| true, entry).unwrap();
+            let (decisions, mut calls) = (decisions(5_000, None), 0);
+            let accept = |_| {
+                calls += 1;
+                if calls < 3 { Ok(true) } else { Err(spill_error()) }
+            };
+            let mut resolver = PartitionResolver::new(KeepPolicy::First, limit, &decisions, accept);
+            let resolved = (0..PARTITIONS).try_for_each(|partition| resolver.resolve(&spill, partition));
+            assert_eq!((resolved.is_err(), calls), (true, 3), "{limit}");
+        }
+    }
+
+    fn spill_error() -> SpillError {
+        SpillError::Read(std::path::PathBuf::new(), std::io::ErrorKind::Other.into())
+    }
+
     /// The examples are those with the lowest keys.
     #[test]
     fn examples_of_collisions_do_not_depend_on_the_order_of_partitions() {
@@ -408,7 +451,7 @@ mod tests {
             let mut accepted = Vec::new();
             let accept = |key| {
                 accepted.push(key);
-                true
+                Ok::<_, SpillError>(true)
             };
             let mut resolver = PartitionResolver::new(KeepPolicy::First, limit, &decisions, accept);
             (0..PARTITIONS).for_each(|partition| resolver.resolve(&spill, partition).unwrap());

@@ -153,8 +153,8 @@ impl DuplicateResolution<'_> {
             memory::sample();
             return Ok(PartitionKeys::default());
         }
-        let (mut keys, mut seen, mut failed) = (PartitionKeys::default(), None, None);
-        let mut accept = |key| -> Result<bool, DedupError> {
+        let (mut keys, mut seen) = (PartitionKeys::default(), None);
+        let accept = |key| -> Result<bool, DedupError> {
             let is_seen = match self.store {
                 Some(store) => is_seen(store, &mut seen, key)?,
                 None => false,
@@ -164,19 +164,13 @@ impl DuplicateResolution<'_> {
             }
             Ok(!is_seen)
         };
-        let accept = |key| {
-            accept(key).unwrap_or_else(|error| {
-                failed = Some(error);
-                false
-            })
-        };
         let mut resolver = PartitionResolver::new(self.options.keep, self.limit, self.decisions, accept);
         resolver.resolve(spill, partition)?;
         memory::sample();
         let PartitionResolver { refused, collisions, .. } = resolver;
         self.counts.add_seen(refused);
         self.collisions.lock().merge(collisions);
-        failed.map_or(Ok(keys), Err)
+        Ok(keys)
     }
 }
 
