@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -147,10 +148,9 @@ fn sync_all(files: &[(PendingFile, PathBuf)]) -> Result<(), CommitError> {
                 Err(_) => results.push(work()),
             }
         }
-        let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Ok(()));
+        let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
         results.extend(threads.into_iter().map(join));
     });
-    // Renaming syncs what is not synced, so that a thread that panicked does no harm.
     results.into_iter().collect()
 }
 

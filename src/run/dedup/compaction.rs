@@ -1,5 +1,7 @@
 //! Merges runs of the seen store while a job runs: [`StoreCompaction`].
 
+use super::super::RunError;
+use super::super::in_order::panic_text;
 use super::options::DedupOptions;
 use crate::dedup::seen::{MergedRuns, SeenError};
 use std::sync::Arc;
@@ -34,12 +36,13 @@ impl StoreCompaction {
         self.memory_len
     }
 
-    /// Waits for the merge.
+    /// Waits for the merge. Its result is an error if it failed; the store has not changed.
     ///
     /// # Errors
-    /// The merge failed. The store has not changed.
-    pub(super) fn finish(mut self) -> Result<Option<MergedRuns>, SeenError> {
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(Ok(None))
+    /// The merge panicked.
+    pub(super) fn finish<E>(mut self) -> Result<Result<Option<MergedRuns>, SeenError>, RunError<E>> {
+        let Some(thread) = self.thread.take() else { return Ok(Ok(None)) };
+        thread.join().map_err(|panic| RunError::Panicked(panic_text(panic.as_ref())))
     }
 }
 
@@ -50,5 +53,19 @@ impl Drop for StoreCompaction {
             // The thread removes its file.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merge_that_panics_is_an_error_of_the_run() {
+        let mut compaction = StoreCompaction::default();
+        compaction.thread = Some(std::thread::spawn(|| panic!("no such run")));
+        let finished = compaction.finish::<SeenError>();
+        assert!(matches!(finished, Err(RunError::Panicked(text)) if text == "no such run"));
+        assert!(matches!(StoreCompaction::default().finish::<SeenError>(), Ok(Ok(None))));
     }
 }

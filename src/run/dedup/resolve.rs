@@ -102,9 +102,9 @@ pub(super) fn finish(
     writer.write(unfinished, append)?;
     memory::sample();
     let totals = DedupTotals { spilled, ..counts.finish(&summary).map_err(RunError::Output)? };
-    let findings = survey.map(|survey| survey.finish(&totals));
+    let (findings, merged) = (survey.map(|survey| survey.finish(&totals)), compaction.finish()?);
     let summary = Summary { distinct_keys: totals.kept, is_distinct_exact: true, memory: memory::peaks(), ..summary };
-    Ok(DedupSummary { summary, totals, collisions, findings, new_keys, merged: compaction.finish() })
+    Ok(DedupSummary { summary, totals, collisions, findings, new_keys, merged })
 }
 
 /// Resolves the pending rows of all partitions.
