@@ -1,5 +1,8 @@
 //! What a column is: its identity, its type, its name and its meaning. [`super::columns`] lists all columns.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use arrow::datatypes::{DataType, Field, TimeUnit};
 
 use super::parts::UrlPart;
@@ -131,8 +134,7 @@ pub struct Column {
 impl Column {
     /// The column of the values of directories `name=VALUE` in the paths of sources.
     pub(super) fn of_path_values(name: &str) -> Column {
-        // Columns are copied freely. A command line names a few of these at most, each once.
-        let name: &'static str = Box::leak(name.into());
+        let name = kept_name(name);
         let meaning = "value of the directory of this name in the path of the source, NAME=VALUE; null without one";
         let id = ColumnId::PathValue(name);
         Column { id, name, kind: ColumnKind::Name, nullable: true, is_default: false, meaning }
@@ -148,5 +150,31 @@ impl Column {
 
     pub(super) fn field(&self) -> Field {
         Field::new(self.name, self.kind.data_type(), self.nullable)
+    }
+}
+
+/// Returns the name, which is kept for ever, because columns are copied freely. Each distinct name is kept once, so that a
+/// process that names the same columns again and again takes no more memory.
+fn kept_name(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kept) = names.get(name) {
+        return kept;
+    }
+    let kept: &'static str = Box::leak(name.into());
+    names.insert(kept);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_path_values_are_kept_once() {
+        let name = |text: &str| Column::of_path_values(text).name;
+        assert_eq!(name("crawl").as_ptr(), name("crawl").as_ptr());
+        assert_ne!(name("crawl").as_ptr(), name("segment").as_ptr());
+        assert_eq!((name("crawl"), name("segment")), ("crawl", "segment"));
     }
 }
