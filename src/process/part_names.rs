@@ -49,9 +49,16 @@ pub(crate) fn is_hidden_name(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'.' | b'_'))
 }
 
-/// Returns the name of a part.
+/// Digits of the numbers of the first parts.
+const DIGITS: usize = 5;
+
+/// Returns the name of a part. Names are sorted in the order of their numbers, because readers of a directory sort its names: a
+/// number with more digits than the first ones follows a letter that stands for how many, as in `part-a100000`.
 pub(crate) fn part_name(number: u64, suffix: &str) -> String {
-    format!("{PART_PREFIX}{number:05}.{suffix}")
+    let digits = format!("{number:0DIGITS$}");
+    let more = digits.len() - DIGITS;
+    let letter = more.checked_sub(1).map_or(String::new(), |more| char::from(b'a' + more as u8).to_string());
+    format!("{PART_PREFIX}{letter}{digits}.{suffix}")
 }
 
 /// Returns whether a file has the name of a part.
@@ -78,6 +85,20 @@ pub(crate) fn remove_about_others<T>(files: &mut Vec<T>, outputs: &[Vec<u8>], pa
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Readers sort the names of a directory.
+    #[test]
+    fn names_of_parts_are_sorted_as_their_numbers() {
+        assert_eq!(part_name(7, "csv"), "part-00007.csv");
+        assert_eq!(part_name(99_999, "csv"), "part-99999.csv");
+        assert_eq!(part_name(100_000, "csv"), "part-a100000.csv");
+        assert_eq!(part_name(1_000_000, "csv"), "part-b1000000.csv");
+        let around = |power: u32| 10_u64.pow(power) - 2..10_u64.pow(power) + 2;
+        let numbers = [0, 1, 9].into_iter().chain((2..19).flat_map(around)).chain([u64::MAX]);
+        let names: Vec<String> = numbers.map(|number| part_name(number, "cdx.gz")).collect();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        assert!(names.iter().all(|name| is_part_name(name)));
+    }
 
     #[test]
     fn indexes_of_zipnum_data_lead_back_to_the_data() {
