@@ -407,6 +407,13 @@ fn a_finished_job_is_recognized() {
     let (output, manifest) = (place.path("new.csv"), place.path("seen/manifest.json"));
     let (whole, store) = (fs::read(&output).unwrap(), fs::read(&manifest).unwrap());
     assert!(place.accepted(job).contains("this job has been done before"));
+    // The numbers of the first run are not known any more.
+    let message = place.accepted(&format!("{job} --report :report.json"));
+    assert!(
+        message.contains("this job has been done before") && message.contains("report.json: not written"),
+        "{message}"
+    );
+    assert!(!place.path("report.json").exists());
     assert!(fs::read(&output).unwrap() == whole && fs::read(&manifest).unwrap() == store);
     // Inputs of the same names and sizes with other times.
     let touched = File::options().append(true).open(place.path("a.txt")).unwrap();

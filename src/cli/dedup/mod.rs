@@ -17,7 +17,7 @@ use super::files::abandoned;
 use super::job::Job;
 use super::progress::watch;
 use super::report::{CollisionReport, DedupReport, Report, after_closed_pipe};
-use super::terminal::print_error;
+use super::terminal::{print_error, visible};
 use crate::canon::{Policy, RecipeColumn};
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{FinishedJob, SeenError, SeenStore};
@@ -38,7 +38,13 @@ pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
             args.input.print_unused_record_types(&report.summary, args.reporting.quiet);
             report.conclude(&args.reporting)
         }
-        Ended::Before(status) => Ok(status),
+        Ended::Before(status) => {
+            if let Some(report) = &args.reporting.report {
+                let report = report.display().to_string();
+                print_error(&format!("{}: not written: a report is about the run that did the job", visible(&report)));
+            }
+            Ok(status)
+        }
     }
 }
 
