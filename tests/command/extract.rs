@@ -60,6 +60,36 @@ fn documents_of_every_kind_are_read_from_a_folder() {
     assert_eq!(rows, expected);
 }
 
+/// `--limit` gives the first rows, from documents and from archives, with any number of threads.
+#[test]
+fn the_first_rows_are_written_with_a_limit() {
+    let folder = documents();
+    let path = folder.path().to_str().unwrap();
+    let response = |page: u32| {
+        let body = format!("<a href={page}a><a href={page}b>");
+        let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nLink: <{page}h>; rel=next\r\n\r\n{body}");
+        let head = format!("WARC-Type: response\r\nWARC-Target-URI: http://h/\r\nContent-Length: {}", http.len());
+        format!("WARC/1.0\r\n{head}\r\n\r\n{http}\r\n\r\n")
+    };
+    let archive = folder.path().join("z.warc");
+    fs::write(&archive, (0..40).map(response).collect::<String>()).unwrap();
+    let archive = archive.to_str().unwrap();
+    let rows = |inputs: &[&str], flags: &[&str]| {
+        printed(&[&["extract", "-q", "--columns", "source,url"], inputs, flags].concat(), b"")
+    };
+    for inputs in [&[path][..], &[archive], &[archive, path]] {
+        let all = rows(inputs, &[]);
+        let count = all.lines().count() - 1;
+        for limit in (0..14).chain([count - 1, count, count + 1]) {
+            let expected: String = all.split_inclusive('\n').take(limit + 1).collect();
+            for threads in ["1", "3"] {
+                let found = rows(inputs, &["--limit", &limit.to_string(), "--threads", threads]);
+                assert_eq!(found, expected, "{inputs:?} {limit}");
+            }
+        }
+    }
+}
+
 /// A row without a URL has an empty field in delimited text, which is a fault for `canon` if the field of the base is empty too.
 #[test]
 fn rows_without_a_url_are_read_as_the_guide_says() {

@@ -76,10 +76,11 @@ impl<'a> LinkFinder<'a> {
 
     /// Gives everything that is found in `unit`, and returns the empty rows.
     pub(super) fn read(mut self, unit: ReadUnit) -> LinkRows {
+        let options = self.options;
         self.read_len = unit.read_len;
         match unit.unit {
             DocumentUnit::Captures(source, captures) => {
-                for capture in &captures {
+                for capture in captures.iter().take_while(|_| !options.room.is_empty()) {
                     self.read_capture(&source, capture);
                 }
             }
@@ -132,6 +133,9 @@ impl<'a> LinkFinder<'a> {
         for (field, value) in capture.header_fields() {
             self.read_header_field(field, value, &origin);
         }
+        if self.options.room.is_empty() {
+            return;
+        }
         let body = match capture.body(self.options.max_len) {
             Ok(body) => body,
             Err(reason) => return *self.counts.skipped.entry(reason).or_default() += 1,
@@ -178,9 +182,14 @@ impl<'a> LinkFinder<'a> {
 
     /// Appends the row of a link; returns whether to go on.
     fn append(&mut self, origin: &LinkOrigin<'_>, link: &Link, scope: &LinkScope<'_>) -> bool {
+        let room = &self.options.room;
+        if room.is_empty() {
+            return false;
+        }
+        room.take_row();
         if self.rows.append(origin, link, scope) {
             self.give();
         }
-        !self.is_stopped
+        !self.is_stopped && !room.is_empty()
     }
 }

@@ -15,7 +15,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::args::{
-    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, is_device_or_pipe, parse_charset, parse_size,
+    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, is_device_or_pipe, parse_charset, parse_number_from,
+    parse_size,
 };
 use crate::cli::error::CommandError;
 use crate::cli::files::abandoned;
@@ -35,7 +36,7 @@ use markup::{MARKUPS, MarkupChoice};
 use parking_lot::Mutex;
 use report::ExtractReport;
 use rows::{COLUMN_NAMES, LinkRows, RowLayout, describe_columns, parse_columns};
-use units::{DocumentUnits, ReadOptions, ReadUnit};
+use units::{DocumentUnits, ReadOptions, ReadUnit, RowRoom};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,6 +96,10 @@ pub(crate) struct ExtractArgs {
     /// Longest document in bytes; a longer one is an error and gives no rows
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "256M", help_heading = "Input")]
     max_document: usize,
+    /// Stop after N rows, in the order of the input. Reads with one thread
+    #[arg(long, value_name = "N", value_parser = parse_number_from::<u64, 0>, allow_negative_numbers = true,
+          help_heading = "Input")]
+    limit: Option<u64>,
     /// Output file, written under a temporary name and renamed when it is complete; - is standard output [default: -]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -172,11 +177,11 @@ impl ExtractArgs {
             base: self.base.as_ref().map(|base| base.clone().into_bytes()),
             text: layout.needs_text(),
         };
-        let options = ReadOptions { context, max_len: self.max_document };
+        let options = ReadOptions { context, max_len: self.max_document, room: RowRoom::new(self.limit) };
         let mut units = DocumentUnits::new(sources, options.clone());
         let next = move |_| units.next().map(|unit| (unit.unit.weight(), unit));
         let unused = Mutex::<Vec<LinkRows>>::default();
-        let threads = self.threads.count();
+        let threads = if self.limit.is_some() { 1 } else { self.threads.count() };
         let limits = QueueLimits { window: 2 * threads, bytes: MAX_WAITING_LEN };
         let items = ReadAhead::spawn(threads, limits, next, move |unit: ReadUnit, sender| {
             let rows = unused.lock().pop().unwrap_or_else(|| LinkRows::new(&layout));

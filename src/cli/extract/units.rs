@@ -1,5 +1,8 @@
 //! Reads the sources of `extract`, one after the other: [`DocumentUnits`] makes the units whose links threads find side by side.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::extract::{DocumentContext, Markup};
 use crate::input::{BodyDefect, Source, Sources};
 use crate::record::archive::ArchivedDocument;
@@ -12,6 +15,30 @@ pub(super) struct ReadOptions {
     pub(super) context: DocumentContext,
     /// Maximum length of a document, in bytes.
     pub(super) max_len: usize,
+    pub(super) room: RowRoom,
+}
+
+/// How many rows may still be made, without a limit or up to `--limit`. Clones share the number. Only one thread makes rows if
+/// there is a limit, so that they are the first ones.
+#[derive(Clone, Debug)]
+pub(super) struct RowRoom(Option<Arc<AtomicU64>>);
+
+impl RowRoom {
+    pub(super) fn new(limit: Option<u64>) -> RowRoom {
+        RowRoom(limit.map(|limit| Arc::new(AtomicU64::new(limit))))
+    }
+
+    /// No further row may be made.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_some_and(|rows| rows.load(Ordering::Relaxed) == 0)
+    }
+
+    /// Counts a row.
+    pub(super) fn take_row(&self) {
+        if let Some(rows) = &self.0 {
+            rows.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// What a thread reads at a time. Each has the name of its source.
@@ -60,7 +87,7 @@ impl DocumentUnits {
     /// Opens a source. Returns `None` if it is an archive.
     fn open(&mut self, mut source: Source) -> Option<DocumentUnit> {
         Sources::begin_ahead(self.sources.as_mut_slice().iter_mut());
-        let (name, ReadOptions { context, max_len }) = (source.name.clone(), &self.options);
+        let (name, ReadOptions { context, max_len, .. }) = (source.name.clone(), &self.options);
         let charset = context.charset.map_or_else(|| source.declared_charset(), |charset| Ok(Some(charset)));
         let address = source.address().map(|address| address.as_bytes().to_vec());
         let context = DocumentContext {
@@ -105,7 +132,7 @@ impl Iterator for DocumentUnits {
     type Item = ReadUnit;
 
     fn next(&mut self) -> Option<ReadUnit> {
-        loop {
+        while !self.options.room.is_empty() {
             if let Some((name, archive)) = self.archive.take() {
                 return Some(self.next_captures(name, archive));
             }
@@ -115,6 +142,7 @@ impl Iterator for DocumentUnits {
                 return Some(ReadUnit { unit, read_len });
             }
         }
+        None
     }
 }
 
