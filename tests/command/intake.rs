@@ -571,3 +571,29 @@ fn long_objects_are_recognized() {
         );
     }
 }
+
+/// In a table that irikey wrote, the text of a row without a URI is in another column.
+#[test]
+fn texts_of_rows_without_a_uri_are_read_from_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..3000).map(|i| format!("HTTP://a/{i}\nhttp://b/{i}\nhttp://h:{i}x/\n../{i}\n")).collect();
+    let of_lines = rows(&[], "uri,key,input", lines.as_bytes());
+    for name in ["x.parquet", "x.arrow", "x.arrows"] {
+        let path = folder.path().join(name).display().to_string();
+        printed(&["canon", "-q", "-o", &path, "--row-group-size", "64K"], lines.as_bytes());
+        for threads in ["1", "2"] {
+            let again = rows(&[&path, "--threads", threads], "uri,key,input,fault", b"");
+            assert_eq!(again.len(), of_lines.len());
+            for (first, second) in of_lines.iter().zip(&again) {
+                assert_eq!((&first["uri"], &first["key"]), (&second["uri"], &second["key"]), "{name}");
+                let (text, fault) = match first["uri"].is_null() {
+                    true => (&first["input"], &"no-url".into()),
+                    false => (&serde_json::Value::Null, &serde_json::Value::Null),
+                };
+                assert_eq!((&second["input"], &second["fault"]), (text, fault), "{name}");
+            }
+        }
+        let chosen = rows(&[&path, "--column", "uri"], "input,fault", b"");
+        assert!(chosen.iter().all(|row| row["input"].as_str().is_none_or(str::is_empty)), "{name}");
+    }
+}

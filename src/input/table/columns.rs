@@ -1,6 +1,6 @@
 //! Options of reading tables, and the choice of columns.
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::{DataType, Schema};
 
 use crate::input::error::Defect;
 use crate::record::csv::{CsvColumn, CsvColumnsError, URL_COLUMN_NAMES};
@@ -33,6 +33,8 @@ pub(crate) struct TableOptions {
 #[derive(Clone, Debug)]
 pub(super) struct TableProjection {
     pub(super) url: String,
+    /// The column with the texts of rows that have no URL, as in tables of this program: `input` beside `uri`.
+    pub(super) input: Option<String>,
     pub(super) base: Option<String>,
     pub(super) carry: FieldSet,
     pub(super) max_record_len: usize,
@@ -68,7 +70,10 @@ impl TableProjection {
         };
         let base = options.columns.base.as_ref().map(find).transpose()?;
         let (url, base) = (url.to_string(), base.map(|name| name.to_string()));
-        let found = TableProjection { url, base, carry: options.carry, max_record_len: options.max_record_len };
+        let is_chosen = options.columns.url.is_some() || url != "uri";
+        let input = input_column(schema).filter(|_| !is_chosen).map(str::to_string);
+        let (carry, max_record_len) = (options.carry, options.max_record_len);
+        let found = TableProjection { url, input, base, carry, max_record_len };
         // Columns are read by their names.
         let is_ambiguous = |name: &&str| names.iter().filter(|other| *other == name).count() > 1;
         if let Some(name) = found.names().find(is_ambiguous) {
@@ -85,9 +90,18 @@ impl TableProjection {
     /// The names of the columns to read. Columns of carried fields may be missing in the table.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let carried = CarriedField::ALL.iter().filter(|field| self.carry.contains(**field));
-        let columns = [&self.url].into_iter().chain(&self.base).map(String::as_str);
+        let columns = [&self.url].into_iter().chain(&self.input).chain(&self.base).map(String::as_str);
         columns.chain(carried.map(|field| field.column()))
     }
+}
+
+/// The name of the column `input`, if there is one with texts.
+fn input_column(schema: &Schema) -> Option<&str> {
+    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
+    let mut named = schema.fields().iter().filter(|field| field.name() == "input");
+    let (Some(field), None) = (named.next(), named.next()) else { return None };
+    let is_text = matches!(field.data_type(), Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView);
+    is_text.then_some(field.name())
 }
 
 #[cfg(test)]
@@ -118,5 +132,22 @@ mod tests {
         for chosen in [None, name("c"), Some(CsvColumn::Number(0)), Some(CsvColumn::Number(3))] {
             assert!(url_of(&["a", "b"], chosen).unwrap_err().contains("the columns are a, b"));
         }
+    }
+
+    #[test]
+    fn input_is_read_beside_uri_that_was_not_chosen() {
+        let input_of = |names: &[&str], kind: DataType, url: Option<CsvColumn>| {
+            let field =
+                |name: &&str| Field::new(*name, if *name == "input" { kind.clone() } else { DataType::Utf8 }, true);
+            let columns = TableColumns { url, base: None };
+            let (carry, threads, max_record_len, held_len) = (FieldSet::default(), 1, 1, 1);
+            let options = TableOptions { columns, carry, threads, max_record_len, held_len };
+            TableProjection::find(&Schema::new(names.iter().map(field).collect::<Vec<_>>()), &options).unwrap().input
+        };
+        assert_eq!(input_of(&["input", "uri"], DataType::Binary, None).as_deref(), Some("input"));
+        assert_eq!(input_of(&["input", "uri"], DataType::Int64, None), None);
+        assert_eq!(input_of(&["input", "input", "uri"], DataType::Binary, None), None);
+        assert_eq!(input_of(&["input", "uri", "url"], DataType::Binary, None), None);
+        assert_eq!(input_of(&["input", "uri"], DataType::Binary, Some(CsvColumn::Name("uri".to_string()))), None);
     }
 }

@@ -42,6 +42,8 @@ pub(super) fn empty_records(projection: &TableProjection, count: usize) -> Recor
 /// A batch whose rows are taken step by step.
 pub(super) struct BatchRows {
     url: TableText,
+    /// The texts of rows without a URL.
+    input: Option<TableText>,
     base: Option<TableText>,
     /// `None` if the table has none of the carried fields.
     carried: Option<CarriedArrays>,
@@ -56,6 +58,7 @@ impl BatchRows {
         let missing = || TableText::Plain(BinaryArray::new_null(batch.num_rows()));
         Ok(BatchRows {
             url: texts(&projection.url)?.unwrap_or_else(missing),
+            input: projection.input.as_deref().map_or(Ok(None), texts)?,
             base: projection.base.as_deref().map_or(Ok(None), texts)?,
             carried: CarriedArrays::new(batch, projection.carry)?,
             count: batch.num_rows(),
@@ -74,7 +77,10 @@ impl BatchRows {
         let mut bases_len = 0;
         while self.taken < self.count && records.text_len() < TEXT_LEN && bases_len < BASES_LEN {
             let url = self.url.get(self.taken);
-            if url.map_or(0, <[u8]>::len) + self.more_len(self.taken) > projection.max_record_len {
+            let room = projection.max_record_len.checked_sub(self.more_len(self.taken));
+            let input = || self.input.as_ref()?.get(self.taken).filter(|input| room >= Some(input.len()));
+            let text = url.or_else(input).unwrap_or_default();
+            if room < Some(text.len()) {
                 if records.is_empty() {
                     return Some(Err(Defect::RecordTooLong(projection.max_record_len)));
                 }
@@ -85,7 +91,7 @@ impl BatchRows {
                 records.refuse(FaultKind::NoUrl);
             }
             records.begin(*number);
-            records.push_url(url.unwrap_or_default());
+            records.push_url(text);
             bases_len += self.push_more(self.taken, &mut records);
             self.taken += 1;
             *number += 1;
@@ -344,7 +350,8 @@ mod tests {
         let check = |name: &str, data_type: DataType| {
             let mut carry = FieldSet::default();
             [CarriedField::FetchTime, CarriedField::FetchStatus].into_iter().for_each(|field| carry.insert(field));
-            let projection = TableProjection { url: "url".to_string(), base: None, carry, max_record_len: 1 };
+            let projection =
+                TableProjection { url: "url".to_string(), input: None, base: None, carry, max_record_len: 1 };
             check_types(&Schema::new(vec![Field::new(name, data_type, true)]), &projection).is_ok()
         };
         let millisecond = DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, None);
@@ -371,7 +378,7 @@ mod tests {
         let column: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(values)));
         let batch = RecordBatch::try_from_iter([("url", column)]).unwrap();
         let (url, max_record_len) = ("url".to_string(), 1 << 20);
-        let projection = TableProjection { url, base: None, carry: FieldSet::default(), max_record_len };
+        let projection = TableProjection { url, input: None, base: None, carry: FieldSet::default(), max_record_len };
         let mut rows = BatchRows::new(&batch, &projection).unwrap();
         let records = rows.take(&projection, &mut 0).unwrap().unwrap();
         assert!((5..40).contains(&records.len()) && records.text_len() < 2 * TEXT_LEN, "{}", records.len());
@@ -391,7 +398,8 @@ mod tests {
                 Arc::new(DictionaryArray::new(keys, Arc::new(StringArray::from(vec![base.as_str()]))));
             let batch = RecordBatch::try_from_iter([("url", urls), ("base", column)]).unwrap();
             let (url, base_column, max_record_len) = ("url".to_string(), Some("base".to_string()), 2 << 20);
-            let projection = TableProjection { url, base: base_column, carry: FieldSet::default(), max_record_len };
+            let projection =
+                TableProjection { url, input: None, base: base_column, carry: FieldSet::default(), max_record_len };
             let (mut rows, mut number) = (BatchRows::new(&batch, &projection).unwrap(), 0);
             let mut count = 0;
             while let Some(records) = rows.take(&projection, &mut number) {

@@ -69,14 +69,16 @@ fn is_text_or_bytes(data_type: &DataType) -> bool {
     }
 }
 
-/// The column of URLs if only this one is read, it is read as bytes, and no other value of a row depends on it.
+/// The column of URLs if only this one is read, it is read as bytes, and no other value of a row depends on it. The texts of
+/// rows without a URL are read only if there are such rows.
 pub(super) fn only_text_column(
     metadata: &ArrowReaderMetadata,
     mask: &ProjectionMask,
     projection: &TableProjection,
 ) -> Option<usize> {
     let schema = metadata.parquet_schema();
-    let mut leaves = (0..schema.num_columns()).filter(|&i| mask.leaf_included(i));
+    let is_input = |i: usize| projection.input.as_deref() == Some(schema.column(i).name());
+    let mut leaves = (0..schema.num_columns()).filter(|&i| mask.leaf_included(i) && !is_input(i));
     let (leaf, None) = (leaves.next()?, leaves.next()) else { return None };
     let (column, field) = (schema.column(leaf), metadata.schema().field_with_name(&projection.url).ok()?);
     let is_text = column.physical_type() == PhysicalType::BYTE_ARRAY && *field.data_type() == DataType::BinaryView;
