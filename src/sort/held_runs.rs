@@ -17,6 +17,14 @@ pub(super) enum BlockPlace {
 pub(super) type BlockQueue = VecDeque<BlockPlace>;
 
 impl BlockPlace {
+    /// Bytes of the block.
+    fn len(&self) -> u64 {
+        match self {
+            BlockPlace::Memory(held) => held.len() as u64,
+            BlockPlace::File(_, range) => range.len as u64,
+        }
+    }
+
     /// Replaces `bytes` by those of the block. Returns the file in which the block is.
     pub(super) fn read(self, bytes: &mut Vec<u8>) -> Result<Option<Arc<ScratchFile>>, SpillError> {
         match self {
@@ -99,7 +107,8 @@ impl HeldRuns {
         (self.limit / 2 / self.largest).max(self.min_fan_in)
     }
 
-    /// Merges runs until all that remain can be merged at a time. `merge` appends the blocks of some runs, merged, to the
+    /// Merges runs until all that remain can be merged at a time: the smallest ones, and no more than necessary. Rows are not
+    /// equal, or interchangeable, so the order of runs does not matter. `merge` appends the blocks of some runs, merged, to the
     /// last of other runs.
     pub(super) fn reduce(
         mut self,
@@ -108,13 +117,17 @@ impl HeldRuns {
         while self.runs.len() > self.fan_in() {
             let fan_in = self.fan_in();
             let mut next = HeldRuns::new(self.limit, self.file.directory(), self.min_fan_in);
-            // The blocks of this level leave memory only as they are merged, so those of the next level go to disk.
+            // Blocks leave memory only as they are merged, so the merged ones go to disk.
             (next.held_limit, next.largest, next.written) = (0, self.largest, self.written_len());
-            let mut rest = std::mem::take(&mut self.runs).into_iter().peekable();
-            while rest.peek().is_some() {
+            let mut runs = std::mem::take(&mut self.runs);
+            runs.sort_by_key(|run| run.iter().map(BlockPlace::len).sum::<u64>());
+            let rest = runs.split_off(merged_count(runs.len(), fan_in));
+            let mut runs = runs.into_iter().peekable();
+            while runs.peek().is_some() {
                 next.begin_run();
-                merge(rest.by_ref().take(fan_in).collect(), &mut next)?;
+                merge(runs.by_ref().take(fan_in).collect(), &mut next)?;
             }
+            next.runs.extend(rest);
             self = next;
         }
         Ok(self)
@@ -122,5 +135,67 @@ impl HeldRuns {
 
     pub(super) fn take(&mut self) -> Vec<BlockQueue> {
         std::mem::take(&mut self.runs)
+    }
+}
+
+/// How many of `count` runs are merged, `fan_in` at a time, so that a power of `fan_in` runs remains: the greatest one that is
+/// less than `count`.
+fn merged_count(count: usize, fan_in: usize) -> usize {
+    let mut rest = fan_in;
+    while let Some(more) = rest.checked_mul(fan_in).filter(|more| *more < count) {
+        rest = more;
+    }
+    let removed = count.saturating_sub(rest);
+    // A merge of `fan_in` runs leaves one of them.
+    removed + removed.div_ceil(fan_in - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Merges runs whose block is a number: the merged run has the sum as its length. Returns the lengths of all runs in the
+    /// end, and the bytes that merges wrote.
+    fn reduced(lens: &[usize], fan_in: usize) -> (Vec<usize>, usize) {
+        let directory = tempfile::tempdir().unwrap();
+        // Memory for nothing, so that the fan-in is the minimum.
+        let mut runs = HeldRuns::new(0, directory.path(), fan_in);
+        for len in lens {
+            runs.begin_run();
+            runs.append(vec![0; *len], 1).unwrap();
+        }
+        let len_of = |run: &BlockQueue| run.iter().map(BlockPlace::len).sum::<u64>() as usize;
+        let before = runs.written_len();
+        let merge = |runs: Vec<BlockQueue>, merged: &mut HeldRuns| {
+            assert!(runs.len() > 1 && runs.len() <= fan_in);
+            merged.append(vec![0; runs.iter().map(len_of).sum()], 1)
+        };
+        let mut runs = runs.reduce(merge).unwrap();
+        let written = (runs.written_len() - before) as usize;
+        (runs.take().iter().map(len_of).collect(), written)
+    }
+
+    /// Only as many runs are merged as necessary, and the smallest ones.
+    #[test]
+    fn one_run_too_many_merges_two() {
+        let (mut lens, written) = reduced(&[500, 3, 400, 2, 300], 4);
+        lens.sort_unstable();
+        assert_eq!((&lens[..], written), (&[5, 300, 400, 500][..], 5));
+        assert_eq!(reduced(&[7, 8], 2), (vec![7, 8], 0));
+    }
+
+    /// For every number of runs, no more bytes are written than if each level merged all of them, and nothing is lost.
+    #[test]
+    fn merges_write_no_more_than_whole_levels() {
+        for (fan_in, count) in [2, 3, 8].into_iter().flat_map(|fan_in| (1..100).map(move |count| (fan_in, count))) {
+            let (lens, written) = reduced(&vec![1; count], fan_in);
+            assert_eq!(lens.iter().sum::<usize>(), count);
+            assert!(lens.len() <= fan_in);
+            let mut levels = 0;
+            while count > fan_in.pow(levels + 1) {
+                levels += 1;
+            }
+            assert!(written <= count * levels as usize, "{fan_in} {count}: {written}");
+        }
     }
 }

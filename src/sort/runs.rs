@@ -72,3 +72,63 @@ impl SortedRuns {
 fn append(runs: &mut HeldRuns, blocks: Vec<EncodedBlock>) -> Result<(), SpillError> {
     blocks.into_iter().try_for_each(|block| runs.append(block.bytes, block.memory_len))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sort::SortBy;
+    use arrow::array::{AsArray, RecordBatch, StringArray, UInt64Array};
+    use arrow::compute::concat_batches;
+    use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+
+    /// Rows with few different words, and their numbers, in batches of different lengths.
+    fn batches() -> Vec<RecordBatch> {
+        let fields = vec![Field::new("word", DataType::Utf8, false), Field::new("number", DataType::UInt64, false)];
+        let schema = Arc::new(Schema::new(fields));
+        let lens = (0..23).map(|i| 1 + i * i * 7 % 200);
+        let mut first = 0;
+        let batch = |len: u64| {
+            let numbers = first..first + len;
+            first += len;
+            let words = StringArray::from_iter_values(numbers.clone().map(|i| format!("word {}", i * 31 % 17)));
+            let numbers = UInt64Array::from_iter_values(numbers);
+            RecordBatch::try_new(schema.clone(), vec![Arc::new(words), Arc::new(numbers)]).unwrap()
+        };
+        lens.map(batch).collect()
+    }
+
+    fn merged(batches: &[RecordBatch], limit: usize) -> (RecordBatch, u64) {
+        let (directory, schema) = (tempfile::tempdir().unwrap(), batches[0].schema());
+        let sort = SortSchema::new(&schema, vec![None, None], &SortBy::parse(["word"]), None).unwrap();
+        let (mut runs, mut first) = (SortedRuns::new(limit, directory.path()), 0);
+        for batch in batches {
+            runs.add(sort.sort(batch, first).unwrap()).unwrap();
+            first += batch.num_rows() as u64;
+        }
+        let mut runs = runs.reduce(&sort).unwrap();
+        assert_eq!(runs.rows(), first);
+        let mut merger = runs.merger(&sort, MergeLimits::default()).unwrap();
+        let mut rows = Vec::new();
+        while let Some(picked) = merger.next_rows().unwrap() {
+            rows.push(sort.gather(&picked).unwrap());
+        }
+        (concat_batches(&schema, &rows).unwrap(), runs.written_len())
+    }
+
+    /// Which runs are merged first depends on the limit; the rows do not, and those of one word are in the order of the input.
+    #[test]
+    fn rows_are_the_same_with_any_memory() {
+        let batches = batches();
+        let (expected, written) = merged(&batches, usize::MAX);
+        assert_eq!(written, 0);
+        let rows = expected.column(0).as_string::<i32>().iter().zip(expected.column(1).as_primitive::<UInt64Type>());
+        assert!(rows.is_sorted_by(|a, b| a < b));
+        let limits = [0, 30_000, 60_000, 100_000, 200_000, 400_000];
+        let written = limits.map(|limit| {
+            let (rows, written) = merged(&batches, limit);
+            assert_eq!(rows, expected, "{limit}");
+            written
+        });
+        assert!(written.iter().all(|len| *len > 0), "{written:?}");
+    }
+}
