@@ -174,6 +174,10 @@ fn canonical_link(
     let base = context.base.clone().unwrap_or_default();
     let mut found = None;
     for (field, value) in capture.header_fields().into_iter().filter(|(field, _)| *field == HeaderField::Link) {
+        // A link of an earlier field is the first one.
+        if found.is_some() {
+            break;
+        }
         for_each_header_link(field, value, &mut |link, anchor| {
             if anchor.is_none() && is_canonical(&link.rel) {
                 found = Some((link.url, base.clone()));
@@ -191,4 +195,27 @@ fn canonical_link(
         });
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_canonical_link_of_header_fields_counts() {
+        let url_of = |fields: &str| {
+            let content =
+                format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{fields}\r\n<link rel=canonical href=e>");
+            let (url, content) = (b"http://h/p".to_vec(), content.into_bytes());
+            let document = ArchivedDocument { url, content, ..ArchivedDocument::default() };
+            let capture = CapturedDocument::new(&document);
+            let body = capture.body(MAX_DOCUMENT_LEN).unwrap();
+            let context = DocumentContext { markup: body.markup, ..DocumentContext::default() };
+            canonical_link(&capture, &body.bytes, &context).map(|(url, _)| String::from_utf8(url).unwrap())
+        };
+        let [a, b] = ["a", "b"].map(|url| format!("Link: <{url}>; rel=canonical\r\n"));
+        assert_eq!(url_of(&format!("{a}{b}")).as_deref(), Some("a"));
+        assert_eq!(url_of(&format!("{b}Link: <c>; rel=next\r\n{a}")).as_deref(), Some("b"));
+        assert_eq!(url_of("Link: <c>; rel=next\r\n").as_deref(), Some("e"));
+    }
 }
