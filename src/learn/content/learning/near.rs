@@ -40,8 +40,10 @@ impl DocumentEvidence {
         &self.canonical
     }
 
-    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes, and those that are equal to them so,
-    /// and so on. Returns how many became equal to others.
+    /// Replaces contents with near texts by one of them. Two texts are near if their hashes differ in at most `bits` bits.
+    /// Contents become equal also if a chain of near texts connects them. Returns the number of contents that were replaced.
+    ///
+    /// A text is compared with at most [`MAX_COMPARED`] others in each table, so that near texts may be missed.
     pub(crate) fn unite_near(&self, bits: u32, captures: &mut HostCaptures) -> u64 {
         let contents: Vec<ContentHash> = self.texts.keys().copied().collect();
         let (mut near, mut sets) = (NearTexts::new(bits), UnionFind::new(contents.len()));
