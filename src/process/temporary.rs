@@ -14,8 +14,9 @@ use unix as platform;
 #[cfg(not(unix))]
 use without_signals as platform;
 
-/// Removes the registered temporary files when SIGINT, SIGTERM or SIGHUP terminates the process, which then dies by that
-/// signal as if it had not been handled. Ignores SIGXFSZ, so that a limit on the length of files is an error of the write.
+/// Removes the registered temporary files when SIGINT, SIGTERM or SIGHUP terminates the process, or when it aborts, as the C
+/// library does if it has no memory for itself. The process then dies by that signal as if it had not been handled. Ignores
+/// SIGXFSZ, so that a limit on the length of files is an error of the write.
 ///
 /// A signal that was ignored when the process started (`nohup`, background jobs) stays ignored, and a handler that the
 /// embedding program installed stays in place. Does nothing on systems without these signals.
@@ -229,6 +230,7 @@ mod unix {
         INSTALLED.call_once(|| {
             let terminate = on_termination as *const () as libc::sighandler_t;
             SIGNALS.into_iter().for_each(|signal| handle(signal, terminate));
+            handle(libc::SIGABRT, on_abort as *const () as libc::sighandler_t);
             handle(libc::SIGXFSZ, libc::SIG_IGN);
         });
     }
@@ -288,6 +290,12 @@ mod unix {
             Err(_) => die_by(signal),
         }
         errno::set_errno(errno);
+    }
+
+    extern "C" fn on_abort(signal: libc::c_int) {
+        // Another thread may be removing them, but this one ends the process.
+        remove_files();
+        die_by(signal);
     }
 
     /// Milliseconds of a clock that only goes forward. Async-signal-safe.

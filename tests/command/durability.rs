@@ -643,12 +643,15 @@ fn limits_of_the_system_are_errors() {
         |word: &str| word.strip_prefix(':').map_or(word.to_string(), |name| place.path(name).display().to_string());
     let jobs = jobs.map(|job| job.split(' ').map(word).collect::<Vec<_>>().join(" ") + " --threads 8");
     let directories = ["", "tmp", "seen"];
+    // Sometimes the C library is the first that finds no memory: it needs some for each thread-local value with a destructor,
+    // and aborts the process without it, also when the output is complete.
+    let is_abort = |message: &str| message.contains("Fatal glibc error");
     let check = |limit: &str, job: &str| {
         fs::create_dir_all(place.path("seen")).unwrap();
         let (status, message) = limited(limit, job);
         assert!(!directories.iter().any(|directory| place.has_leftovers(directory)), "{limit}: {job}: {message}");
         let is_written = place.path("x.csv").exists() || place.path("x.parquet").exists();
-        assert!(status == Some(0) || !is_written, "{limit}: {job}: {message}");
+        assert!(status == Some(0) || !is_written || is_abort(&message), "{limit}: {job}: {message}");
         for name in ["x.csv", "x.parquet"] {
             let _ = fs::remove_file(place.path(name));
         }
@@ -663,7 +666,11 @@ fn limits_of_the_system_are_errors() {
         assert!(status == Some(5) && message.to_lowercase().contains("file too large"), "{job}: {status:?} {message}");
         // Too few threads (2), too little memory (5), or enough.
         let statuses: Vec<_> = limits.iter().map(|limit| check(limit, job)).collect();
-        assert!(statuses.iter().all(|(status, _)| matches!(status, Some(0 | 2 | 5))), "{job}: {statuses:?}");
+        let is_known = |(status, message): &(Option<i32>, String)| match status {
+            Some(status) => matches!(status, 0 | 2 | 5),
+            None => is_abort(message),
+        };
+        assert!(statuses.iter().all(is_known), "{job}: {statuses:?}");
         let has = |is_done| statuses.iter().any(|(status, _)| (*status == Some(0)) == is_done);
         assert!(has(true) && has(false), "{job}: {statuses:?}");
     }

@@ -117,6 +117,20 @@ fn a_file_is_removed_if_a_signal_arrives_as_soon_as_it_exists() {
     assert!(created_count >= 10, "only {created_count} signals arrived at the creation of a file");
 }
 
+/// The C library aborts the process if it has no memory for itself.
+#[test]
+fn files_are_removed_if_the_process_aborts() {
+    let place = Place::new();
+    let job = place.start("-e trace=none", "canon - -o :x.csv");
+    let created = (0..3000).any(|_| {
+        sleep(Duration::from_millis(10));
+        !temporary_files(&place.work()).is_empty()
+    });
+    assert!(created);
+    send(&job, libc::SIGABRT);
+    place.check(job, libc::SIGABRT, "SIGABRT");
+}
+
 /// Another thread handles the signal while the file is created.
 #[test]
 fn a_file_is_removed_if_a_signal_arrives_while_another_thread_creates_it() {
