@@ -133,7 +133,6 @@ mod unix {
 
     /// The C string of a path that will be registered; null if the path contains a NUL byte.
     pub(super) fn entry(path: &Path) -> *mut libc::c_char {
-        // The string is never freed, because a handler on another thread may still read it: some bytes per output file.
         CString::new(path.as_os_str().as_bytes()).map_or(null_mut(), CString::into_raw)
     }
 
@@ -141,11 +140,28 @@ mod unix {
         if path.is_null() {
             return None;
         }
-        PATHS.iter().position(|slot| slot.compare_exchange(null_mut(), path, Release, Relaxed).is_ok())
+        let slot = PATHS.iter().position(|slot| slot.compare_exchange(null_mut(), path, Release, Relaxed).is_ok());
+        if slot.is_none() {
+            free(path);
+        }
+        slot
     }
 
     pub(super) fn remove(slot: usize) {
-        PATHS[slot].store(null_mut(), Release);
+        let path = PATHS[slot].swap(null_mut(), SeqCst);
+        // Either this thread sees the phase, or whoever sets it finds no path in the slot.
+        if PHASE.load(SeqCst) == RUNNING {
+            free(path);
+        }
+    }
+
+    /// Frees the C string of a path, which no slot contains.
+    fn free(path: *mut libc::c_char) {
+        if !path.is_null() {
+            // SAFETY: only `entry` makes paths, by `into_raw`. A path is freed once: it was not inserted, or `remove` took it
+            // out of its slot, which one guard has. No handler reads it: it loads the slots after it has set the phase.
+            drop(unsafe { CString::from_raw(path) });
+        }
     }
 
     /// Blocks the signals for the current thread until it is dropped.
@@ -216,8 +232,8 @@ mod unix {
         }
         // Files first: a directory is removed when it is empty.
         for remove in [libc::unlink, libc::rmdir] {
-            for path in PATHS.iter().map(|slot| slot.load(Acquire)).filter(|path| !path.is_null()) {
-                // SAFETY: non-null values of PATHS are C strings that are never freed.
+            for path in PATHS.iter().map(|slot| slot.load(SeqCst)).filter(|path| !path.is_null()) {
+                // SAFETY: non-null values of PATHS are C strings, which are not freed once the phase is set.
                 unsafe { remove(path) };
             }
         }
