@@ -615,6 +615,8 @@ def test_the_job_reads_the_members_of_packages(run, tmp_path):
     (["--status", "s", "--format", "parquet", "--keep", "newest"], "--status has no effect with --keep newest; leave it out, or use --keep best"),
     (["--prefix", "s3a://b/"], "--prefix has no effect without a list of paths"),
     (["--equivalences", "x"], "--equivalences has no effect with --rung scheme"),
+    (["--files", "0"], "argument --files: expected a number from 1, found 0"),
+    (["--files", "x"], "argument --files: expected a number from 1, found x"),
 ])
 def test_flags_of_the_job_without_an_effect_are_refused(flags, message, capsys):
     from irikey import job

@@ -229,6 +229,13 @@ def run(spark: SparkSession, arguments: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
+def _count(text: str) -> int:
+    """Returns a number that is at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, found {text}")
+    return int(text)
+
+
 def parse(words: list[str]) -> argparse.Namespace:
     """Returns the flags of the job."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -245,7 +252,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--equivalences", help="file that irikey learn wrote, on the driver; for --rung protocol")
     parser.add_argument("--keep", choices=["first", "last", "newest", "oldest", "best"], default="first")
     parser.add_argument("--strict", action="store_true")
-    parser.add_argument("--files", type=int, default=200, help="Parquet files to write")
+    parser.add_argument("--files", type=_count, default=200, help="Parquet files to write")
     parser.add_argument("--report", help="JSON file on the driver for the report")
     arguments = parser.parse_args(words)
     useless = _useless(arguments)
