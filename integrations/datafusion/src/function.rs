@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion_common::arrow::array::{ArrayRef, FixedSizeBinaryArray, StringArray};
 use datafusion_common::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use datafusion_common::arrow::datatypes::DataType;
-use datafusion_common::{Result, ScalarValue};
+use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 use irikey::canon::{Policy, Rows, TextColumn};
 
@@ -29,16 +29,16 @@ pub(crate) enum Output {
 pub(crate) struct Function {
     name: String,
     output: Output,
+    arity: usize,
     signature: Signature,
     policy: Policy,
 }
 
 impl Function {
     pub(crate) fn new(name: String, arity: usize, output: Output, policy: &Policy) -> Function {
-        use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
-        let types = vec![Utf8View, Utf8, LargeUtf8, BinaryView, Binary, LargeBinary];
-        let signature = Signature::uniform(arity, types, Volatility::Immutable);
-        Function { name, output, signature, policy: policy.clone() }
+        // DataFusion would convert arguments of other signatures to text: numbers, and bytes beside text, which may not be UTF-8.
+        let signature = Signature::user_defined(Volatility::Immutable);
+        Function { name, output, arity, signature, policy: policy.clone() }
     }
 
     /// Returns the column of the rows; `nulls` are those of the URLs.
@@ -51,6 +51,16 @@ impl Function {
             Output::Uri => texts(std::mem::take(&mut rows.uri), nulls),
             Output::Recipe => texts(rows.recipe_texts.pop().unwrap_or_default(), nulls),
         }
+    }
+}
+
+/// Returns the type in which a function takes an argument; `None` if it holds neither text nor bytes.
+fn accepted(argument: &DataType) -> Option<&DataType> {
+    use DataType::{Binary, BinaryView, Dictionary, LargeBinary, LargeUtf8, Null, Utf8, Utf8View};
+    match argument {
+        Dictionary(_, values) => accepted(values),
+        Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | Null => Some(argument),
+        _ => None,
     }
 }
 
@@ -87,6 +97,19 @@ impl ScalarUDFImpl for Function {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    /// Arguments stay as they are, except for dictionaries, which become arrays of their values.
+    fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
+        let (name, arity, count) = (&self.name, self.arity, arguments.len());
+        if count != arity {
+            return plan_err!("{name}: expected {arity} arguments, found {count}");
+        }
+        let coerced = |argument: &DataType| match accepted(argument) {
+            Some(accepted) => Ok(accepted.clone()),
+            None => plan_err!("{name}: an argument has the type {argument}; expected text or bytes"),
+        };
+        arguments.iter().map(coerced).collect()
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

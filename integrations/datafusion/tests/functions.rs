@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use datafusion_common::arrow::array::{Array, ArrayRef, AsArray, StringArray, new_empty_array};
+use datafusion_common::arrow::array::{Array, ArrayRef, AsArray, StringArray, new_empty_array, new_null_array};
 use datafusion_common::arrow::compute::cast;
 use datafusion_common::arrow::datatypes::{DataType, Field};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::type_coercion::functions::fields_with_udf;
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs};
 use irikey::canon::{Policy, Rung};
 use irikey::key::KeyAlgorithm;
@@ -116,4 +117,44 @@ fn other_types_are_refused() {
     let numbers = cast(&array(&[Some("1")]), &DataType::Int64).unwrap();
     let error = call("uri", &Policy::default(), vec![ColumnarValue::Array(numbers)], 1).unwrap_err().to_string();
     assert!(error.contains("irikey_uri: an argument has the type Int64; expected text or bytes"), "{error}");
+}
+
+/// The planner converts dictionaries only, and refuses what is neither text nor bytes.
+#[test]
+fn types_of_arguments_stay_as_they_are() {
+    use DataType::{Binary, Boolean, Dictionary, Int32, Int64, LargeBinary, LargeUtf8, Null, Utf8, Utf8View};
+    let functions = irikey_datafusion::functions("", &Policy::default());
+    let coerce = |name: &str, types: &[DataType]| {
+        let function = functions.iter().find(|function| function.name() == name).unwrap();
+        fields_with_udf(&types.iter().map(field).collect::<Vec<_>>(), function)
+            .map(|fields| fields.iter().map(|field| field.data_type().clone()).collect::<Vec<_>>())
+            .map_err(|error| error.to_string())
+    };
+    let dictionary = |values: DataType| Dictionary(Box::new(Int32), Box::new(values));
+    for kind in [Utf8, LargeUtf8, Utf8View, Binary, LargeBinary, DataType::BinaryView, Null] {
+        assert_eq!(coerce("key", &[kind.clone()]).as_deref(), Ok(&[kind.clone()][..]));
+        assert_eq!(coerce("key", &[dictionary(kind.clone())]).as_deref(), Ok(&[kind.clone()][..]));
+        // Bytes may not be UTF-8, also if the base is text.
+        assert_eq!(coerce("uri_from", &[kind.clone(), Utf8View]).as_deref(), Ok(&[kind, Utf8View][..]));
+    }
+    for kind in [Int64, Boolean, dictionary(Int64)] {
+        let error = coerce("uri", &[kind]).unwrap_err();
+        assert!(error.contains("expected text or bytes"), "{error}");
+    }
+    assert!(coerce("uri_from", &[Utf8]).unwrap_err().contains("expected 2 arguments, found 1"));
+    assert!(coerce("uri", &[]).is_err());
+}
+
+fn field(kind: &DataType) -> Arc<Field> {
+    Arc::new(Field::new("", kind.clone(), true))
+}
+
+#[test]
+fn nulls_without_a_type_are_null() {
+    let nulls = new_null_array(&DataType::Null, 3);
+    assert_eq!(texts(&column("uri", &Policy::default(), std::slice::from_ref(&nulls))), [None; 3]);
+    assert_eq!(column("key", &Policy::default(), &[nulls]).null_count(), 3);
+    let bytes = cast(&array(&[Some("x")]), &DataType::Binary).unwrap();
+    let found = column("uri_from", &Policy::default(), &[bytes, array(&[Some("http://b/")])]);
+    assert_eq!(texts(&found), [Some("http://b/x")]);
 }
