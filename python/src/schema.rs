@@ -44,7 +44,8 @@ impl Schema {
     fn spark_ddl(&self) -> String {
         let column = |field: &Arc<Field>| {
             let null = if field.is_nullable() { "" } else { " NOT NULL" };
-            format!("`{}` {}{null}", field.name(), spark_name(field.data_type()).to_ascii_uppercase())
+            let name = field.name().replace('`', "``");
+            format!("`{name}` {}{null}", spark_name(field.data_type()).to_ascii_uppercase())
         };
         self.0.fields().iter().map(column).collect::<Vec<_>>().join(", ")
     }
@@ -57,12 +58,8 @@ impl Schema {
                 "int" => "integer",
                 name => name,
             };
-            // Column names need no escaping in JSON.
-            format!(
-                r#"{{"name":"{}","type":"{name}","nullable":{},"metadata":{{}}}}"#,
-                field.name(),
-                field.is_nullable()
-            )
+            let (column, is_nullable) = (json_text(field.name()), field.is_nullable());
+            format!(r#"{{"name":{column},"type":"{name}","nullable":{is_nullable},"metadata":{{}}}}"#)
         };
         let fields = self.0.fields().iter().map(column).collect::<Vec<_>>().join(",");
         format!(r#"{{"type":"struct","fields":[{fields}]}}"#)
@@ -72,6 +69,20 @@ impl Schema {
         let columns = self.0.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type()));
         format!("irikey.Schema({})", columns.collect::<Vec<_>>().join(", "))
     }
+}
+
+/// Returns a text as JSON, in quotes.
+fn json_text(text: &str) -> String {
+    let mut json = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => json.extend(['\\', c]),
+            '\0'..='\x1F' => json += &format!("\\u{:04x}", u32::from(c)),
+            _ => json.push(c),
+        }
+    }
+    json.push('"');
+    json
 }
 
 /// Returns Spark's name of a type.

@@ -1,6 +1,7 @@
 """Arrow data: column types, nulls, empty batches, invalid calls; the same rows as single references."""
 
 import concurrent.futures
+import json
 import pickle
 import random
 import subprocess
@@ -127,6 +128,15 @@ def test_schema_as_arrow_ddl_and_json():
     assert '"name":"flags","type":"long"' in spark.spark_json()
     result = pa.table(irikey.canonicalize(pa.table({"url": URLS}), types="spark"))
     assert result.schema.field("key").type == pa.binary() and result.schema.field("fault").type == pa.string()
+
+
+def test_names_of_columns_are_escaped(tmp_path):
+    names = ['a"b', "a\\b", "a`b", "a\tb", "\u00e9"]
+    (tmp_path / "lines").write_text("http://h/\n")
+    schema = irikey.read(tmp_path / "lines", [f"{name}=" for name in names]).table.schema
+    assert schema.names == names
+    assert [field["name"] for field in json.loads(schema.spark_json())["fields"]] == names
+    assert schema.spark_ddl() == ", ".join(f"`{name}` STRING".replace("a`b", "a``b") for name in names)
 
 
 def test_pyarrow_is_not_imported():
