@@ -365,7 +365,7 @@ mod tests {
         let by = SortBy::parse([if descending { "-first" } else { "first" }, "second"]);
         let sort = SortSchema::new(&schema, vec![dictionary, None], &by, None).unwrap();
         let batch = RecordBatch::try_new(schema, vec![first, Arc::new(lens)]).unwrap();
-        let block = sort.decode(sort.sort(&batch, 0).unwrap().remove(0).bytes).unwrap();
+        let block = sort.decode(sort.sort(&batch, 0, &PlainMemory::new(0)).unwrap().remove(0).bytes).unwrap();
         (sort, block)
     }
 

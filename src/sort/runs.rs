@@ -101,8 +101,9 @@ mod tests {
         let (directory, schema) = (tempfile::tempdir().unwrap(), batches[0].schema());
         let sort = SortSchema::new(&schema, vec![None, None], &SortBy::parse(["word"]), None).unwrap();
         let (mut runs, mut first) = (SortedRuns::new(limit, directory.path()), 0);
+        let plain = PlainMemory::new(limit / 4);
         for batch in batches {
-            runs.add(sort.sort(batch, first).unwrap()).unwrap();
+            runs.add(sort.sort(batch, first, &plain).unwrap()).unwrap();
             first += batch.num_rows() as u64;
         }
         let mut runs = runs.reduce(&sort).unwrap();
