@@ -24,10 +24,6 @@ use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
 use crate::iri::class::REG_NAME;
 
-/// Time without a byte after which a request is repeated.
-const READ_TIMEOUT: &str = "30s";
-/// Time after which a request is repeated, also if bytes arrive.
-const TIMEOUT: &str = "300s";
 /// Time after which requests are not repeated any more.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 /// The pause before the first repetition. Later pauses are longer.
@@ -94,15 +90,13 @@ fn retry_config(purpose: StorePurpose) -> RetryConfig {
     RetryConfig { backoff, max_retries, retry_timeout }
 }
 
-/// The time-outs of clients, and then the options of the user that clients have.
+/// The options of the user that clients have.
 fn client_settings() -> Vec<(ClientConfigKey, String)> {
-    let defaults = [(ClientConfigKey::Timeout, TIMEOUT), (ClientConfigKey::ReadTimeout, READ_TIMEOUT)];
     let chosen = options().iter().filter_map(|option| Some((option.key.parse().ok()?, option.value.clone())));
     // An endpoint without TLS was chosen by the user.
     let is_plain = value("endpoint").is_some_and(|endpoint| endpoint.starts_with("http://"));
     let allow_http = is_plain.then(|| (ClientConfigKey::AllowHttp, "true".to_string()));
-    let defaults = defaults.map(|(key, value)| (key, value.to_string()));
-    defaults.into_iter().chain(allow_http).chain(chosen).collect()
+    allow_http.into_iter().chain(chosen).collect()
 }
 
 /// The settings of a store: those of its client, and then the options of the user that the store has.

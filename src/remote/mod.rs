@@ -43,6 +43,8 @@ mod store;
 #[cfg(feature = "remote")]
 mod streamed;
 #[cfg(feature = "remote")]
+mod time_limits;
+#[cfg(feature = "remote")]
 mod upload;
 mod url;
 

@@ -13,6 +13,7 @@ use object_store::client::{
 };
 
 use super::Transfer;
+use super::time_limits::TimeLimits;
 
 /// What was requested and transferred.
 #[derive(Debug, Default)]
@@ -52,7 +53,9 @@ impl Connector {
         if let Some(client) = clients.get(&options_text) {
             return Ok(client.clone());
         }
-        let client = ReqwestConnector::default().connect(options)?;
+        // [`TimeLimits`] count only the time in which somebody waits.
+        let unlimited = options.clone().with_timeout_disabled().with_read_timeout_disabled();
+        let client = ReqwestConnector::default().connect(&unlimited)?;
         clients.insert(options_text, client.clone());
         Ok(client)
     }
@@ -86,7 +89,8 @@ impl HttpService for CountingService {
         self.counts.requests.fetch_add(1, Ordering::Relaxed);
         let counts = Arc::clone(&self.counts);
         let fail = move || counts.failures.fetch_add(1, Ordering::Relaxed);
-        let response = self.client.execute(request).await.inspect_err(|_| _ = fail())?;
+        let mut limits = TimeLimits::of_options();
+        let response = limits.wait(self.client.execute(request)).await.flatten().inspect_err(|_| _ = fail())?;
         if matches!(response.status().as_u16(), 408 | 429 | 500..) {
             fail();
         }
@@ -98,7 +102,7 @@ impl HttpService for CountingService {
         }
         let counts = Arc::clone(&self.counts);
         let count = move |len: usize| _ = counts.received.fetch_add(len as u64, Ordering::Relaxed);
-        let body = body.map_frame(move |frame| {
+        let body = limits.limit(body).map_frame(move |frame| {
             frame.data_ref().map(|bytes| bytes.len()).into_iter().for_each(&count);
             frame
         });

@@ -51,20 +51,25 @@ async fn send_body(object: RemoteObject, sender: Sender<BodyPart>) {
         }
     };
     while let Some(part) = body.next().await {
-        let part = part.map_err(|error| {
-            let found =
-                format!("{}, and the server does not send ranges", Failure::of(&error).error(&object.store).found);
-            RemoteError::new(
-                found,
-                "allow more time with --store-option timeout=60m, or fetch the file with another program",
-            )
-        });
+        let part = part.map_err(|error| broken_body(&error, &object.store));
         let is_failed = part.is_err();
         if sender.send(part.map(Some)).await.is_err() || is_failed {
             return;
         }
     }
     let _ = sender.send(Ok(None)).await;
+}
+
+/// The error of a body that ended early.
+fn broken_body(error: &object_store::Error, store: &RemoteStore) -> RemoteError {
+    let failure = Failure::of(error);
+    // `object_store` has requested the rest.
+    let found = match failure.is_without_ranges {
+        true => "the response ended early".to_string(),
+        false => failure.error(store).found,
+    };
+    let advice = "allow more time with --store-option timeout=60m, or fetch the file with another program";
+    RemoteError::new(format!("{found}, and the server does not send ranges"), advice)
 }
 
 impl Read for StreamedBody {

@@ -1,9 +1,12 @@
 //! Servers that do not answer, or hardly: every job ends, and names what it could not read or write.
 
+use std::io::Read;
+use std::process::Stdio;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::server::{Fault, Request, Server};
-use super::{FLAGS, irikey_at, local, sample, stderr};
+use super::{FLAGS, command_at, irikey_at, local, sample, stderr};
 
 const NAME: &str = "crawl.cdxj";
 
@@ -45,16 +48,39 @@ fn sources_end_with_a_defect() {
     }
 }
 
-/// An answer without a range, of which only the head arrives in time.
+/// An answer without a range, of which only the head arrives in time: the pauses are short and many, or one is long.
 #[test]
 fn a_server_without_ranges_ends_its_source() {
-    let faults = |number, _: &Request| if number < 2 { Fault::IgnoreRange } else { TRICKLE };
-    let server = server(faults);
-    let name = format!("http://{}/b/{NAME}", server.address);
-    let started = Instant::now();
-    let ran = irikey_at(&server, &[&FLAGS[..], &OPTIONS, &[&name]].concat(), &[]);
-    assert!(started.elapsed() < LIMIT);
-    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no response in time"), "{}", stderr(&ran));
+    for pause in [Duration::from_millis(50), Duration::from_secs(1)] {
+        let faults = move |number, _: &Request| if number < 2 { Fault::IgnoreRange } else { Fault::Trickle(pause) };
+        let server = server(faults);
+        let name = format!("http://{}/b/{NAME}", server.address);
+        let started = Instant::now();
+        let ran = irikey_at(&server, &[&FLAGS[..], &OPTIONS, &[&name]].concat(), &[]);
+        assert!(started.elapsed() < LIMIT);
+        assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no response in time"), "{}", stderr(&ran));
+    }
+}
+
+/// The time in which the output is not read counts neither as time without a byte nor as time of the request.
+#[test]
+fn slow_readers_of_the_output_do_not_end_a_request() {
+    let pause = Duration::from_secs(2);
+    let text = "http://example.org/0123456789/0123456789/0123456789\n".repeat(800_000);
+    let server = Server::start([("/b/x".to_string(), text.clone().into_bytes())], |_, _| Fault::IgnoreRange);
+    let name = format!("http://{}/b/x", server.address);
+    for option in ["read_timeout=500ms", "timeout=1500ms"] {
+        let mut command = command_at(&server, &["canon", "-q", "--store-option", option, &name], &[]);
+        let mut running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = running.stdout.take().unwrap();
+        let mut read = vec![0];
+        stdout.read_exact(&mut read).unwrap();
+        thread::sleep(pause);
+        stdout.read_to_end(&mut read).unwrap();
+        let ran = running.wait_with_output().unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{option}: {}", stderr(&ran));
+        assert!(read == text.as_bytes(), "{option}");
+    }
 }
 
 #[test]
