@@ -40,7 +40,7 @@ pub(crate) struct Manifest {
     log: ManifestLog,
     /// Everything that the parts depend on: [`describe_job`].
     policy: Value,
-    /// The inputs by name, in the order in which they were first seen.
+    /// The inputs by [identity](Source::identity), in the order in which they were first seen.
     inputs: Map<String, Value>,
     /// State of the merge of all inputs, if they are sorted; null before it starts.
     pub(crate) merge: Value,
@@ -141,22 +141,22 @@ impl Manifest {
         stamps: Vec<FileStamp>,
         (directory, suffix): (&Path, &str),
     ) -> Result<InputStates, CommandError> {
-        let names = sources.names();
         let mut seen = HashSet::new();
-        if let Some(name) = names.iter().find(|name| !seen.insert(*name)) {
+        if let Some(Source { name, .. }) = sources.0.iter().find(|source| !seen.insert(source.identity())) {
             let message = format!("{name}: the input is named twice, and --resume takes each input once; name it once");
             return Err(CommandError::Usage(message));
         }
         let mut states = InputStates { pending: Vec::new(), finished: Vec::new(), errors: Vec::new(), faulty: 0 };
         let mut next_number = self.next_number();
         for (place, (source, stamp)) in sources.0.into_iter().zip(stamps).enumerate() {
-            let is_new = !self.inputs.contains_key(&source.name);
-            let number = self.number(&source.name, &mut next_number);
+            let identity = source.identity();
+            let is_new = !self.inputs.contains_key(&identity);
+            let number = self.number(&identity, &mut next_number);
             let part = directory.join(part_name(number, suffix));
             if is_new && part.exists() {
                 return Err(foreign_part(&part));
             }
-            let entry = &self.inputs[&source.name];
+            let entry = &self.inputs[&identity];
             // After the merge, the parts that were merged are not needed any more.
             let is_merged = !self.merge["files"].is_null();
             // An object that could not be read may be readable now.
@@ -181,13 +181,13 @@ impl Manifest {
     }
 
     /// The inputs seen so far are these, in this order; or there are none.
-    pub(crate) fn has_inputs(&self, names: &[String]) -> bool {
-        self.inputs.is_empty() || self.inputs.keys().eq(names)
+    pub(crate) fn has_inputs(&self, identities: &[String]) -> bool {
+        self.inputs.is_empty() || self.inputs.keys().eq(identities)
     }
 
-    /// The first input seen so far that is not among `names`, and the number of these.
-    pub(crate) fn others_than(&self, names: &[String]) -> Option<(&str, usize)> {
-        let named: HashSet<&String> = names.iter().collect();
+    /// The first input seen so far that is not among `identities`, and the number of these.
+    pub(crate) fn others_than(&self, identities: &[String]) -> Option<(&str, usize)> {
+        let named: HashSet<&String> = identities.iter().collect();
         let mut others = self.inputs.keys().filter(|name| !named.contains(name));
         Some((others.next()?, 1 + others.count()))
     }
@@ -198,13 +198,16 @@ impl Manifest {
     }
 
     /// Number of rows of an input; 0 if it is not finished.
-    pub(crate) fn rows_of(&self, name: &str) -> u64 {
-        self.inputs.get(name).and_then(|entry| entry["rows"].as_u64()).unwrap_or(0)
+    pub(crate) fn rows_of(&self, identity: &str) -> u64 {
+        self.inputs.get(identity).and_then(|entry| entry["rows"].as_u64()).unwrap_or(0)
     }
 
     /// The name of the format in which an input was read; `None` if it is not finished, or the manifest does not have it.
-    pub(crate) fn format_of(&self, name: &str) -> Option<Cow<'static, str>> {
-        self.inputs.get(name).and_then(|entry| entry["format"].as_str()).map(|format| Cow::Owned(format.to_string()))
+    pub(crate) fn format_of(&self, identity: &str) -> Option<Cow<'static, str>> {
+        self.inputs
+            .get(identity)
+            .and_then(|entry| entry["format"].as_str())
+            .map(|format| Cow::Owned(format.to_string()))
     }
 
     /// Number of the part of the next new input.
@@ -214,8 +217,8 @@ impl Manifest {
     }
 
     /// Number of the part of an input, which is the same in every run. A new input gets the number `next`, which is then raised.
-    fn number(&mut self, name: &str, next: &mut u64) -> u64 {
-        let entry = self.inputs.entry(name).or_insert_with(|| json!({"part": *next}));
+    fn number(&mut self, identity: &str, next: &mut u64) -> u64 {
+        let entry = self.inputs.entry(identity).or_insert_with(|| json!({"part": *next}));
         let number = entry["part"].as_u64().unwrap_or(*next);
         *next = (*next).max(number + 1);
         number
@@ -241,8 +244,9 @@ impl Manifest {
             "format": summary.source_formats.first(),
             "error": SourceError::of_run(summary).first().map(|error| &error.message),
         });
-        self.log.append(&input.source.name, &entry)?;
-        self.inputs.insert(input.source.name.clone(), entry);
+        let identity = input.source.identity();
+        self.log.append(&identity, &entry)?;
+        self.inputs.insert(identity, entry);
         Ok(())
     }
 

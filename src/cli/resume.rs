@@ -49,6 +49,8 @@ struct ResumableJob<'a> {
     job: &'a Job<'a>,
     directory: &'a Path,
     names: &'a [String],
+    /// The names of the inputs in the manifest.
+    identities: &'a [String],
     manifest: Manifest,
     /// The parts, or files of runs, of finished inputs.
     finished: Vec<FinishedOutput>,
@@ -90,20 +92,17 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     if lock.is_marked() {
         return Err(OutputError::NotEmpty(parts).into());
     }
-    let names = sources.names();
+    let (names, identities) = (sources.names(), sources.identities());
     let mut manifest = Manifest::open(&parts, describe_job(job))?;
-    if is_sorted && !manifest.has_inputs(&names) {
-        return Err(CommandError::Usage(format!(
-            "{}: the directory has sorted runs of other inputs, or of these in another order; name the same inputs, or \
-             use another directory",
-            directory.display()
-        )));
+    if is_sorted && !manifest.has_inputs(&identities) {
+        return Err(other_runs(directory));
     }
     let InputStates { pending, finished, mut errors, faulty } = manifest.divide(sources, stamps, (&parts, suffix))?;
     let resumed = ResumedInputs { count: finished.len() as u64, faulty };
     let places: Vec<usize> = pending.iter().map(|input| input.place).collect();
     let summaries = OrderedSummaries::default();
-    let mut resumable = ResumableJob { job, directory, names: &names, manifest, finished, summaries };
+    let mut resumable =
+        ResumableJob { job, directory, names: &names, identities: &identities, manifest, finished, summaries };
     let made = match is_sorted {
         true => resumable.sort(pending),
         false => resumable.write_parts(pending),
@@ -113,6 +112,14 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let mut report = job.report(names, summary, whole, started.elapsed());
     errors.append(&mut report.errors);
     Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })
+}
+
+fn other_runs(directory: &Path) -> CommandError {
+    CommandError::Usage(format!(
+        "{}: the directory has sorted runs of other inputs, or of these in another order; name the same inputs, or use \
+         another directory",
+        directory.display()
+    ))
 }
 
 fn local_directory(destination: &Destination) -> Result<&Path, CommandError> {
@@ -232,10 +239,10 @@ impl ResumableJob<'_> {
 
     /// Completes the summary of a run over the inputs at these places by the other inputs, because the report lists all.
     fn complete(&self, summary: &mut Summary, places: &[usize]) {
-        summary.source_records = self.names.iter().map(|name| self.manifest.rows_of(name)).collect();
-        summary.source_formats = self.names.iter().map(|name| self.manifest.format_of(name)).collect();
+        summary.source_records = self.identities.iter().map(|input| self.manifest.rows_of(input)).collect();
+        summary.source_formats = self.identities.iter().map(|input| self.manifest.format_of(input)).collect();
         summary.fault_examples.iter_mut().for_each(|example| example.source = places[example.source]);
-        if let Some((first, count)) = self.manifest.others_than(self.names) {
+        if let Some((first, count)) = self.manifest.others_than(self.identities) {
             let source = self.directory.display().to_string();
             let inputs = count_of(count as u64, "input");
             let text = format!("the directory also has parts of {inputs} not named now, such as {first}");

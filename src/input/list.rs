@@ -37,6 +37,11 @@ impl Sources {
         self.0.iter().map(|source| source.name.clone()).collect()
     }
 
+    /// The [identities](Source::identity) of the sources.
+    pub(crate) fn identities(&self) -> Vec<String> {
+        self.0.iter().map(Source::identity).collect()
+    }
+
     /// The same sources once more, if all are files of this system that can be read again.
     pub(crate) fn again(&self) -> Option<Sources> {
         self.0

@@ -93,6 +93,19 @@ impl Source {
         (is_remote && (has_scheme(b"http:") || has_scheme(b"https:"))).then_some(&*self.name)
     }
 
+    /// Whether [`Source::address`] lacks a part of the query, which is a secret.
+    pub(crate) fn is_query_hidden(&self) -> bool {
+        matches!(&self.origin, Origin::Remote(object) if object.is_query_hidden())
+    }
+
+    /// The name; for an object whose name lacks a secret, also a hash, because others may have the same name.
+    pub(crate) fn identity(&self) -> String {
+        match &self.origin {
+            Origin::Remote(object) => object.identity(),
+            _ => self.name.clone(),
+        }
+    }
+
     /// The charset that an HTTP server declares for the file in the field `Content-Type` (RFC 9110 section 8.3.2), if it is
     /// known. Waits for the first answer of the server. Other sources have none, also objects in stores.
     ///

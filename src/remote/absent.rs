@@ -61,6 +61,14 @@ impl AbsentObject {
         self.never()
     }
 
+    pub(crate) fn identity(&self) -> String {
+        self.never()
+    }
+
+    pub(crate) fn is_query_hidden(&self) -> bool {
+        self.never()
+    }
+
     pub(crate) fn is_named_as_packed(&self) -> bool {
         self.never()
     }

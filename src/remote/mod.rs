@@ -66,7 +66,7 @@ pub(crate) use options::{MAX_READ_AHEAD, StoreOption, read_ahead, set_options, s
 pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};
 #[cfg(feature = "remote")]
 pub(crate) use upload::{RemoteWriter, clear_object};
-pub(crate) use url::{RemoteUrl, is_table_name, redact_argument};
+pub(crate) use url::{RemoteUrl, has_hidden_part, is_table_name, redact_argument};
 
 /// What was requested of stores and servers, and what they sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

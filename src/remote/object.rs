@@ -16,7 +16,7 @@ use super::head::{Head, ObjectHead, ObjectVersion};
 use super::options::block_len;
 use super::repetition::{FetchError, Repetition, lost_task};
 use super::store::{RemoteStore, StorePurpose};
-use super::url::{RemoteScheme, RemoteUrl, is_archive_name, is_table_name};
+use super::url::{RemoteScheme, RemoteUrl, ShownName, is_archive_name, is_table_name};
 
 /// Ranges with a shorter gap between them are one request.
 const MAX_GAP: u64 = 1 << 20;
@@ -36,8 +36,7 @@ const OBJECTS_AT_A_TIME: usize = 32;
 /// An object of a store, or a file on an HTTP server.
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteObject {
-    /// The name without credentials.
-    name: String,
+    name: Arc<ShownName>,
     pub(super) store: RemoteStore,
     pub(super) location: Path,
     /// The version that is read; `None` until the first request.
@@ -62,24 +61,34 @@ impl RemoteObject {
                 .ok_or_else(|| RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "rename the object"))?,
         };
         let store = client()?.store(url, StorePurpose::Read)?;
-        Ok(RemoteObject { name: url.name(), store, location, version: None, has_ranges: true, head: None })
+        Ok(RemoteObject { name: url.shown_name().into(), store, location, version: None, has_ranges: true, head: None })
     }
 
     /// An object of a listing.
     pub(super) fn listed(url: &RemoteUrl, store: &RemoteStore, meta: ObjectMeta) -> RemoteObject {
         let version = Some(ObjectVersion::of(&meta, true));
-        let name = url.name_of(meta.location.as_ref());
+        let name = url.shown_name_of(meta.location.as_ref()).into();
         RemoteObject { name, store: store.clone(), location: meta.location, version, has_ranges: true, head: None }
     }
 
     /// The name without credentials.
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        &self.name.text
+    }
+
+    /// A text without credentials that no other object has.
+    pub(crate) fn identity(&self) -> String {
+        self.name.identity()
+    }
+
+    /// The name lacks a part of the query.
+    pub(crate) fn is_query_hidden(&self) -> bool {
+        self.name.is_query_hidden()
     }
 
     /// The name without a query.
     fn path(&self) -> &str {
-        self.name.split('?').next().unwrap_or_default()
+        self.name.text.split('?').next().unwrap_or_default()
     }
 
     /// The name ends like that of a packed file.

@@ -30,6 +30,11 @@ const MAX_PLAIN_VALUE: usize = 48;
 
 const REDACTED: &str = "REDACTED";
 
+/// Whether an address that begins with a [name](RemoteUrl::name) without a secret may still lack it.
+pub(crate) fn has_hidden_part(address: &[u8]) -> bool {
+    memchr::memmem::find(address, REDACTED.as_bytes()).is_some()
+}
+
 /// A name such as `s3://bucket/key` or `https://host/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RemoteUrl {
@@ -79,10 +84,16 @@ impl RemoteUrl {
 
     /// The name of another object of the same store, without credentials.
     #[cfg(feature = "remote")]
-    pub(super) fn name_of(&self, key: &str) -> String {
+    pub(super) fn shown_name_of(&self, key: &str) -> ShownName {
         let prefix = &self.text[..self.text.len() - self.key.len()];
         let slash = if prefix.ends_with('/') { "" } else { "/" };
-        redact(&format!("{prefix}{slash}{key}"))
+        ShownName::new(&format!("{prefix}{slash}{key}"))
+    }
+
+    /// The name without credentials.
+    #[cfg(feature = "remote")]
+    pub(super) fn shown_name(&self) -> ShownName {
+        ShownName::new(&self.text)
     }
 
     /// A name that is the same for all spellings of the scheme, to compare objects by.
@@ -96,6 +107,36 @@ impl RemoteUrl {
     /// The name without user, password, and secret parts of the query.
     pub(crate) fn name(&self) -> String {
         redact(&self.text)
+    }
+}
+
+/// The name of an object without credentials.
+#[cfg(feature = "remote")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ShownName {
+    pub(super) text: String,
+    /// Beginning of a hash of the whole name, if `text` lacks a part of the query: other objects may have the same `text`.
+    /// User and password are not hashed. The hash is a cryptographic one, because it is written to manifests.
+    hidden: Option<String>,
+}
+
+#[cfg(feature = "remote")]
+impl ShownName {
+    fn new(name: &str) -> ShownName {
+        const HASH_LEN: usize = 16;
+        let (text, whole) = (redact(name), without_user(name));
+        let hidden = (text != whole).then(|| blake3::hash(whole.as_bytes()).to_hex()[..HASH_LEN].to_string());
+        ShownName { text, hidden }
+    }
+
+    /// The text lacks a part of the query.
+    pub(super) fn is_query_hidden(&self) -> bool {
+        self.hidden.is_some()
+    }
+
+    /// Another text for every object.
+    pub(super) fn identity(&self) -> String {
+        self.hidden.as_ref().map_or_else(|| self.text.clone(), |hash| format!("{}#{hash}", self.text))
     }
 }
 
@@ -132,17 +173,19 @@ pub(super) fn split_scheme(text: &str) -> Option<(&'static str, RemoteScheme, &s
 
 /// The URL `text` without credentials.
 fn redact(text: &str) -> String {
+    let text = without_user(text);
+    let Some((path, query)) = text.split_once('?') else { return text };
+    let parameters: Vec<_> = query.split('&').map(|parameter| redact_parameter(parameter, MAX_PLAIN_VALUE)).collect();
+    format!("{path}?{}", parameters.join("&"))
+}
+
+/// The URL `text` without user and password.
+fn without_user(text: &str) -> String {
     let Some(start) = text.find("://").map(|at| at + 3) else { return text.to_string() };
     let rest = &text[start..];
     let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let host = rest[..authority_end].rfind('@').map_or(0, |at| at + 1);
-    let (path, query) = rest[authority_end..].split_once('?').unwrap_or((&rest[authority_end..], ""));
-    let mut name = format!("{}{}{path}", &text[..start], &rest[host..authority_end]);
-    for (number, parameter) in query.split('&').filter(|_| !query.is_empty()).enumerate() {
-        name.push(if number == 0 { '?' } else { '&' });
-        name.push_str(&redact_parameter(parameter, MAX_PLAIN_VALUE));
-    }
-    name
+    format!("{}{}", &text[..start], &rest[host..])
 }
 
 /// `NAME=VALUE` without a value that is secret or longer than `max_len`.
@@ -225,7 +268,7 @@ mod tests {
     fn names_are_shown_without_credentials() {
         let name = |text: &str| RemoteUrl::parse(text).unwrap().name();
         for plain in ["s3://b/k", "https://h:80/x?page=2&q=a", "http://h/@x?", "gs://b/a@b:c"] {
-            assert_eq!(name(plain), plain.trim_end_matches('?'));
+            assert_eq!(name(plain), plain);
         }
         assert_eq!(name("https://u:p@ss@h/x"), "https://h/x");
         assert_eq!(name("s3://KEY:SECRET@b/k"), "s3://b/k");
@@ -236,6 +279,20 @@ mod tests {
         assert_eq!(name(signed), shown);
         let long = format!("http://h/?{}&a={}", "x".repeat(50), "y".repeat(50));
         assert_eq!(name(&long), "http://h/?REDACTED&a=REDACTED");
+    }
+
+    #[test]
+    #[cfg(feature = "remote")]
+    fn names_with_hidden_parts_have_different_identities() {
+        let shown = |text: &str| RemoteUrl::parse(text).unwrap().shown_name();
+        let names = ["https://h/x?key=a", "https://h/x?key=b", "https://h/x?key=REDACTED", "https://h/x"].map(shown);
+        assert!(names[..3].iter().all(|name| name.text == "https://h/x?key=REDACTED"));
+        let identities: std::collections::HashSet<_> = names.iter().map(ShownName::identity).collect();
+        assert_eq!(identities.len(), 4);
+        assert!(names[0].is_query_hidden() && !names[3].is_query_hidden());
+        // Another password is no other object.
+        assert_eq!(shown("https://u:p@h/x?key=a"), names[0]);
+        assert_eq!(shown("https://u:p@h/x").identity(), "https://h/x");
     }
 
     #[test]

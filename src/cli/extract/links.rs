@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::rows::{LinkBlock, LinkOrigin, LinkRows};
-use super::units::{DocumentUnit, ReadOptions, ReadUnit};
+use super::units::{DocumentUnit, ReadOptions, ReadUnit, SourceDocument};
 use crate::encoding::Charset;
 use crate::extract::{
     DefectKind, DocumentContext, HeaderField, Link, LinkScope, Markup, extract_each, for_each_header_link,
@@ -84,9 +84,9 @@ impl<'a> LinkFinder<'a> {
                     self.read_capture(&source, capture);
                 }
             }
-            DocumentUnit::Document(source, bytes, context) => {
-                let page = context.base.as_deref().unwrap_or_default();
-                let origin = LinkOrigin { source: &source, page, ..LinkOrigin::default() };
+            DocumentUnit::Document(SourceDocument { source, bytes, context, is_query_hidden }) => {
+                let page = context.base.as_deref().filter(|_| !is_query_hidden).unwrap_or_default();
+                let origin = LinkOrigin { source: &source, page, is_query_hidden, ..LinkOrigin::default() };
                 self.read_document(&bytes, &context, &origin, &source);
             }
             DocumentUnit::End(source, summary) => {
@@ -129,7 +129,8 @@ impl<'a> LinkFinder<'a> {
     fn read_capture(&mut self, source: &str, document: &ArchivedDocument) {
         let capture = CapturedDocument::new(document);
         let page = document.url.as_slice();
-        let origin = LinkOrigin { source, page, time: document.time, status: capture.status() };
+        let (time, status) = (document.time, capture.status());
+        let origin = LinkOrigin { source, page, time, status, ..LinkOrigin::default() };
         for (field, value) in capture.header_fields() {
             self.read_header_field(field, value, &origin);
         }

@@ -6,6 +6,7 @@ use crate::cli::args::{Named, listed_columns};
 use crate::cli::error::CommandError;
 use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
 use crate::output::{OutputError, OutputFormat, PlainColumn, PlainValue, RowBlock, RowEncoder};
+use crate::remote::has_hidden_part;
 
 /// A column of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,17 @@ pub(super) struct LinkOrigin<'a> {
     pub(super) page: &'a [u8],
     pub(super) time: Option<i64>,
     pub(super) status: Option<i32>,
+    /// The base of the document lacks a part of its query, which is a secret.
+    pub(super) is_query_hidden: bool,
+}
+
+impl LinkOrigin<'_> {
+    /// The base of a reference; empty if the reference has the query of its base, but that is not known.
+    fn base_of<'b>(&self, reference: &[u8], bases: &'b [Vec<u8>], number: usize) -> &'b [u8] {
+        let base = bases.get(number).map_or(&[][..], |base| base);
+        let has_query_of_base = reference.is_empty() || reference.starts_with(b"#");
+        if self.is_query_hidden && has_query_of_base && has_hidden_part(base) { &[] } else { base }
+    }
 }
 
 /// The names of columns. [`parse_columns`] checks them, because a `+` may precede them.
@@ -157,7 +169,7 @@ impl LinkRows {
 
     /// Appends a row. Returns whether the rows are to be taken.
     pub(super) fn append(&mut self, origin: &LinkOrigin<'_>, link: &Link, scope: &LinkScope<'_>) -> bool {
-        let base = scope.bases.get(link.base).map_or(&[][..], |base| base);
+        let base = origin.base_of(&link.url, scope.bases, link.base);
         // A row without a URL has no base either, because canon would resolve the empty reference to the base.
         let is_readable = link.defect.is_none();
         let row = match &mut self.urls {

@@ -41,10 +41,19 @@ impl RowRoom {
     }
 }
 
+/// A source that is one document.
+pub(super) struct SourceDocument {
+    pub(super) source: String,
+    pub(super) bytes: Vec<u8>,
+    pub(super) context: DocumentContext,
+    /// The base is an address that lacks a part of its query, which is a secret.
+    pub(super) is_query_hidden: bool,
+}
+
 /// What a thread reads at a time. Each has the name of its source.
 pub(super) enum DocumentUnit {
     Captures(String, Vec<ArchivedDocument>),
-    Document(String, Vec<u8>, DocumentContext),
+    Document(SourceDocument),
     /// The end of an archive.
     End(String, ArchiveSummary),
     /// The source cannot be read, for this reason.
@@ -62,7 +71,7 @@ impl DocumentUnit {
     pub(super) fn weight(&self) -> usize {
         let len = match self {
             DocumentUnit::Captures(_, captures) => captures.iter().map(|capture| capture.content.len()).sum(),
-            DocumentUnit::Document(_, bytes, _) => bytes.len(),
+            DocumentUnit::Document(document) => document.bytes.len(),
             DocumentUnit::End(..) | DocumentUnit::Unread(..) => 0,
         };
         (len / DOCUMENT_UNIT_LEN).max(1)
@@ -90,6 +99,7 @@ impl DocumentUnits {
         let (name, ReadOptions { context, max_len, .. }) = (source.name.clone(), &self.options);
         let charset = context.charset.map_or_else(|| source.declared_charset(), |charset| Ok(Some(charset)));
         let address = source.address().map(|address| address.as_bytes().to_vec());
+        let is_query_hidden = context.base.is_none() && source.is_query_hidden();
         let context = DocumentContext {
             markup: context.markup.or_else(|| markup_of_name(&name)),
             base: context.base.clone().or(address),
@@ -99,7 +109,8 @@ impl DocumentUnits {
             charset.and_then(|charset| Ok((charset, open_documents(source, context.markup, charset, *max_len)?)));
         match opened {
             Ok((charset, SourceDocuments::One(bytes))) => {
-                Some(DocumentUnit::Document(name, bytes, DocumentContext { charset, ..context }))
+                let context = DocumentContext { charset, ..context };
+                Some(DocumentUnit::Document(SourceDocument { source: name, bytes, context, is_query_hidden }))
             }
             Ok((_, SourceDocuments::TooLong)) => {
                 Some(DocumentUnit::Unread(name, BodyDefect::TooLong(*max_len).to_string()))

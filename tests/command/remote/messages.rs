@@ -74,6 +74,24 @@ fn documents_on_servers_have_their_address_as_base() {
     assert_eq!(uri("s3://b/d/p.html", &[]), "");
 }
 
+/// A reference with the query of the address has no base if that contains a secret: with another query, it would be another URI.
+#[test]
+fn secrets_of_addresses_are_in_no_base() {
+    let page = b"<!DOCTYPE html><a href=x><a href='?y'><a href=''><a href='#f'>".to_vec();
+    let server = Server::start([("/b/p.html".to_string(), page)], |_, _| Fault::Answer);
+    let place = format!("http://{}/b", server.address);
+    let uris = |query: &str| {
+        let name = format!("{place}/p.html?{query}");
+        let ran = irikey_at(&server, &["extract", "-q", &name, "--columns", "uri,fault,page"], &[]);
+        String::from_utf8(ran.stdout).unwrap().replace(&place, "")
+    };
+    let pages = |rows: String| rows.replace("\n", "|");
+    assert_eq!(pages(uris("token=secret")), "uri,fault,page|/x,,|/p.html?y,,|,empty,|,relative,|");
+    let rows = "uri,fault,page|/x,,/p.html?id=1|/p.html?y,,/p.html?id=1|/p.html?id=1,,/p.html?id=1|\
+                /p.html?id=1#f,,/p.html?id=1|";
+    assert_eq!(pages(uris("id=1")), rows);
+}
+
 /// The server declares the charset of a page, with ranges and without.
 #[test]
 fn documents_on_servers_have_the_charset_of_their_head() {

@@ -97,6 +97,34 @@ fn objects_that_failed_are_read_again() {
     assert_eq!(paths, ["/b", "/b/b"]);
 }
 
+/// Two addresses that differ in a secret are two inputs, although both are shown with the same name.
+#[test]
+fn addresses_with_different_secrets_are_different_inputs() {
+    let server = Server::start([("/b/a.txt".to_string(), b"http://one/\n".to_vec())], |_, _| Fault::Answer);
+    let directory = tempfile::tempdir().unwrap();
+    let address = |secret: &str| format!("http://{}/b/a.txt?key={secret}", server.address);
+    let run = |out: &Path, inputs: &[&String]| {
+        let flags =
+            ["canon", "--resume", "--output-format", "csv", "--columns", "+source", "-o", out.to_str().unwrap()];
+        irikey_at(&server, &[&flags[..], &inputs.iter().map(|input| input.as_str()).collect::<Vec<_>>()].concat(), &[])
+    };
+    let [out, later] = ["out", "later"].map(|name| directory.path().join(name));
+    let (first, second) = (address("secret1"), address("secret2"));
+    let ran = run(&out, &[&first, &second]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 3);
+    let manifest = fs::read_to_string(out.join("_manifest.json")).unwrap();
+    assert!(manifest.matches("key=REDACTED#").count() == 2 && !manifest.contains("secret"), "{manifest}");
+    assert_eq!(run(&later, &[&first]).status.code(), Some(0));
+    let ran = run(&later, &[&second]);
+    assert!(stderr(&ran).contains("parts of 1 input not named now"), "{}", stderr(&ran));
+    let ran = run(&later, &[&second, &first]);
+    let message = stderr(&ran);
+    assert!(message.contains("2 inputs finished by an earlier run") && !message.contains("secret"), "{message}");
+    let ran = run(&later, &[&second, &second]);
+    assert!(ran.status.code() == Some(2) && stderr(&ran).contains("named twice"), "{}", stderr(&ran));
+}
+
 /// Requests fail, and the process is killed again and again.
 #[test]
 fn killed_jobs_end_with_the_rows_of_one_run() {
