@@ -247,7 +247,10 @@ fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obje
         client = client.with_config(key, value);
     }
     let is_anonymous = authorization.is_none();
-    let connector = connector.with_authorization(authorization);
+    // Without the first, a server may send the file encoded in any way (RFC 9110 section 12.5.3).
+    let identity = ("accept-encoding", "identity".to_string());
+    let authorization = authorization.map(|value| ("authorization", value));
+    let connector = connector.with_headers(std::iter::once(identity).chain(authorization).collect());
     let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry);
     Ok(opened(builder.with_http_connector(connector).build()?, url, is_anonymous))
 }

@@ -51,7 +51,10 @@ impl Failure {
     pub(super) fn is_transient(&self) -> bool {
         match self.status {
             Some(status) => matches!(status, 408 | 429 | 500..),
-            None => self.transport.is_some() && !self.is_redirect_loop(),
+            None => {
+                let is_readable = self.transport.is_some_and(|kind| kind != HttpErrorKind::Decode);
+                is_readable && !self.is_redirect_loop()
+            }
         }
     }
 
@@ -104,6 +107,9 @@ impl Failure {
                 (format!("the server responds with {}, even after retries", answer()), "run again later")
             }
             (Some(_), _) => (format!("the server responds with {}", answer()), "check the name and the endpoint"),
+            (None, Some(HttpErrorKind::Decode)) => {
+                (cause.clone(), "check the endpoint; if it is right, name the objects in a list (@FILE)")
+            }
             (None, Some(kind)) => return self.broken_connection(kind),
             (None, None) if cause.contains("path segment") => (
                 format!("the listing has a key {UNUSABLE_KEY} ({cause})"),

@@ -6,10 +6,10 @@ use parking_lot::{Mutex, MutexGuard};
 use bytes::Bytes;
 use object_store::{Attribute, GetResult, ObjectMeta};
 
+use super::answer_head::UnknownLength;
 use super::client::Running;
 use super::error::RemoteError;
 use super::repetition::FetchError;
-use super::service::UnknownLength;
 
 /// What distinguishes two contents of an object.
 #[derive(Clone, Debug)]
@@ -20,6 +20,9 @@ pub(super) struct ObjectVersion {
     pub(super) tag: Option<String>,
     /// Time of the last change, seconds since 1970; 0 if the server does not say it.
     pub(super) modified: i64,
+    /// The field `Content-Encoding` of the answer, empty without one; `None` in listings. If the server encodes the object, it is
+    /// these bytes that are read.
+    pub(super) coding: Option<String>,
     /// The field `Content-Type` of the answer; `None` in listings. Versions do not differ by it.
     pub(super) media_type: Option<String>,
 }
@@ -29,7 +32,7 @@ impl ObjectVersion {
     pub(super) fn of(meta: &ObjectMeta, is_len_known: bool) -> ObjectVersion {
         let tag = meta.e_tag.as_ref().map(|tag| tag.trim_matches('"').to_string());
         let (len, modified) = (is_len_known.then_some(meta.size), meta.last_modified.timestamp());
-        ObjectVersion { len, tag, modified, media_type: None }
+        ObjectVersion { len, tag, modified, coding: None, media_type: None }
     }
 
     /// Both are the same content.
@@ -38,14 +41,29 @@ impl ObjectVersion {
             (Some(tag), Some(other)) => tag == other,
             _ => self.modified == other.modified,
         };
-        is_same_tag && self.len == other.len
+        let is_same_len = self.len.zip(other.len).is_none_or(|(len, other)| len == other);
+        let is_same_coding =
+            self.coding.as_ref().zip(other.coding.as_ref()).is_none_or(|(coding, other)| coding == other);
+        is_same_tag && is_same_len && is_same_coding
+    }
+
+    /// Refuses content in a coding that is not recognized by its first bytes, as gzip and zstd are.
+    pub(super) fn check_coding(&self) -> Result<(), RemoteError> {
+        const UNREADABLE: [&str; 4] = ["br", "deflate", "compress", "x-compress"];
+        let codings = self.coding.as_deref().unwrap_or_default().split(',').map(str::trim);
+        let Some(coding) = codings.into_iter().find(|coding| UNREADABLE.contains(coding)) else { return Ok(()) };
+        let found = format!("the server sends the file in the encoding {coding}, which cannot be decoded here");
+        Err(RemoteError::new(found, "fetch and decode the file with another program"))
     }
 
     /// The version that was sent.
     pub(super) fn of_answer(result: &GetResult) -> ObjectVersion {
         let is_len_known = result.extensions.get::<UnknownLength>().is_none();
-        let media_type = result.attributes.get(&Attribute::ContentType).map(|value| value.to_string());
-        ObjectVersion { media_type, ..ObjectVersion::of(&result.meta, is_len_known) }
+        let attribute = |attribute| result.attributes.get(&attribute).map(|value| value.to_string());
+        let coding = attribute(Attribute::ContentEncoding).unwrap_or_default().to_ascii_lowercase();
+        let coding = Some(if coding == "identity" { String::new() } else { coding });
+        let media_type = attribute(Attribute::ContentType);
+        ObjectVersion { coding, media_type, ..ObjectVersion::of(&result.meta, is_len_known) }
     }
 }
 

@@ -61,14 +61,19 @@ struct Found {
     outputs: Vec<Vec<u8>>,
 }
 
-/// Lists again from the beginning if a request fails.
+/// Lists again from the beginning if a request fails. The time for repetitions begins again when a listing comes farther than
+/// those before it.
 async fn find(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {
-    let mut repetition = Repetition::new();
+    let (mut repetition, mut farthest) = (Repetition::new(), None);
     loop {
+        let mut listed = 0;
         let found = match is_prefix(key) {
-            true => below(store, key).await,
-            false => matching(store, key).await,
+            true => below(store, key, &mut listed).await,
+            false => matching(store, key, &mut listed).await,
         };
+        if farthest.is_none_or(|most| listed > most) {
+            (repetition, farthest) = (Repetition::new(), Some(listed));
+        }
         match found {
             Ok(found) => return Ok(found),
             Err(FetchError::Final(error)) => return Err(error),
@@ -77,15 +82,19 @@ async fn find(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {
     }
 }
 
-/// All objects below a prefix, except those with a hidden name.
-async fn below(store: &RemoteStore, prefix: &str) -> Result<Found, FetchError> {
+/// All objects below a prefix, except those with a hidden name. Counts in `listed` the objects that the store has listed.
+async fn below(store: &RemoteStore, prefix: &str, listed: &mut usize) -> Result<Found, FetchError> {
     let prefix = parse(prefix)?;
     let start = prefix.as_ref().len();
     let mut pages = store.store.list(Some(&prefix)).try_chunks(1000);
     let mut found = Found::default();
     loop {
-        let page = pages.try_next().await.map_err(|error| FetchError::of(&error.1, store))?;
+        let page = pages.try_next().await.map_err(|error| {
+            *listed += error.0.len();
+            FetchError::of(&error.1, store)
+        })?;
         let Some(page) = page else { return Ok(found) };
+        *listed += page.len();
         for meta in page {
             let key = meta.location.as_ref();
             let rest = key.get(start..).unwrap_or_default();
@@ -103,8 +112,9 @@ async fn below(store: &RemoteStore, prefix: &str) -> Result<Found, FetchError> {
     }
 }
 
-/// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place.
-async fn matching(store: &RemoteStore, pattern: &str) -> Result<Found, FetchError> {
+/// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place. Counts in `listed`
+/// the prefixes that the store has listed.
+async fn matching(store: &RemoteStore, pattern: &str, listed: &mut usize) -> Result<Found, FetchError> {
     let parts: Vec<&str> = pattern.split('/').collect();
     let mut prefixes = vec![String::new()];
     let mut objects = Vec::new();
@@ -118,12 +128,13 @@ async fn matching(store: &RemoteStore, pattern: &str) -> Result<Found, FetchErro
         let mut found = Vec::new();
         for prefix in &prefixes {
             let path = parse(prefix)?;
-            let listed = store.store.list_with_delimiter(Some(&path)).await;
-            let listed = listed.map_err(|error| FetchError::of(&error, store))?;
+            let names = store.store.list_with_delimiter(Some(&path)).await;
+            let names = names.map_err(|error| FetchError::of(&error, store))?;
+            *listed += 1;
             match is_last {
-                true => objects.extend(listed.objects.into_iter().filter(|meta| part.has(&meta.location))),
+                true => objects.extend(names.objects.into_iter().filter(|meta| part.has(&meta.location))),
                 false => found.extend(
-                    listed.common_prefixes.into_iter().filter(|path| part.has(path)).map(|path| format!("{path}/")),
+                    names.common_prefixes.into_iter().filter(|path| part.has(path)).map(|path| format!("{path}/")),
                 ),
             }
             check_count(objects.len().max(found.len()))?;

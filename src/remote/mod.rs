@@ -16,6 +16,8 @@
 #[cfg(not(feature = "remote"))]
 mod absent;
 #[cfg(feature = "remote")]
+mod answer_head;
+#[cfg(feature = "remote")]
 mod buffer;
 #[cfg(feature = "remote")]
 mod client;
@@ -28,6 +30,8 @@ mod failure;
 mod head;
 #[cfg(feature = "remote")]
 mod listing;
+#[cfg(feature = "remote")]
+mod listing_page;
 #[cfg(feature = "remote")]
 mod object;
 mod opened;

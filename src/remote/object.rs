@@ -8,6 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 
+use super::answer_head::ShorterRange;
 use super::buffer::AnswerBuffer;
 use super::client::{Running, client};
 use super::error::RemoteError;
@@ -178,6 +179,10 @@ impl RemoteObject {
     async fn find(mut self) -> Result<RemoteObject, RemoteError> {
         let range = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
         self.version = Some(match self.ask(range).await {
+            // The server may know the length although it does not state it with ranges.
+            Ok(version) if version.len.is_none() => {
+                self.ask(GetOptions { head: true, ..GetOptions::default() }).await.unwrap_or(version)
+            }
             Ok(version) => version,
             Err(failure) if failure.is_of_range() => {
                 self.asked(GetOptions { head: true, ..GetOptions::default() }).await?
@@ -264,7 +269,8 @@ impl RemoteObject {
             _ => FetchError::of(&error, &self.store),
         })?;
         let version = ObjectVersion::of_answer(&result);
-        let end = version.len.unwrap_or(0).min(len);
+        version.check_coding()?;
+        let end = version.len.ok_or_else(|| FetchError::Transient(lost_task()))?.min(len);
         let mut bytes = AnswerBuffer::new(end)?;
         // What an answer that breaks lacks is requested again.
         let _ = append_body(result, end as usize, &mut bytes).await;
@@ -291,12 +297,14 @@ impl RemoteObject {
         Ok(bytes.into_bytes())
     }
 
-    /// Appends what one request returns. Nothing is appended that exceeds the range or is of another version.
+    /// Appends what one request returns, which is the whole range unless the server chooses to send less. Nothing is appended that
+    /// exceeds the range or is of another version.
     async fn fetch_into(&self, range: Range<u64>, bytes: &mut AnswerBuffer) -> Result<(), FetchError> {
-        let len = bytes.len() + (range.end - range.start) as usize;
+        let (before, len) = (bytes.len(), bytes.len() + (range.end - range.start) as usize);
         let result = self.request(Some(GetRange::Bounded(range))).await?;
+        let is_shorter = result.extensions.get::<ShorterRange>().is_some();
         append_body(result, len, bytes).await.map_err(|error| FetchError::of(&error, &self.store))?;
-        match bytes.len() == len {
+        match bytes.len() == len || (is_shorter && bytes.len() > before) {
             true => Ok(()),
             false => Err(FetchError::Transient(lost_task())),
         }
@@ -310,7 +318,9 @@ impl RemoteObject {
         let options = GetOptions { range, if_match, ..GetOptions::default() };
         let result = self.store.store.get_opts(&self.location, options).await;
         let result = result.map_err(|error| FetchError::of(&error, &self.store))?;
-        let is_same = self.version.as_ref().is_none_or(|version| version.is_same(&ObjectVersion::of_answer(&result)));
+        let found = ObjectVersion::of_answer(&result);
+        found.check_coding()?;
+        let is_same = self.version.as_ref().is_none_or(|version| version.is_same(&found));
         if is_same { Ok(result) } else { Err(FetchError::Final(changed())) }
     }
 }

@@ -13,6 +13,8 @@ use object_store::client::{
 };
 
 use super::Transfer;
+use super::answer_head::{accept, requested_range};
+use super::listing_page::{checked_page, is_listing};
 use super::time_limits::TimeLimits;
 
 /// What was requested and transferred.
@@ -30,14 +32,14 @@ struct TransferCounts {
 pub(super) struct Connector {
     clients: Arc<Mutex<HashMap<String, HttpClient>>>,
     counts: Arc<TransferCounts>,
-    /// The header `Authorization` of all requests.
-    authorization: Option<String>,
+    /// Headers of all requests: names and values.
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Connector {
-    /// The same, with a header `Authorization`.
-    pub(super) fn with_authorization(&self, authorization: Option<String>) -> Connector {
-        Connector { authorization, ..self.clone() }
+    /// The same, with these headers in all requests.
+    pub(super) fn with_headers(&self, headers: Vec<(&'static str, String)>) -> Connector {
+        Connector { headers, ..self.clone() }
     }
 
     /// What all clients requested and received so far.
@@ -65,41 +67,34 @@ impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = self.shared_client(options)?;
         let counts = Arc::clone(&self.counts);
-        Ok(HttpClient::new(CountingService { client, counts, authorization: self.authorization.clone() }))
+        Ok(HttpClient::new(CountingService { client, counts, headers: self.headers.clone() }))
     }
 }
-
-/// The length of a body is not known before its end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct UnknownLength;
 
 #[derive(Debug)]
 struct CountingService {
     client: HttpClient,
     counts: Arc<TransferCounts>,
-    authorization: Option<String>,
+    headers: Vec<(&'static str, String)>,
 }
 
 #[async_trait]
 impl HttpService for CountingService {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        if let Some(value) = self.authorization.as_deref().and_then(|value| value.parse().ok()) {
-            request.headers_mut().insert("authorization", value);
+        for (name, value) in &self.headers {
+            value.parse().into_iter().for_each(|value| _ = request.headers_mut().insert(*name, value));
         }
+        let (range, is_listing) = (requested_range(&request), is_listing(&request));
         self.counts.requests.fetch_add(1, Ordering::Relaxed);
         let counts = Arc::clone(&self.counts);
         let fail = move || counts.failures.fetch_add(1, Ordering::Relaxed);
         let mut limits = TimeLimits::of_options();
-        let response = limits.wait(self.client.execute(request)).await.flatten().inspect_err(|_| _ = fail())?;
+        let mut response = limits.wait(self.client.execute(request)).await.flatten().inspect_err(|_| _ = fail())?;
         if matches!(response.status().as_u16(), 408 | 429 | 500..) {
             fail();
         }
-        let (mut parts, body) = response.into_parts();
-        if parts.status.as_u16() == 200 && !parts.headers.contains_key("content-length") {
-            // object_store rejects answers without a length, but does not compare it with that of the body.
-            parts.headers.insert("content-length", 0.into());
-            parts.extensions.insert(UnknownLength);
-        }
+        accept(&mut response, range);
+        let (parts, body) = response.into_parts();
         let counts = Arc::clone(&self.counts);
         let count = move |len: usize| _ = counts.received.fetch_add(len as u64, Ordering::Relaxed);
         let body = limits.limit(body).map_frame(move |frame| {
@@ -110,6 +105,10 @@ impl HttpService for CountingService {
             fail();
             error
         });
-        Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
+        let mut body = HttpResponseBody::new(body);
+        if is_listing && parts.status.is_success() {
+            body = checked_page(body).await?;
+        }
+        Ok(HttpResponse::from_parts(parts, body))
     }
 }

@@ -50,14 +50,18 @@ async fn send_body(object: RemoteObject, sender: Sender<BodyPart>) {
             return;
         }
     };
+    let mut rest = object.len();
     while let Some(part) = body.next().await {
         let part = part.map_err(|error| broken_body(&error, &object.store));
+        rest = rest.zip(part.as_ref().ok()).map(|(rest, part)| rest.saturating_sub(part.len() as u64));
         let is_failed = part.is_err();
         if sender.send(part.map(Some)).await.is_err() || is_failed {
             return;
         }
     }
-    let _ = sender.send(Ok(None)).await;
+    // A body without a length of its own seems to be complete when the connection ends.
+    let end = if rest.is_some_and(|rest| rest > 0) { Err(lost_task().error(&object.store)) } else { Ok(None) };
+    let _ = sender.send(end).await;
 }
 
 /// The error of a body that ended early.

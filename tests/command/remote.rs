@@ -217,6 +217,32 @@ fn listings_have_many_pages() {
     assert!(server.requests().len() < 50, "{}", server.requests().len());
 }
 
+/// A listing that ends early is no short listing. Failures are repeated as long as the listing comes farther.
+#[test]
+fn listings_are_complete_or_fail() {
+    let keys = || (0..5_000).map(|number| (format!("/b/p/{number:05}"), Vec::new()));
+    let objects = || keys().chain([("/b/p/x".to_string(), b"http://a/\n".to_vec())]);
+    let server = Server::start(objects(), |_, _| Fault::CutListing);
+    for name in ["s3://b/p/", "s3://b/p/0*"] {
+        let ran = irikey_at(&server, &["canon", "-q", name], &[]);
+        assert!(ran.status.code() == Some(4) && stderr(&ran).contains("has more pages"), "{}", stderr(&ran));
+    }
+    // Every attempt comes one page farther, and fails for longer than the time for repetitions.
+    let attempt = std::sync::atomic::AtomicUsize::new(0);
+    let server = Server::start(objects(), move |_, request| {
+        let Some(after) = request.parameter("continuation-token") else { return Fault::Answer };
+        let pages = attempt.load(std::sync::atomic::Ordering::Relaxed);
+        if !request.target.contains("list-type") || !after.ends_with(&format!("/{:05}", (pages + 1) * 1000 - 1)) {
+            return Fault::Answer;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        attempt.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Fault::Truncate(10)
+    });
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/p/", "--store-option", "retry_timeout=1s"], &[]);
+    assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
+}
+
 #[test]
 fn keys_of_remote_tables_are_used() {
     let directory = tempfile::tempdir().unwrap();

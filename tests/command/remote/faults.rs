@@ -185,6 +185,61 @@ fn a_server_that_fails_within_a_table_is_named() {
     }
 }
 
+/// RFC 9110: three forms of dates, bodies in chunks, ranges that end early or do not state the length of the object.
+#[test]
+fn legal_answers_of_all_kinds_are_read() {
+    let answers = [
+        Fault::ChunkedRange,
+        Fault::ShortRange(1000),
+        Fault::UnknownLength,
+        Fault::Untagged("Sunday, 06-Nov-94 08:49:37 GMT"),
+        Fault::Untagged("Sun Nov  6 08:49:37 1994"),
+        Fault::Untagged("yesterday"),
+    ];
+    for answer in answers {
+        for name in ["crawl.cdxj", "crawl.parquet", "crawl.warc.gz"] {
+            let fault = answer.clone();
+            let server = Server::start([(format!("/b/{name}"), sample(name))], move |_, _| fault.clone());
+            let ran =
+                irikey_at(&server, &[&FLAGS[..], &[&format!("http://{}/b/{name}", server.address)]].concat(), &[]);
+            assert!(
+                (ran.stdout.clone(), ran.status.code()) == local(&FLAGS, name),
+                "{answer:?} {name}: {}",
+                stderr(&ran)
+            );
+            assert!(server.requests().iter().all(|request| request.header("accept-encoding") == Some("identity")));
+        }
+    }
+}
+
+/// gzip is recognized by its first bytes, also if the server is not asked for it. Other encodings are refused.
+#[test]
+fn encoded_answers_are_decoded_or_refused() {
+    let name = "urls.txt.gz";
+    for (coding, is_read) in
+        [("gzip", true), ("x-gzip", true), ("identity", true), ("br", false), ("gzip, deflate", false)]
+    {
+        let server = Server::start([("/b/urls.txt".to_string(), sample(name))], move |_, _| Fault::Coded(coding));
+        for place in ["s3://b".to_string(), format!("http://{}/b", server.address)] {
+            let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("{place}/urls.txt")]].concat(), &[]);
+            let message = stderr(&ran);
+            match is_read {
+                true => assert!((ran.stdout, ran.status.code()) == local(&FLAGS, name), "{coding} {place}: {message}"),
+                false => assert!(ran.status.code() == Some(4) && message.contains("in the encoding"), "{message}"),
+            }
+        }
+    }
+    // The bytes of two encodings are not mixed, although the entity tag is the same.
+    let faults = |number, _: &Request| Fault::Coded(if number < 3 { "gzip" } else { "" });
+    let server = Server::start([("/b/x".to_string(), sample(name))], faults);
+    let ran = irikey_at(
+        &server,
+        &[&FLAGS[..], &[&format!("http://{}/b/x", server.address), "--store-option=block_size=500"]].concat(),
+        &[],
+    );
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("changed while it was read"), "{}", stderr(&ran));
+}
+
 #[test]
 fn servers_without_ranges_are_read_in_one_request() {
     for name in ["crawl.warc.gz", "crawl.cdxj", "urls.txt.gz"] {

@@ -33,6 +33,18 @@ pub enum Fault {
     WrongRange,
     /// As [`Fault::IgnoreRange`], in chunks, without a length.
     Chunked,
+    /// As [`Fault::Answer`], but the bytes of a range are in chunks, without a length.
+    ChunkedRange,
+    /// At most so many bytes of a range are sent.
+    ShortRange(usize),
+    /// A range is sent without the length of the object.
+    UnknownLength,
+    /// It is answered with this encoding, which the object has already.
+    Coded(&'static str),
+    /// The request is performed, and the connection is closed without an answer.
+    Lost,
+    /// A listing has the first page only, and says that there are others.
+    CutListing,
     /// It is answered without an entity tag; the object was changed at this time.
     Untagged(&'static str),
     /// It is answered with this media type; as [`Fault::IgnoreRange`] unless it has ranges.
@@ -65,7 +77,7 @@ impl Request {
     }
 
     /// The value of a parameter of the query; empty if it has none.
-    fn parameter(&self, name: &str) -> Option<String> {
+    pub fn parameter(&self, name: &str) -> Option<String> {
         let query = self.target.split_once('?')?.1;
         let find = |pair: &str| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -203,9 +215,11 @@ impl Server {
                 self.answer(request, fault)
             }
         };
+        let is_chunked = fault == Fault::Chunked || fault == Fault::ChunkedRange && answer.status == 206;
         match fault {
+            Fault::Lost => false,
             Fault::Trickle(pause) => answer.trickle(stream, pause),
-            _ => answer.send(stream, request, fault == Fault::Chunked, cut),
+            _ => answer.send(stream, request, is_chunked, cut),
         }
     }
 
@@ -226,7 +240,13 @@ impl Server {
         match request.method.as_str() {
             "GET" if request.parameter("comp").is_some() => list_azure(&contents.objects, &path, request),
             "PUT" if request.parameter("comp").is_some() => contents.write_azure(&path, request),
-            "GET" if request.parameter("list-type").is_some() => list(&contents.objects, &path, request),
+            "GET" if request.parameter("list-type").is_some() => {
+                let mut answer = list(&contents.objects, &path, request);
+                if *fault == Fault::CutListing {
+                    answer.cut_listing();
+                }
+                answer
+            }
             "GET" | "HEAD" => {
                 let has_wrong_range = *fault == Fault::WrongRange && request.method == "GET";
                 let is_without_ranges =
@@ -234,6 +254,10 @@ impl Server {
                 let mut answer = get(&contents.objects, &path, request, is_without_ranges || has_wrong_range);
                 if let Fault::Typed { media_type, .. } = fault {
                     answer.headers.push(("Content-Type".to_string(), media_type.to_string()));
+                }
+                answer.limit_range(fault);
+                if let Fault::Coded(coding) = fault {
+                    answer.headers.push(("Content-Encoding".to_string(), coding.to_string()));
                 }
                 if let Fault::Untagged(time) = fault {
                     answer.headers.retain(|(name, _)| name != "ETag" && name != "Last-Modified");
@@ -347,6 +371,29 @@ struct Answer {
 impl Answer {
     fn new(status: u16, body: Vec<u8>) -> Answer {
         Answer { status, headers: Vec::new(), body }
+    }
+
+    /// Removes the token of the next page.
+    fn cut_listing(&mut self) {
+        let page = String::from_utf8(std::mem::take(&mut self.body)).unwrap();
+        let (start, rest) = page.split_once("<NextContinuationToken>").expect("a listing of several pages");
+        let (_, rest) = rest.split_once("</NextContinuationToken>").unwrap();
+        self.body = format!("{start}<IsTruncated>true</IsTruncated>{rest}").into_bytes();
+    }
+
+    /// Sends less of a range, or does not state the length of the object.
+    fn limit_range(&mut self, fault: &Fault) {
+        let Some((_, place)) = self.headers.iter_mut().find(|(name, _)| name == "Content-Range") else { return };
+        let (range, len) = place.split_once('/').unwrap();
+        let start: usize = range["bytes ".len()..].split('-').next().unwrap().parse().unwrap();
+        match fault {
+            Fault::ShortRange(most) => {
+                self.body.truncate(*most);
+                *place = format!("bytes {start}-{}/{len}", start + self.body.len() - 1);
+            }
+            Fault::UnknownLength => *place = format!("{range}/*"),
+            _ => {}
+        }
     }
 
     /// Sends the head, and then the body byte by byte, until the client closes the connection.
