@@ -51,6 +51,8 @@ mod time_limits;
 #[cfg(feature = "remote")]
 mod upload;
 mod url;
+#[cfg(feature = "remote")]
+mod written_content;
 
 #[cfg(not(feature = "remote"))]
 pub(crate) use absent::{

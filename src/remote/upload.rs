@@ -5,7 +5,8 @@
 //!                                                    \-- error, dropped --abort--> nothing is left
 //! ```
 //!
-//! An object shorter than a part is written by one request when it is complete. Nobody sees an object before that.
+//! An object shorter than a part is written by one request when it is complete. Nobody sees an object before that. If the answer
+//! to the last request is lost, the object is read back to find out whether it was written.
 
 use parking_lot::{Condvar, Mutex};
 use std::io::{self, Write};
@@ -32,6 +33,7 @@ use super::object::location_of;
 use super::options;
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
+use super::written_content::{WrittenContent, WrittenContentHasher};
 use crate::process::before_termination;
 
 /// Bytes per part, unless the option `part_size` says otherwise. S3 accepts 10,000 parts of at least 5 MiB.
@@ -43,15 +45,25 @@ const PARTS_AT_A_TIME: usize = 4;
 /// Time to abort an upload.
 const ABORT_TIME: Duration = Duration::from_secs(10);
 
+/// Where an object is written.
+#[derive(Clone, Debug)]
+struct ObjectPlace {
+    store: RemoteStore,
+    /// The same store. Requests are repeated for some seconds only.
+    reader: RemoteStore,
+    location: Path,
+}
+
 /// An object that is being written. Dropping it aborts the upload.
 #[derive(Debug)]
 pub(crate) struct RemoteWriter {
-    store: RemoteStore,
-    location: Path,
+    place: ObjectPlace,
     /// An object that exists is not replaced.
     is_new: bool,
     part_len: usize,
     buffer: Vec<u8>,
+    /// Of all bytes that were written.
+    hasher: WrittenContentHasher,
     upload: Option<RunningUpload>,
 }
 
@@ -90,8 +102,8 @@ struct RunningUpload {
 #[derive(Debug)]
 enum Message {
     Part(Bytes),
-    /// No part follows.
-    Complete,
+    /// No part follows. The parts have this content.
+    Complete(WrittenContent),
 }
 
 impl RemoteWriter {
@@ -104,13 +116,13 @@ impl RemoteWriter {
             let advice = "name an object, such as s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY";
             return Err(RemoteError::new("outputs are objects in stores", advice).into());
         }
-        let (store, location) = place(url)?;
+        let place = ObjectPlace::of(url)?;
         let part_len = options::bytes("part_size").unwrap_or(PART_LEN) as usize;
-        let writer = RemoteWriter { store, location, is_new, part_len, buffer: Vec::new(), upload: None };
-        if is_new && wait(exists(writer.store.clone(), writer.location.clone()))? {
+        if is_new && wait(exists(place.clone()))? {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        Ok(writer)
+        let (buffer, hasher) = (Vec::new(), WrittenContentHasher::default());
+        Ok(RemoteWriter { place, is_new, part_len, buffer, hasher, upload: None })
     }
 
     /// Completes the object, which gets its name now.
@@ -120,16 +132,16 @@ impl RemoteWriter {
     pub(crate) fn finish(mut self) -> io::Result<()> {
         let rest = Bytes::from(std::mem::take(&mut self.buffer));
         let Some(upload) = self.upload.take() else {
-            return wait(put(self.store.clone(), self.location.clone(), rest, self.is_new));
+            return wait(put(self.place.clone(), rest, self.is_new));
         };
-        if self.is_new && wait(exists(self.store.clone(), self.location.clone()))? {
+        if self.is_new && wait(exists(self.place.clone()))? {
             upload.abort();
             return Err(io::ErrorKind::AlreadyExists.into());
         }
         if !rest.is_empty() {
             upload.send(Message::Part(rest))?;
         }
-        upload.send(Message::Complete)?;
+        upload.send(Message::Complete(self.hasher.finish()))?;
         Ok(upload.ended.recv().unwrap_or_else(|_| Err(lost()))?)
     }
 
@@ -138,7 +150,7 @@ impl RemoteWriter {
         let part = std::mem::replace(&mut self.buffer, Vec::with_capacity(self.part_len));
         let upload = match &self.upload {
             Some(upload) => upload,
-            None => self.upload.insert(RunningUpload::start(self.store.clone(), self.location.clone())?),
+            None => self.upload.insert(RunningUpload::start(self.place.clone())?),
         };
         upload.send(Message::Part(part.into()))
     }
@@ -151,6 +163,7 @@ impl Write for RemoteWriter {
         }
         let count = bytes.len().min(self.part_len - self.buffer.len());
         self.buffer.extend_from_slice(&bytes[..count]);
+        self.hasher.add(&bytes[..count]);
         Ok(count)
     }
 
@@ -168,13 +181,13 @@ impl Drop for RemoteWriter {
 }
 
 impl RunningUpload {
-    fn start(store: RemoteStore, location: Path) -> Result<RunningUpload, RemoteError> {
+    fn start(place: ObjectPlace) -> Result<RunningUpload, RemoteError> {
         let (messages, receiver) = mpsc::channel(1);
         let (sender, ended) = sync_channel(1);
         before_termination(|| UPLOADS.abort());
         UPLOADS.count(|running| *running += 1);
         client()?.spawn(async move {
-            let ended = upload(&store, &location, receiver).await;
+            let ended = upload(&place, receiver).await;
             UPLOADS.count(|running| *running -= 1);
             // The writer may be gone.
             let _ = sender.send(ended);
@@ -200,25 +213,21 @@ impl RunningUpload {
 }
 
 /// Sends parts until the object is complete, or aborts the upload.
-async fn upload(
-    store: &RemoteStore,
-    location: &Path,
-    mut messages: mpsc::Receiver<Message>,
-) -> Result<(), RemoteError> {
+async fn upload(place: &ObjectPlace, mut messages: mpsc::Receiver<Message>) -> Result<(), RemoteError> {
     let options = PutMultipartOptions::default().with_retry_policy(Arc::new(UntilTimeout));
-    let begun = store.store.put_multipart_opts(location, options).await;
-    let mut upload = begun.map_err(|error| Failure::of(&error).error(store))?;
+    let begun = place.store.store.put_multipart_opts(&place.location, options).await;
+    let mut upload = begun.map_err(|error| Failure::of(&error).error(&place.store))?;
     let mut cancelled = UPLOADS.cancel.subscribe();
     let sent = {
         let (sending, cancelled) = (pin!(send_parts(&mut *upload, &mut messages)), pin!(cancelled.wait_for(|is| *is)));
         match select(sending, cancelled).await {
             Either::Left((sent, _)) => sent,
-            Either::Right(_) => Ok(false),
+            Either::Right(_) => Ok(None),
         }
     };
     let sent = match sent {
-        Ok(true) => upload.complete().await.map(|_| ()),
-        Ok(false) => Err(object_store::Error::Generic { store: "remote", source: "the upload was aborted".into() }),
+        Ok(Some(content)) => complete(&mut *upload, place, content).await,
+        Ok(None) => Err(object_store::Error::Generic { store: "remote", source: "the upload was aborted".into() }),
         Err(error) => Err(error),
     };
     match sent {
@@ -226,16 +235,28 @@ async fn upload(
         Err(error) => {
             // What the abort cannot remove, the rules of expiry of the bucket do.
             let _ = upload.abort().await;
-            Err(Failure::of(&error).error(store))
+            Err(Failure::of(&error).error(&place.store))
         }
     }
 }
 
-/// Sends parts. Returns whether the object is complete.
+async fn complete(
+    upload: &mut dyn MultipartUpload,
+    place: &ObjectPlace,
+    content: WrittenContent,
+) -> object_store::Result<()> {
+    let Err(error) = upload.complete().await else { return Ok(()) };
+    match content.is_written((&place.reader, &place.location), &error).await {
+        true => Ok(()),
+        false => Err(error),
+    }
+}
+
+/// Sends parts. Returns the content of the object when it is complete.
 async fn send_parts(
     upload: &mut dyn MultipartUpload,
     messages: &mut mpsc::Receiver<Message>,
-) -> object_store::Result<bool> {
+) -> object_store::Result<Option<WrittenContent>> {
     let mut sending = JoinSet::new();
     let ended =
         |joined: Result<object_store::Result<()>, tokio::task::JoinError>| joined.map_err(object_store::Error::from)?;
@@ -247,8 +268,8 @@ async fn send_parts(
         }
         match message {
             Some(Message::Part(part)) => _ = sending.spawn(upload.put_part(part.into())),
-            Some(Message::Complete) => return Ok(true),
-            None => return Ok(false),
+            Some(Message::Complete(content)) => return Ok(Some(content)),
+            None => return Ok(None),
         }
     }
 }
@@ -273,40 +294,48 @@ impl RetryPolicy for UntilTimeout {
 }
 
 /// Writes a whole object.
-async fn put(store: RemoteStore, location: Path, bytes: Bytes, is_new: bool) -> io::Result<()> {
+async fn put(place: ObjectPlace, bytes: Bytes, is_new: bool) -> io::Result<()> {
     let mode = if is_new { PutMode::Create } else { PutMode::Overwrite };
     let options = PutOptions { mode, ..PutOptions::default() };
-    match store.store.put_opts(&location, bytes.into(), options).await {
-        Ok(_) => Ok(()),
-        Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) if is_new => {
+    let mut hasher = WrittenContentHasher::default();
+    hasher.add(&bytes);
+    let put = place.store.store.put_opts(&place.location, bytes.into(), options).await;
+    let Err(error) = put else { return Ok(()) };
+    if hasher.finish().is_written((&place.reader, &place.location), &error).await {
+        return Ok(());
+    }
+    match error {
+        object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. } if is_new => {
             Err(io::ErrorKind::AlreadyExists.into())
         }
-        Err(error) => Err(Failure::of(&error).error(&store).into()),
+        error => Err(Failure::of(&error).error(&place.store).into()),
     }
 }
 
-async fn exists(store: RemoteStore, location: Path) -> Result<bool, RemoteError> {
+async fn exists(place: ObjectPlace) -> Result<bool, RemoteError> {
     let options = object_store::GetOptions { head: true, ..Default::default() };
-    match store.store.get_opts(&location, options).await {
+    match place.store.store.get_opts(&place.location, options).await {
         Ok(_) => Ok(true),
         Err(object_store::Error::NotFound { .. }) => Ok(false),
-        Err(error) => Err(Failure::of(&error).error(&store)),
+        Err(error) => Err(Failure::of(&error).error(&place.store)),
     }
 }
 
-/// The store and the key of an object that is written.
-fn place(url: &RemoteUrl) -> Result<(RemoteStore, Path), RemoteError> {
-    let damaged = || RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "choose another key");
-    let location = location_of(&url.key).ok_or_else(damaged)?;
-    Ok((client()?.store(url, StorePurpose::Write)?, location))
+impl ObjectPlace {
+    fn of(url: &RemoteUrl) -> Result<ObjectPlace, RemoteError> {
+        let damaged = || RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "choose another key");
+        let location = location_of(&url.key).ok_or_else(damaged)?;
+        let store = |purpose| client()?.store(url, purpose);
+        Ok(ObjectPlace { store: store(StorePurpose::Write)?, reader: store(StorePurpose::Read)?, location })
+    }
 }
 
 /// Replaces the object `url` by an empty one, if it exists. Writers may have no right to delete objects.
 pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
-    let (store, location) = place(url)?;
+    let place = ObjectPlace::of(url)?;
     wait(async move {
-        match exists(store.clone(), location.clone()).await? {
-            true => put(store, location, Bytes::new(), false).await,
+        match exists(place.clone()).await? {
+            true => put(place, Bytes::new(), false).await,
             false => Ok(()),
         }
     })

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::faults::transient;
 use super::server::{Fault, Request, Server};
@@ -206,6 +207,30 @@ fn objects_of_other_jobs_are_not_replaced_if_that_is_forbidden() {
         let message = stderr(&ran);
         assert_eq!((ran.status.code(), server.object("/b/x.csv")), (Some(5), Some(b"other".to_vec())), "{message}");
         assert!(message.contains("s3://b/x.csv") && message.contains("exists"), "{message}");
+    }
+}
+
+/// The store writes the object, and the connection breaks before its answer arrives: also of repetitions, which find another state.
+#[test]
+fn objects_are_written_if_only_the_answer_is_lost() {
+    let jobs = [("part_size=1000000", "PUT", ""), ("part_size=5000", "POST", "uploadId")];
+    for (part_size, method, parameter) in jobs {
+        for flag in ["--no-clobber", "--threads=1"] {
+            for lost in [1, usize::MAX] {
+                let count = AtomicUsize::new(0);
+                let server = empty_server(move |_, request| {
+                    let is_last = request.method == method && request.target.contains(parameter);
+                    let is_lost = is_last && count.fetch_add(1, Ordering::Relaxed) < lost;
+                    if is_lost { Fault::Lost } else { Fault::Answer }
+                });
+                let expected = local_output(&server, "x.csv");
+                let flags = ["canon", "-q", SAMPLE, flag, "-o", "s3://b/x.csv", "--store-option", part_size];
+                let ran = irikey_at(&server, &[&flags[..], &["--store-option", "retry_timeout=1s"]].concat(), &[]);
+                let state = format!("{part_size} {flag} {lost}");
+                assert_eq!(ran.status.code(), Some(0), "{state}: {}", stderr(&ran));
+                assert!(server.object("/b/x.csv") == Some(expected), "{state}");
+            }
+        }
     }
 }
 
