@@ -156,7 +156,7 @@ impl OutputFiles {
     fn abandon(self, destination: &Destination) -> Result<WrittenFiles, CommandError> {
         match self {
             OutputFiles::Single(output, _) => output.abort()?,
-            OutputFiles::Directory(directory) => directory.series.abandon(),
+            OutputFiles::Directory(directory) => directory.series.abandon()?,
         }
         Ok(WrittenFiles { whole: abandoned(destination), files: Vec::new() })
     }
@@ -200,13 +200,13 @@ impl OutputDirectory {
     fn finish(self, job: &Job) -> Result<WrittenFiles, CommandError> {
         let OutputDirectory { series, root, splits, .. } = self;
         let path = series.directory().to_path_buf();
-        let (files, lock) = series.finish()?;
+        let (files, mark) = series.finish()?;
         if let Some(splits) = splits {
             write_atomically(&root.join(SPLITS), &splits.to_string(), COMPLETE)?;
         }
         let manifest = manifest(job, &root, &files);
         write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"), COMPLETE)?;
-        lock.into_iter().for_each(|lock| lock.complete());
+        mark.complete()?;
         Ok(WrittenFiles::in_directory(path, files))
     }
 }

@@ -3,25 +3,27 @@
 //! A file is complete, and verified if requested, before the next one begins. While a job writes the directory, it holds a
 //! lock on the file `_incomplete` there, which it removes when the directory is complete. From the first part on, the file has
 //! a mark. A job that finds a marked file without a lock removes the parts of the job that was interrupted, and starts again.
+//! Stores have no locks: a job that finds a marked object of this name below its prefix is an error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cluster::ClusterIndex;
+use super::directory_mark::{DirectoryMark, StoreMark};
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::sink::{check_name, open_error};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
-use crate::process::part_names::{INCOMPLETE, is_about_parts, is_hidden_name, is_part_name, part_name};
+use crate::process::part_names::{
+    CLUSTER, INCOMPLETE, MANIFEST, SPLITS, is_about_parts, is_hidden_name, is_part_name, part_name,
+};
 use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
 use crate::sort::Partition;
 
 /// What the names of directories of partitions begin with, before `=`.
 const PARTITIONS: [&str; 2] = [Partition::HOST_DIRECTORY, Partition::SURT_DIRECTORY];
-
-const MARK: &str = "An irikey job writes this directory, or was interrupted. Run the job again: it starts anew.\n";
 
 /// The paths of the files of a directory, and what is known about those of an earlier job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,9 +89,9 @@ pub(crate) struct PartDirectory {
     new_read_back: Option<NewReadBack>,
     /// The current partition and its reader, which has read all of its finished files.
     read_back: Option<(u32, ReadBack)>,
-    /// A directory in a store has none.
-    lock: Option<DirectoryLock>,
-    /// The directories above the parts that did not exist. Dropped after the lock, whose file is in one of them.
+    /// Dropped after the current file.
+    mark: DirectoryMark,
+    /// The directories above the parts that did not exist. Dropped after the mark, whose file is in one of them.
     _created: Option<NewDirectories>,
 }
 
@@ -113,12 +115,12 @@ impl PartDirectory {
     ) -> Result<(Encoder, PartDirectory), OutputError> {
         let root = layout.root();
         check_name(&layout.file(0, 0, options.format.suffixes()[0]))?;
-        let (created, lock) = match remote_directory(&root) {
-            Some(_) => (None, None),
+        let (created, mark) = match remote_directory(&root) {
+            Some(_) => (None, DirectoryMark::Store(StoreMark::new(&root))),
             None => {
                 let created = NewDirectories::create(&root);
                 let created = created.map_err(|error| io_error(&root, "create the directory", error))?;
-                (Some(created), Some(claim_directory(&root, layout.is_interrupted)?))
+                (Some(created), DirectoryMark::Lock(claim_directory(&root, layout.is_interrupted)?))
             }
         };
         if has_visible_files(&root)? {
@@ -139,7 +141,7 @@ impl PartDirectory {
                 clusters: Vec::new(),
                 new_read_back,
                 read_back: None,
-                lock,
+                mark,
                 _created: created,
             },
         ))
@@ -152,9 +154,9 @@ impl PartDirectory {
     pub(crate) fn append(&mut self, part: Part, partition: u32, number: u32) -> Result<(), OutputError> {
         if self.current.as_ref().is_none_or(|current| (current.partition, current.part) != (partition, number)) {
             self.close()?;
-            self.mark()?;
             let path = self.layout.file(partition, number, self.options.format.suffixes()[0]);
-            if self.lock.is_some() {
+            self.mark.add_file(&path)?;
+            if self.mark.is_local() {
                 // Its name is made durable in the end, with those of all partitions.
                 let directory = parent(&path);
                 fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
@@ -169,10 +171,12 @@ impl PartDirectory {
         }
     }
 
-    /// Marks the directory as incomplete. Until then, nothing has to be removed if the job is interrupted.
-    fn mark(&mut self) -> Result<(), OutputError> {
-        let marked = self.lock.as_mut().filter(|lock| !lock.is_marked()).map_or(Ok(()), |lock| lock.mark(MARK));
-        marked.map_err(|error| io_error(&self.layout.root().join(INCOMPLETE), "write", error))
+    /// Marks the directory before the files about the parts are written, also if there are no parts.
+    fn add_files_about_parts(&mut self) -> Result<(), OutputError> {
+        let root = self.layout.root();
+        let of_clusters = self.clusters.iter().flat_map(|index| CLUSTER.map(|name| index.directory().join(name)));
+        let files = [SPLITS, MANIFEST].map(|name| root.join(name)).into_iter().chain(of_clusters);
+        files.collect::<Vec<_>>().iter().try_for_each(|path| self.mark.add_file(path))
     }
 
     fn close(&mut self) -> Result<(), OutputError> {
@@ -203,23 +207,22 @@ impl PartDirectory {
         }
     }
 
-    /// Finishes the last file. Returns all files, and the lock of the directory, which the caller completes.
-    pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, Option<DirectoryLock>), OutputError> {
+    /// Finishes the last file. Returns all files, and the mark of the directory, which the caller completes.
+    pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, DirectoryMark), OutputError> {
         self.close()?;
-        // The caller writes further files, also if there are no parts.
-        self.mark()?;
+        self.add_files_about_parts()?;
         commit_all(std::mem::take(&mut self.pending))?;
-        if self.lock.is_some() {
+        if self.mark.is_local() {
             let root = self.layout.root();
             sync_directory(&root).map_err(|error| io_error(&root, "sync the directory", error))?;
         }
         self.clusters.iter().try_for_each(ClusterIndex::write)?;
-        Ok((self.finished, self.lock))
+        Ok((self.finished, self.mark))
     }
 
     /// Gives up a directory in which no part was written.
-    pub(crate) fn abandon(self) {
-        self.lock.into_iter().for_each(DirectoryLock::complete);
+    pub(crate) fn abandon(self) -> Result<(), OutputError> {
+        self.mark.complete()
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -242,7 +245,8 @@ fn claim_directory(root: &Path, is_interrupted: bool) -> Result<DirectoryLock, O
 /// It cannot be listed.
 pub(crate) fn has_visible_files(root: &Path) -> Result<bool, OutputError> {
     if let Some(url) = remote_directory(root) {
-        return has_objects(&url).map_err(|error| io_error(Path::new(&url.name()), "list", error.into()));
+        let failed = |error| open_error(Path::new(&url.name()), "list", error, "or choose another prefix");
+        return has_objects(&url).map_err(|error| failed(error.into()));
     }
     let names = file_names(root).map_err(|error| io_error(root, "list", error))?;
     Ok(names.iter().any(|name| !is_hidden_name(name.as_encoded_bytes())))
@@ -322,8 +326,8 @@ mod tests {
         for (partition, number) in [(1, 0), (1, 1), (10, 0)] {
             parts.append(encoder.encode(&mut Rows::default(), &[])?, partition, number)?;
         }
-        let (files, lock) = parts.finish()?;
-        lock.into_iter().for_each(DirectoryLock::complete);
+        let (files, mark) = parts.finish()?;
+        mark.complete()?;
         Ok(files)
     }
 

@@ -13,12 +13,14 @@
 //! - `options`: formats, codecs, and what an output contains
 //! - `encoder`: encodes rows, with `row_group` and `pages` (Parquet), `lines` and `values` (text), `index_lines`
 //!   (CDXJ, zipnum)
-//! - `writer`: appends parts, on a `sink`; `directory`: a directory of such files; `cluster`: their index of members
+//! - `writer`: appends parts, on a `sink`; `directory`: a directory of such files, with a `directory_mark` until it
+//!   is complete; `cluster`: their index of members
 //! - `packing`: compressed text
 //! - `tables`: files of other rows than canonical ones
 
 mod cluster;
 mod directory;
+mod directory_mark;
 mod encoder;
 mod error;
 mod index_lines;

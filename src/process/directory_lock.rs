@@ -50,6 +50,11 @@ impl DirectoryLock {
         self.is_marked
     }
 
+    /// The path of the lock file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Makes a durable mark. The file remains until [`DirectoryLock::complete`].
     pub(crate) fn mark(&mut self, text: &str) -> io::Result<()> {
         self.file.set_len(0)?;

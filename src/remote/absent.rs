@@ -38,6 +38,11 @@ pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
     Ok(AbsentObject::named(url).map(|object| object.never())?)
 }
 
+/// Deletes nothing.
+pub(crate) fn delete_objects(urls: &[RemoteUrl]) -> io::Result<()> {
+    urls.iter().try_for_each(clear_object)
+}
+
 pub(crate) fn transfer() -> Option<Transfer> {
     None
 }

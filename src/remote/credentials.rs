@@ -125,6 +125,8 @@ fn open_s3(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object
             builder = builder.with_config(key, value);
         }
     }
+    // Not all stores with the interface of S3 delete several objects by one request.
+    builder = builder.with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");
     for (key, value) in store_settings(AmazonS3ConfigKey::Client) {
         builder = builder.with_config(key, value);
     }

@@ -12,7 +12,7 @@ use super::object::{RemoteObject, location_of};
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteUrl, is_pattern, is_prefix};
-use crate::process::part_names::{MANIFEST, is_hidden_name, remove_about_others};
+use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
 
 /// Maximum number of objects that one name may stand for.
 const MAX_OBJECTS: usize = 10_000_000;
@@ -104,12 +104,27 @@ async fn below(store: &RemoteStore, prefix: &str, listed: &mut usize) -> Result<
             }
             if !rest.split('/').any(|name| is_hidden_name(name.as_bytes())) {
                 found.objects.push(meta);
+            } else if is_mark(rest, &meta) {
+                return Err(incomplete(key).into());
             } else if let Some(output) = key.strip_suffix(MANIFEST) {
                 found.outputs.push(output.into());
             }
         }
         check_count(found.objects.len())?;
     }
+}
+
+/// The object marks a prefix that is in no hidden directory, and below which a job writes. An empty one does not.
+fn is_mark(rest: &str, meta: &ObjectMeta) -> bool {
+    let (above, name) = rest.trim_start_matches('/').rsplit_once('/').unwrap_or(("", rest.trim_start_matches('/')));
+    name == INCOMPLETE && meta.size > 0 && !above.split('/').any(|name| is_hidden_name(name.as_bytes()))
+}
+
+fn incomplete(mark: &str) -> RemoteError {
+    RemoteError::new(
+        format!("the output of irikey there is not complete: it has the object {mark}"),
+        "wait for the job that writes it; if it was interrupted, remove its objects and run it again, or name those to read",
+    )
 }
 
 /// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place. Counts in `listed`

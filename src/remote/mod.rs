@@ -57,7 +57,8 @@ mod written_content;
 #[cfg(not(feature = "remote"))]
 pub(crate) use absent::{
     AbsentObject as RemoteObject, AbsentRequest as RangesRequest, AbsentStream as ReadAheadBlocks,
-    AbsentStream as RemoteReader, AbsentStream as RemoteWriter, clear_object, has_objects, list, transfer,
+    AbsentStream as RemoteReader, AbsentStream as RemoteWriter, clear_object, delete_objects, has_objects, list,
+    transfer,
 };
 #[cfg(feature = "remote")]
 pub(crate) use client::transfer;
@@ -71,7 +72,7 @@ pub(crate) use options::{MAX_READ_AHEAD, StoreOption, read_ahead, set_options, s
 #[cfg(feature = "remote")]
 pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};
 #[cfg(feature = "remote")]
-pub(crate) use upload::{RemoteWriter, clear_object};
+pub(crate) use upload::{RemoteWriter, clear_object, delete_objects};
 pub(crate) use url::{RemoteUrl, has_hidden_part, is_table_name, redact_argument};
 
 /// What was requested of stores and servers, and what they sent.

@@ -18,6 +18,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::future::{Either, select};
+use futures_util::{StreamExt, stream};
 use object_store::path::Path;
 use object_store::retry::{RetryContext, RetryPolicy};
 use object_store::{MultipartUpload, PutMode, PutMultipartOptions, PutOptions};
@@ -338,6 +339,27 @@ pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
             true => put(place, Bytes::new(), false).await,
             false => Ok(()),
         }
+    })
+}
+
+/// Deletes objects of one store. One that does not exist counts as deleted.
+///
+/// # Errors
+/// An object cannot be deleted. The others are.
+pub(crate) fn delete_objects(urls: &[RemoteUrl]) -> io::Result<()> {
+    let places: Vec<_> = urls.iter().map(ObjectPlace::of).collect::<Result<_, _>>()?;
+    let Some(store) = places.first().map(|place| place.reader.clone()) else { return Ok(()) };
+    wait(async move {
+        let locations = stream::iter(places.into_iter().map(|place| Ok(place.location)));
+        let mut deleted = store.store.delete_stream(locations.boxed());
+        let mut result = Ok(());
+        while let Some(deleted) = deleted.next().await {
+            match deleted {
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => result = Err(Failure::of(&error).error(&store).into()),
+            }
+        }
+        result
     })
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::faults::transient;
 use super::server::{Fault, Request, Server};
@@ -207,6 +207,52 @@ fn objects_of_other_jobs_are_not_replaced_if_that_is_forbidden() {
         let message = stderr(&ran);
         assert_eq!((ran.status.code(), server.object("/b/x.csv")), (Some(5), Some(b"other".to_vec())), "{message}");
         assert!(message.contains("s3://b/x.csv") && message.contains("exists"), "{message}");
+    }
+}
+
+const PARTS: [&str; 6] = ["canon", "-q", SAMPLE, "--part-rows", "40", "-o"];
+
+/// A job that fails removes its parts. If it must not delete objects, a mark stays, which readers and later jobs report.
+#[test]
+fn parts_of_a_failed_job_are_not_taken_for_an_output() {
+    for may_delete in [true, false] {
+        let has_failed = AtomicBool::new(false);
+        let server = empty_server(move |_, request| {
+            let is_failing = request.path() == "/b/out/part-00001.parquet" && !has_failed.swap(true, Ordering::Relaxed);
+            match is_failing || request.method == "DELETE" && !may_delete {
+                true => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
+                false => Fault::Answer,
+            }
+        });
+        let ran = irikey_at(&server, &[&PARTS[..], &["s3://b/out/"]].concat(), &[]);
+        assert!(ran.status.code() == Some(5) && stderr(&ran).contains("part-00001"), "{}", stderr(&ran));
+        let left = ["/b/other", "/b/out/_incomplete", "/b/out/part-00000.parquet"];
+        assert_eq!(server.paths(), left[..if may_delete { 1 } else { 3 }]);
+        let again = irikey_at(&server, &[&PARTS[..], &["s3://b/out/"]].concat(), &[]);
+        let read = irikey_at(&server, &["count", "-q", "s3://b/out/"], &[]);
+        let expected = if may_delete { (Some(0), Some(0)) } else { (Some(5), Some(4)) };
+        assert_eq!((again.status.code(), read.status.code()), expected, "{}{}", stderr(&again), stderr(&read));
+        let messages = [stderr(&again), stderr(&read)];
+        assert!(may_delete || messages.iter().all(|message| message.contains("not complete")), "{messages:?}");
+    }
+}
+
+/// Writers that must not delete objects leave an empty mark, which means nothing.
+#[test]
+fn complete_parts_have_no_mark() {
+    for may_delete in [true, false] {
+        let server = empty_server(move |_, request| match request.method == "DELETE" && !may_delete {
+            true => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
+            false => Fault::Answer,
+        });
+        let ran = irikey_at(&server, &[&PARTS[..], &["s3://b/out/"]].concat(), &[]);
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+        assert_eq!(server.object("/b/out/_incomplete"), if may_delete { None } else { Some(Vec::new()) });
+        let is_marked = |request: &Request| request.method == "PUT" && request.path() == "/b/out/_incomplete";
+        let requests = server.requests();
+        let first_write = requests.iter().find(|request| request.method == "PUT").unwrap();
+        assert!(is_marked(first_write), "{first_write:?}");
+        assert_eq!(irikey_at(&server, &["count", "-q", "s3://b/out/"], &[]).status.code(), Some(0));
     }
 }
 
