@@ -9,7 +9,7 @@ use crate::dedup::seen::SeenError;
 use crate::input::{ListError, shown_path};
 use crate::output::OutputError;
 use crate::process::{error_and_remedy, exit, path_name};
-use crate::remote::RemoteUrl;
+use crate::remote::{RemoteError, RemoteUrl};
 use crate::run::{BudgetError, DedupError, ObserveError, PartsError, RunError, SortError};
 
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,20 @@ impl CommandError {
         RemoteUrl::of_path(path).map_or(Ok(()), refuse)
     }
 
+    /// The error is one of wrong options of stores, which only a store finds.
+    fn is_of_options(&self) -> bool {
+        let in_list = |error: &ListError| match error {
+            ListError::Open { error, .. } | ListError::List { error, .. } => RemoteError::is_of_options(error),
+            _ => false,
+        };
+        match self {
+            CommandError::Sources(ListError::Several(errors)) => errors.iter().any(in_list),
+            CommandError::Sources(error) => in_list(error),
+            CommandError::Output(OutputError::Io { error, .. }) => RemoteError::is_of_options(error),
+            _ => false,
+        }
+    }
+
     /// Prints the error of `irikey COMMAND` and returns its exit code. A closed pipe is a success: its reader has read
     /// enough.
     pub(crate) fn report(&self, command: &str) -> u8 {
@@ -80,6 +94,7 @@ impl CommandError {
             error => print_error(&error.to_string()),
         }
         match self {
+            error if error.is_of_options() => exit::USAGE,
             // As for -o, a directory in the place of a file is a usage error.
             CommandError::Usage(_) | CommandError::Output(OutputError::Directory(_)) => exit::USAGE,
             CommandError::Input(_) | CommandError::Sources(_) => exit::INPUT,

@@ -55,6 +55,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use self::error::CommandError;
 use crate::process::{self, exit};
+use crate::remote::{has_options, transfer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -193,7 +194,13 @@ fn run(command: &Command) -> u8 {
         Command::Conform(args) => ("conform", conform::run(args)),
         Command::Bench(args) => ("bench", bench::run(args)),
     };
-    result.unwrap_or_else(|error: CommandError| error.report(name))
+    let status = result.unwrap_or_else(|error: CommandError| error.report(name));
+    if status == exit::SUCCESS && has_options() && transfer().is_none() {
+        terminal::print_error(
+            "--store-option has no effect, because no input and no output is in a store or on a server",
+        );
+    }
+    status
 }
 
 #[cfg(test)]

@@ -49,12 +49,9 @@ pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector
     };
     opened.map_err(|error| {
         let cause = Failure::of(&error).cause;
-        match is_http {
+        match is_http && error.to_string().contains("Unable parse source url") {
             true => RemoteError::new(format!("the address is not valid: {cause}"), "check it"),
-            false => RemoteError::new(
-                format!("the options of the store are wrong: {cause}"),
-                "check --store-option and the environment",
-            ),
+            false => RemoteError::of_options(&cause),
         }
     })
 }

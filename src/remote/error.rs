@@ -12,11 +12,20 @@ pub(crate) struct RemoteError {
     pub(crate) found: String,
     /// What to do next.
     pub(crate) advice: String,
+    /// The options of the stores are wrong.
+    is_of_options: bool,
 }
 
 impl RemoteError {
     pub(super) fn new(found: impl Into<String>, advice: impl Into<String>) -> RemoteError {
-        RemoteError { found: found.into(), advice: advice.into() }
+        RemoteError { found: found.into(), advice: advice.into(), is_of_options: false }
+    }
+
+    /// The options of the stores are wrong.
+    #[cfg(feature = "remote")]
+    pub(super) fn of_options(cause: &str) -> RemoteError {
+        let found = format!("the options of the store are wrong: {cause}");
+        RemoteError { is_of_options: true, ..RemoteError::new(found, "check --store-option and the environment") }
     }
 
     /// The server does not send ranges, which a table needs.
@@ -37,6 +46,11 @@ impl RemoteError {
     /// The error inside `error`, if it is one of a remote object.
     pub(crate) fn of_io(error: &io::Error) -> Option<&RemoteError> {
         error.get_ref()?.downcast_ref()
+    }
+
+    /// Whether `error` is that of wrong options.
+    pub(crate) fn is_of_options(error: &io::Error) -> bool {
+        RemoteError::of_io(error).is_some_and(|error| error.is_of_options)
     }
 }
 

@@ -146,6 +146,11 @@ pub(crate) fn set_options(options: &[StoreOption]) {
     let _ = OPTIONS.set(options.to_vec());
 }
 
+/// Whether the user has set options.
+pub(crate) fn has_options() -> bool {
+    OPTIONS.get().is_some_and(|options| !options.is_empty())
+}
+
 #[cfg(feature = "remote")]
 pub(super) fn options() -> &'static [StoreOption] {
     OPTIONS.get().map_or(&[], Vec::as_slice)

@@ -148,6 +148,32 @@ fn a_page_of_html_is_not_taken_for_a_packed_file() {
 }
 
 /// Credentials are in no message, no report, no metadata and no column.
+/// Some values are only checked when a store is opened.
+#[test]
+fn wrong_and_useless_options_are_reported() {
+    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let directory = tempfile::tempdir().unwrap();
+    let local = directory.path().join("x");
+    fs::write(&local, "http://a/\n").unwrap();
+    let local = local.to_str().unwrap();
+    let http = format!("http://{}/b/x", server.address);
+    let jobs = [vec!["s3://b/x"], vec![&http], vec![local, "-o", "s3://b/y.csv"]];
+    for (job, option) in
+        jobs.iter().zip(["skip_signature=pass", "pool_max_idle_per_host=pass", "pool_max_idle_per_host=pass"])
+    {
+        let ran = irikey_at(&server, &[&["canon", "-q", "--store-option", option], &job[..]].concat(), &[]);
+        let message = stderr(&ran);
+        assert!(ran.status.code() == Some(2) && message.contains("options of the store"), "{option}: {message}");
+    }
+    let is_useless = |job: &[&str]| {
+        let ran = irikey_at(&server, &[&["canon", "-q"], job].concat(), &[]);
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+        stderr(&ran).contains("--store-option has no effect")
+    };
+    assert!(is_useless(&[local]));
+    assert!(!is_useless(&["s3://b/x"]) && !is_useless(&[local, "-o", "s3://b/y.csv"]));
+}
+
 #[test]
 fn credentials_are_shown_nowhere() {
     let text = b"http://a/\nx\n".to_vec();
