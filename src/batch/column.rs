@@ -153,7 +153,7 @@ impl Column {
     }
 }
 
-/// Returns the name, which is kept for ever, because columns are copied freely. Each distinct name is kept once, so that a
+/// Returns the name, which is kept until the process ends, because columns are copied freely. Each distinct name is kept once, so that a
 /// process that names the same columns again and again takes no more memory.
 fn kept_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());

@@ -309,8 +309,8 @@ pub fn skeleton(host: &[u8]) -> String {
     }
 }
 
-/// Appends what an ASCII character becomes in a skeleton, whatever characters are next to it: itself, or the character that it looks
-/// like (UTS 39, confusables.txt).
+/// Appends what an ASCII character becomes in a skeleton, whatever characters are next to it: itself, or what it looks like
+/// (UTS 39, confusables.txt).
 fn push_ascii_prototype(character: u8, skeleton: &mut String) {
     match character {
         b'"' => skeleton.push_str("''"),

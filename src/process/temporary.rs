@@ -149,7 +149,7 @@ mod unix {
 
     pub(super) fn remove(slot: usize) {
         let path = PATHS[slot].swap(null_mut(), SeqCst);
-        // Either this thread sees the phase, or whoever sets it finds no path in the slot.
+        // A handler that has set the phase may have read the path from the slot before. One that sets it later finds none there.
         if PHASE.load(SeqCst) == RUNNING {
             free(path);
         }

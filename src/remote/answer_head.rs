@@ -82,8 +82,12 @@ fn mail_date(date: &str) -> Option<String> {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_time = time.len() == 8 && time.split(':').count() == 3 && time.split(':').all(is_number);
     let is_date = is_number(day) && is_number(year) && matches!(year.len(), 2 | 4) && MONTHS.contains(&month);
-    // HTTP is younger than 1970.
-    let century = if year.len() == 4 { "" } else { if year < "70" { "20" } else { "19" } };
+    // Years of two digits are those from 1970 on.
+    let century = match year.len() {
+        4 => "",
+        _ if year < "70" => "20",
+        _ => "19",
+    };
     (is_date && is_time).then(|| format!("{day} {month} {century}{year} {time} GMT"))
 }
 

@@ -116,7 +116,8 @@ async fn below(store: &RemoteStore, prefix: &str, listed: &mut usize) -> Result<
 
 /// The object marks a prefix that is in no hidden directory, and below which a job writes. An empty one does not.
 fn is_mark(rest: &str, meta: &ObjectMeta) -> bool {
-    let (above, name) = rest.trim_start_matches('/').rsplit_once('/').unwrap_or(("", rest.trim_start_matches('/')));
+    let rest = rest.trim_start_matches('/');
+    let (above, name) = rest.rsplit_once('/').unwrap_or(("", rest));
     name == INCOMPLETE && meta.size > 0 && !above.split('/').any(|name| is_hidden_name(name.as_bytes()))
 }
 

@@ -6,7 +6,7 @@ use memchr::memmem;
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest, HttpResponseBody};
 
 /// What an error about a listing contains that is not complete.
-pub(super) const CUT_LISTING: &str = "the listing has more pages than it names";
+const CUT_LISTING: &str = "the listing has more pages than it names";
 
 /// The request is one of a page of a listing of S3, or of a store with its interface.
 pub(super) fn is_listing(request: &HttpRequest) -> bool {

@@ -297,8 +297,8 @@ impl RemoteObject {
         Ok(bytes.into_bytes())
     }
 
-    /// Appends what one request returns, which is the whole range unless the server chooses to send less. Nothing is appended that
-    /// exceeds the range or is of another version.
+    /// Appends what one request returns, which is the whole range unless the server chooses to send less. Nothing is appended
+    /// that exceeds the range or is of another version.
     async fn fetch_into(&self, range: Range<u64>, bytes: &mut AnswerBuffer) -> Result<(), FetchError> {
         let (before, len) = (bytes.len(), bytes.len() + (range.end - range.start) as usize);
         let result = self.request(Some(GetRange::Bounded(range))).await?;

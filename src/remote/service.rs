@@ -55,7 +55,7 @@ impl Connector {
         if let Some(client) = clients.get(&options_text) {
             return Ok(client.clone());
         }
-        // [`TimeLimits`] count only the time in which somebody waits.
+        // [`TimeLimits`] are used instead.
         let unlimited = options.clone().with_timeout_disabled().with_read_timeout_disabled();
         let client = ReqwestConnector::default().connect(&unlimited)?;
         clients.insert(options_text, client.clone());

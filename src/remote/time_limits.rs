@@ -1,6 +1,6 @@
 //! How long a request may wait for its server: [`TimeLimits`].
 //!
-//! The limits of the HTTP client itself would also count the time in which nobody reads the body, because the output is slow.
+//! The limits of the HTTP client are not used: they also count the time in which the body is not read because the output is slow.
 
 use std::future::Future;
 use std::io;
@@ -18,7 +18,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time after which a request is repeated, also if bytes arrive.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The time that is left to wait for a server. Time in which nobody waits does not count.
+/// How much longer a request may wait for its server. Only the time in [`TimeLimits::wait`] counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeLimits {
     /// Without a byte.

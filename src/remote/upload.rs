@@ -298,10 +298,10 @@ impl RetryPolicy for UntilTimeout {
 async fn put(place: ObjectPlace, bytes: Bytes, is_new: bool) -> io::Result<()> {
     let mode = if is_new { PutMode::Create } else { PutMode::Overwrite };
     let options = PutOptions { mode, ..PutOptions::default() };
+    let put = place.store.store.put_opts(&place.location, bytes.clone().into(), options).await;
+    let Err(error) = put else { return Ok(()) };
     let mut hasher = WrittenContentHasher::default();
     hasher.add(&bytes);
-    let put = place.store.store.put_opts(&place.location, bytes.into(), options).await;
-    let Err(error) = put else { return Ok(()) };
     if hasher.finish().is_written((&place.reader, &place.location), &error).await {
         return Ok(());
     }

@@ -30,7 +30,7 @@ const MAX_PLAIN_VALUE: usize = 48;
 
 const REDACTED: &str = "REDACTED";
 
-/// Whether an address that begins with a [name](RemoteUrl::name) without a secret may still lack it.
+/// Whether an address that was made from a [name](RemoteUrl::name) lacks a secret that the name does not show.
 pub(crate) fn has_hidden_part(address: &[u8]) -> bool {
     memchr::memmem::find(address, REDACTED.as_bytes()).is_some()
 }

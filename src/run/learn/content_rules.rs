@@ -88,8 +88,8 @@ impl LearnedContent {
         rule_batch(&rules)
     }
 
-    /// Returns the rows of a part, from which [`OpenParts::merge`](super::learned_parts::OpenParts::merge) makes the rules: votes, and
-    /// all rules of sites and hosts.
+    /// Returns the rows of a part, from which [`OpenParts::merge`](super::learned_parts::OpenParts::merge) makes the rules:
+    /// votes, and all rules of sites and hosts.
     pub(crate) fn part_batches(&self) -> impl Iterator<Item = Result<RecordBatch, BatchError>> + '_ {
         let votes = std::iter::once_with(|| vote_batch(self.votes.votes()));
         votes.chain(self.spooled()).map(|batch| Ok(batch?))
