@@ -153,8 +153,8 @@ impl Column {
     }
 }
 
-/// Returns the name, which is kept until the process ends, because columns are copied freely. Each distinct name is kept once, so that a
-/// process that names the same columns again and again takes no more memory.
+/// Returns the name, which is kept until the process ends, because columns are copied freely. Each distinct name is kept once,
+/// so that a process that names the same columns again and again takes no more memory.
 fn kept_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
