@@ -11,7 +11,7 @@ const LANES: usize = 8;
 ///
 /// # Safety
 /// `ends` must ascend, start at 0 or more, and not exceed the length of `texts`.
-#[target_feature(enable = "avx512f,avx512dq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 pub(super) unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
     // SAFETY: the caller guarantees valid ends, for which `lanes::push` only passes texts with `REACH` bytes after each
     // start and before each end.
@@ -21,12 +21,13 @@ pub(super) unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u
 /// # Safety
 /// `REACH` bytes after each start and before each end must be within `texts`.
 #[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 unsafe fn hash_eight(texts: &[u8], ends: &[i32; LANES + 1]) -> [[u8; 16]; LANES] {
+    let ([starts @ .., _], [_, ends @ ..]) = (ends, ends);
     let len = {
-        // SAFETY: each load reads eight of the nine ends.
+        // SAFETY: each load reads eight numbers, the length of the arrays.
         let (starts, ends) =
-            unsafe { (_mm256_loadu_si256(ends.as_ptr().cast()), _mm256_loadu_si256(ends[1..].as_ptr().cast())) };
+            unsafe { (_mm256_loadu_si256(starts.as_ptr().cast()), _mm256_loadu_si256(ends.as_ptr().cast())) };
         _mm512_cvtepi32_epi64(_mm256_sub_epi32(ends, starts))
     };
     let mut sums = [multiply(len, PRIME_1), _mm512_setzero_si512()];
@@ -34,11 +35,13 @@ unsafe fn hash_eight(texts: &[u8], ends: &[i32; LANES + 1]) -> [[u8; 16]; LANES]
     unsafe {
         // All eight texts are often short enough to skip this step.
         if _mm512_cmpgt_epi64_mask(len, splat(96)) != 0 {
-            step::<3>(texts, ends, len, &mut sums);
+            let ([front], [back]) = (words(texts, starts, [48]), words(texts, ends, [-64]));
+            mix::<3>(front, back, len, &mut sums);
         }
-        step::<2>(texts, ends, len, &mut sums);
-        step::<1>(texts, ends, len, &mut sums);
-        step::<0>(texts, ends, len, &mut sums);
+        let (front, back) = (words(texts, starts, [0, 16, 32]), words(texts, ends, [-16, -32, -48]));
+        mix::<2>(front[2], back[2], len, &mut sums);
+        mix::<1>(front[1], back[1], len, &mut sums);
+        mix::<0>(front[0], back[0], len, &mut sums);
     }
     let [low, high] = sums;
     let weighted =
@@ -50,18 +53,9 @@ unsafe fn hash_eight(texts: &[u8], ends: &[i32; LANES + 1]) -> [[u8; 16]; LANES]
 
 /// Mixes the 16 bytes at offset `16 * STEP` from the front and from the back of each text into the sums of the texts that
 /// are longer than `32 * STEP` bytes.
-///
-/// # Safety
-/// As for [`hash_eight`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-unsafe fn step<const STEP: usize>(texts: &[u8], ends: &[i32; LANES + 1], len: __m512i, [low, high]: &mut [__m512i; 2]) {
-    // SAFETY: `STEP` is at most 3, so the 16 bytes are within the `REACH` bytes that the caller guarantees.
-    let (front, back) = unsafe {
-        let front = std::array::from_fn(|i| texts.as_ptr().add(ends[i] as usize + 16 * STEP));
-        let back = std::array::from_fn(|i| texts.as_ptr().add(ends[i + 1] as usize - 16 * (STEP + 1)));
-        (pairs(front), pairs(back))
-    };
+fn mix<const STEP: usize>(front: [__m512i; 2], back: [__m512i; 2], len: __m512i, [low, high]: &mut [__m512i; 2]) {
     let secret = &SECRET[STEP];
     let is_used = _mm512_cmpgt_epi64_mask(len, splat(32 * STEP as u64));
     let add = |sum, term| _mm512_mask_add_epi64(sum, is_used, sum, term);
@@ -72,38 +66,46 @@ unsafe fn step<const STEP: usize>(texts: &[u8], ends: &[i32; LANES + 1], len: __
     *high = join(*high, _mm512_add_epi64(front[0], front[1]));
 }
 
-/// Loads two words from each of eight addresses and returns the first words and the second words.
+/// Loads two words at each distance from each of eight positions in `texts`. Returns the first words and the second words at
+/// each distance.
 ///
 /// # Safety
-/// 16 bytes must be readable at each address.
+/// The 16 bytes at each distance from each position must be within `texts`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-unsafe fn pairs(at: [*const u8; LANES]) -> [__m512i; 2] {
-    // SAFETY: the caller guarantees 16 readable bytes at each address.
-    let four = |from: usize| unsafe {
-        let load = |i: usize| _mm_loadu_si128(at[from + 2 * i].cast());
-        let first = _mm512_zextsi128_si512(load(0));
-        let two = _mm512_mask_broadcast_i64x2(first, 0b0000_1100, load(1));
-        let three = _mm512_mask_broadcast_i64x2(two, 0b0011_0000, load(2));
-        _mm512_mask_broadcast_i64x2(three, 0b1100_0000, load(3))
+unsafe fn words<const N: usize>(texts: &[u8], positions: &[i32; LANES], distances: [isize; N]) -> [[__m512i; 2]; N] {
+    // All distances from four positions at once, so that each address is computed once.
+    // SAFETY: the caller guarantees 16 bytes at each distance.
+    let four = |first: usize| unsafe {
+        let at: [_; 4] = std::array::from_fn(|i| texts.as_ptr().offset(positions[first + 2 * i] as isize));
+        distances.map(|distance| {
+            let load = |i: usize| _mm_loadu_si128(at[i].offset(distance).cast());
+            let one = _mm512_zextsi128_si512(load(0));
+            let two = _mm512_mask_broadcast_i64x2(one, 0b0000_1100, load(1));
+            let three = _mm512_mask_broadcast_i64x2(two, 0b0011_0000, load(2));
+            _mm512_mask_broadcast_i64x2(three, 0b1100_0000, load(3))
+        })
     };
     let (even, odd) = (four(0), four(1));
-    [_mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd)]
+    std::array::from_fn(|i| [_mm512_unpacklo_epi64(even[i], odd[i]), _mm512_unpackhi_epi64(even[i], odd[i])])
 }
 
 /// Joins the low and high halves of eight hashes.
 #[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 fn big_endian(low: __m512i, high: __m512i) -> [[u8; 16]; LANES] {
-    // Each quarter of `even` and `odd` holds the hash of one lane.
-    let (even, odd) = (_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high));
-    let mut halves = [[0_u128; 4]; 2];
-    // SAFETY: each store writes 64 bytes, the size of four hashes.
+    let swap = _mm512_broadcast_i32x4(_mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    let (low, high) = (_mm512_shuffle_epi8(low, swap), _mm512_shuffle_epi8(high, swap));
+    // Words 0 to 7 are those of `high`, words 8 to 15 those of `low`.
+    let first = _mm512_permutex2var_epi64(high, _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0), low);
+    let second = _mm512_permutex2var_epi64(high, _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4), low);
+    let mut hashes = [[0; 16]; LANES];
+    // SAFETY: the stores write 64 bytes each, together the size of the hashes.
     unsafe {
-        _mm512_storeu_si512(halves[0].as_mut_ptr().cast(), even);
-        _mm512_storeu_si512(halves[1].as_mut_ptr().cast(), odd);
+        _mm512_storeu_si512(hashes.as_mut_ptr().cast(), first);
+        _mm512_storeu_si512(hashes[4..].as_mut_ptr().cast(), second);
     }
-    std::array::from_fn(|i| halves[i % 2][i / 2].to_be_bytes())
+    hashes
 }
 
 #[inline]

@@ -54,15 +54,15 @@ pub(super) fn push<'a, const LANES: usize, const ENDS: usize>(
     while let Some(ends) = rest.first_chunk::<ENDS>()
         && ends[LANES - 1] as usize + REACH <= texts.len()
     {
-        let is_medium: [bool; LANES] = std::array::from_fn(|i| MEDIUM.contains(&((ends[i + 1] - ends[i]) as usize)));
-        let medium_count = is_medium.iter().filter(|&&is_medium| is_medium).count();
+        let is_medium = |i: usize| MEDIUM.contains(&((ends[i + 1] - ends[i]) as usize));
+        let not_medium = (0..LANES).map(|i| u32::from(!is_medium(i))).sum::<u32>() as usize;
         // If fewer than half of the texts are medium, hashing one by one is faster.
-        if medium_count < LANES / 2 {
+        if not_medium > LANES / 2 {
             hashes.extend(ends.windows(2).map(|ends| hash(texts, ends)));
         } else {
             let mut done = hash_lanes(ends);
-            if medium_count < LANES {
-                for i in (0..LANES).filter(|&i| !is_medium[i]) {
+            if not_medium > 0 {
+                for i in (0..LANES).filter(|&i| !is_medium(i)) {
                     done[i] = hash(texts, &ends[i..]);
                 }
             }
