@@ -121,8 +121,9 @@ impl Bitmaps {
 /// Returns the bits from `from` on: at least [`WINDOW_LEN`], and zeros after them.
 #[inline(always)]
 fn window(bitmap: &[Word], from: usize) -> u64 {
-    let bytes = &bitmap.as_flattened()[from / 8..];
-    u64::from_le_bytes(*bytes.first_chunk().expect("words follow the text")) >> (from % 8)
+    // This range needs one comparison, an open one and its first eight bytes need two.
+    let bytes = &bitmap.as_flattened()[from / 8..from / 8 + 8];
+    u64::from_le_bytes(*bytes.as_array().expect("the range has this length")) >> (from % 8)
 }
 
 /// Returns the 64 bits from `from` on.
