@@ -295,8 +295,17 @@ impl Canonicalizer {
     /// Returns whether a record that is canonical by RFC 3987 can be copied: it needs no repairs, is the same text in every
     /// possible charset, and only the profile `whatwg` might change it.
     fn can_copy(&self) -> bool {
-        let has_references = self.policy.preprocess.character_references != CharacterReferences::Kept;
-        !self.policy.profile.is_whatwg() && !has_references
+        !self.policy.profile.is_whatwg() && self.keeps_character_references()
+    }
+
+    fn keeps_character_references(&self) -> bool {
+        self.policy.preprocess.character_references == CharacterReferences::Kept
+    }
+
+    /// Returns whether a record that is canonical for the URL Standard can be copied, too. A base may be a fault.
+    fn can_copy_href(&self, base: &[u8]) -> bool {
+        let Policy { profile, base: common_base, .. } = &*self.policy;
+        profile.is_whatwg() && common_base.is_none() && base.is_empty() && self.keeps_character_references()
     }
 
     /// Appends the row of record `i`, which takes more than to copy or to normalize its reference.
@@ -320,9 +329,17 @@ impl Canonicalizer {
         if rows.is_overfull || rows.input.values.len() + reference.line().len() > self.max_text_len {
             return rows.push_left_out();
         }
-        let uris = &mut rows.uri.values;
         let can_append = self.only_normalizes && self.has_key_of_uri && charsets == RecordCharsets::default();
-        let appended = if can_append { self.writer.append_to_base(reference, base, uris) } else { None };
+        let is_href = self.can_copy_href(base) && reference.is_canonical_href(!self.policy.drop_fragment);
+        let uris = &mut rows.uri.values;
+        let appended = if can_append {
+            self.writer.append_to_base(reference, base, uris)
+        } else if is_href {
+            reference.append_to(uris);
+            Some((Flags::NONE, Changes::NONE))
+        } else {
+            None
+        };
         let result = match appended {
             Some(written) => Ok((PreparedReference::UNCHANGED, written)),
             None => self.writer.prepare(reference, base, charsets).and_then(|prepared| {

@@ -131,6 +131,12 @@ impl<'a> MarkedReference<'a> {
             && scheme != b"file"
     }
 
+    /// Returns true if the reference is an http or https URI that neither a rung nor the parser of the URL Standard changes.
+    /// Returns false for some others. `keep_fragment` is that of [`CanonicalHead::is_canonical`].
+    pub(crate) fn is_canonical_href(&self, keep_fragment: bool) -> bool {
+        CanonicalHead::of(self).is_some_and(|head| head.is_canonical(self, keep_fragment) && head.is_href(self))
+    }
+
     /// Returns how the reference is appended to a part of its base (RFC 3986 section 5.2.2), if it is relative and no rung
     /// changes it after its leading dot segments. Also returns `None` for some others that no rung changes.
     ///
@@ -225,6 +231,16 @@ impl CanonicalHead {
     pub(crate) fn is_canonical(self, reference: &MarkedReference<'_>, keep_fragment: bool) -> bool {
         // The empty path becomes `/`. This is checked last, which takes fewer instructions.
         is_rest_canonical(reference, self.first_mark, keep_fragment) && self.host_end < reference.line().len()
+    }
+
+    /// Returns true if the parser of the URL Standard does not change `reference`, which has this head and is canonical. It would
+    /// change a host whose last label is a number, reject an empty host, and encode `'` in a query.
+    fn is_href(self, reference: &MarkedReference<'_>) -> bool {
+        let line = reference.line();
+        let host_at = 7 + usize::from(line[4] == b's');
+        let host = &line[host_at..self.host_end];
+        let last_label = host.strip_suffix(b".").unwrap_or(host).rsplit(|byte| *byte == b'.').next();
+        last_label.and_then(<[u8]>::first).is_some_and(|byte| !byte.is_ascii_digit()) && !line.contains(&b'\'')
     }
 }
 
