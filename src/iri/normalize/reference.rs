@@ -240,7 +240,8 @@ impl CanonicalHead {
         let host_at = 7 + usize::from(line[4] == b's');
         let host = &line[host_at..self.host_end];
         let last_label = host.strip_suffix(b".").unwrap_or(host).rsplit(|byte| *byte == b'.').next();
-        last_label.and_then(<[u8]>::first).is_some_and(|byte| !byte.is_ascii_digit()) && !line.contains(&b'\'')
+        last_label.and_then(<[u8]>::first).is_some_and(|byte| !byte.is_ascii_digit())
+            && memchr::memchr(b'\'', line).is_none()
     }
 }
 

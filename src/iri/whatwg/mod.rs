@@ -71,9 +71,9 @@ fn correct(url: &Url, domain: Option<&str>) -> String {
     let host = domain.unwrap_or(&url[Position::BeforeHost..Position::AfterHost]);
     let (path, tail) = (url.path(), &url[Position::AfterPath..]);
     let path = match path.strip_suffix(' ') {
-        _ if !url.cannot_be_a_base() => path.replace(DRIVE_MASK, ""),
-        Some(path) if !tail.is_empty() => format!("{path}%20"),
-        _ => path.to_string(),
+        _ if !url.cannot_be_a_base() && path.contains(DRIVE_MASK) => path.replace(DRIVE_MASK, "").into(),
+        Some(path) if url.cannot_be_a_base() && !tail.is_empty() => format!("{path}%20").into(),
+        _ => Cow::Borrowed(path),
     };
     [&url[..Position::BeforeHost], host, &url[Position::AfterHost..Position::BeforePath], &path, tail].concat()
 }

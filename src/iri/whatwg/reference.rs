@@ -107,19 +107,35 @@ impl<'a> SplitReference<'a> {
     /// The reference for the crate. In the result [`HOST`] stands for [`SplitReference::domain`], and [`DRIVE_MASK`] is
     /// to be deleted from the path.
     pub(super) fn text(&self) -> String {
-        let authority = self.authority.map_or(String::new(), |SplitAuthority { userinfo, host, port }| {
-            [userinfo, if self.is_special { HOST } else { host }, port].concat()
-        });
+        let mut text = self.start.clone();
+        if let Some(SplitAuthority { userinfo, host, port }) = self.authority {
+            [userinfo, if self.is_special { HOST } else { host }, port].iter().for_each(|part| text.push_str(part));
+        }
+        if self.path.contains(['\\', ':', '|', DRIVE_MASK]) {
+            self.push_path(&mut text);
+        } else {
+            text.push_str(self.path);
+        }
+        text.push_str(self.tail);
+        text
+    }
+
+    /// Appends the path with `/` for all slashes, with escapes for [`DRIVE_MASK`], and with a [`DRIVE_MASK`] in drive letters.
+    fn push_path(&self, text: &mut String) {
         let is_slash = |c| c == '/' || self.is_special && c == '\\';
-        let path = self.path.replace(DRIVE_MASK, "%5E");
-        let segments = path.split(is_slash).map(|segment| match segment.as_bytes() {
-            // For the crate, a drive letter ends at a `\` in all schemes.
-            [letter, b':' | b'|', ..] if ALPHA.contains(*letter) => {
-                format!("{}{DRIVE_MASK}{}", &segment[..1], &segment[1..])
+        for (i, segment) in self.path.split(is_slash).enumerate() {
+            if i > 0 {
+                text.push('/');
             }
-            _ => segment.to_string(),
-        });
-        [&self.start, &authority, &segments.collect::<Vec<_>>().join("/"), self.tail].concat()
+            // For the crate, a drive letter ends at a `\` in all schemes.
+            let letter_len = match segment.as_bytes() {
+                [letter, b':' | b'|', ..] if ALPHA.contains(*letter) => 1,
+                _ => 0,
+            };
+            text.push_str(&segment[..letter_len]);
+            text.extend((letter_len > 0).then_some(DRIVE_MASK));
+            text.push_str(&segment[letter_len..].replace(DRIVE_MASK, "%5E"));
+        }
     }
 }
 
