@@ -68,9 +68,15 @@ pub(crate) fn decode_escapes(text: &[u8]) -> Cow<'_, [u8]> {
 
 /// Appends `text` to `out`. The bytes for which `is_encoded` returns true become escapes.
 pub(crate) fn write_encoded(text: &[u8], is_encoded: impl Fn(u8) -> bool, out: &mut Vec<u8>) {
-    for run in text.chunk_by(|a, b| is_encoded(*a) == is_encoded(*b)) {
-        if is_encoded(run[0]) { crate::kernel::percent_encode(run, out) } else { out.extend_from_slice(run) }
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| is_encoded(*byte)) {
+        let (plain, encoded) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let len = encoded.iter().position(|byte| !is_encoded(*byte)).unwrap_or(encoded.len());
+        crate::kernel::percent_encode(&encoded[..len], out);
+        rest = &encoded[len..];
     }
+    out.extend_from_slice(rest);
 }
 
 /// The flag for one non-ASCII character of `component`, or for a byte that is not UTF-8 (`None`).

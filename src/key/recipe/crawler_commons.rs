@@ -10,9 +10,9 @@
 use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, QueryField, is_account_scheme, replace_text, split_at_colon, trim_to};
 use super::escapes::write_escape;
-use crate::iri::class::UNRESERVED;
+use crate::iri::class::{CONTROL, NON_ASCII, UNRESERVED};
 use crate::iri::{Component, Fault, FaultKind, find_scheme, octets};
-use crate::kernel::{parse_bytes, write_joined};
+use crate::kernel::{ByteSet, parse_bytes, write_joined};
 
 pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
     name: "crawler-commons",
@@ -35,6 +35,12 @@ pub(super) const NUTCH: RecipeDefinition = RecipeDefinition {
 
 /// Schemes of `java.net.URL`. It knows more (`jar`, `jrt`), which do not occur in crawls.
 const KNOWN: [&[u8]; 5] = [b"http", b"https", b"ftp", b"file", b"mailto"];
+
+/// Bytes that paths and queries contain only in escapes.
+const ESCAPED: ByteSet = CONTROL.or(NON_ASCII).or(ByteSet::of(b" \"#%<>[]^`{|}"));
+
+/// Bytes that crawler-commons rejects in hosts.
+const NOT_IN_HOST: ByteSet = ESCAPED.or(ByteSet::of(b"\\"));
 
 fn is_known(scheme: &[u8]) -> bool {
     KNOWN.iter().any(|name| scheme.eq_ignore_ascii_case(name))
@@ -132,7 +138,7 @@ fn bracketed(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
 /// The host contains a byte that it rejects.
 fn write(draft: &Draft, out: &mut Vec<u8>) -> Result<(), Fault> {
     let host = draft.host.get().unwrap_or_default();
-    match host.iter().position(|&byte| byte <= b' ' || b"\"<>[]\\^`{|}%#".contains(&byte) || byte >= 0x7F) {
+    match host.iter().position(|byte| NOT_IN_HOST.contains(*byte)) {
         Some(at) => Err(Fault::new(FaultKind::Character, Component::Host, at)),
         None => draft::write_url(draft, out),
     }
@@ -143,7 +149,7 @@ pub(super) fn tidy_escapes(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     let mut is_changed = false;
     for part in [Some(&mut draft.path), draft.query.get_mut()].into_iter().flatten() {
-        if part.iter().all(|&byte| byte != b'%' && !must_be_escaped(byte)) {
+        if !part.iter().any(|byte| ESCAPED.contains(*byte)) {
             continue;
         }
         spare.clear();
@@ -153,13 +159,9 @@ pub(super) fn tidy_escapes(draft: &mut Draft) -> bool {
     is_changed
 }
 
-fn must_be_escaped(byte: u8) -> bool {
-    byte <= b' ' || byte >= 0x7F || b"\"#<>[]^`{|}".contains(&byte)
-}
-
 fn write_tidy(text: &[u8], out: &mut Vec<u8>) {
     for (byte, is_escaped) in octets(text) {
-        let is_encoded = if is_escaped { !UNRESERVED.contains(byte) } else { byte == b'%' || must_be_escaped(byte) };
+        let is_encoded = if is_escaped { !UNRESERVED.contains(byte) } else { ESCAPED.contains(byte) };
         if is_encoded { write_escape(byte, out) } else { out.push(byte) }
     }
 }

@@ -15,8 +15,9 @@ use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, replace_text, trim_to};
 use super::escapes::{decode_all, reduce};
 use super::session::{plain_len, tagged_len};
+use crate::iri::class::{CONTROL, NON_ASCII};
 use crate::iri::{Fault, write_encoded};
-use crate::kernel::write_joined;
+use crate::kernel::{ByteSet, write_joined};
 
 pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
     name: "urlcanon-aggressive",
@@ -130,7 +131,7 @@ pub(super) fn special_host(draft: &mut Draft) -> bool {
         spare.clear();
         spare.extend_from_slice(&ascii);
     }
-    write_least(spare, b"", host)
+    write_least(spare, &LEAST_ENCODED, host)
 }
 
 /// Converts a host of letters, digits, hyphens and characters that UTS 46 maps to these, with labels of up to 63 bytes.
@@ -145,18 +146,20 @@ fn name_to_ascii(host: &[u8]) -> Option<Vec<u8>> {
     ascii.split(|&byte| byte == b'.').all(|label| label.len() <= 63).then_some(ascii)
 }
 
-/// Replaces `text` by `decoded` with spaces, controls, `#`, `%`, bytes from DEL on and the bytes of `more` encoded, and
-/// returns whether the text changed.
-fn write_least(decoded: &[u8], more: &[u8], text: &mut Vec<u8>) -> bool {
-    let before = std::mem::take(text);
-    push_least(decoded, more, text);
-    before != *text
-}
+/// Bytes that are encoded in every component; the other ones stay as they are.
+const LEAST_ENCODED: ByteSet = CONTROL.or(NON_ASCII).or(ByteSet::of(b" #%"));
 
-/// Appends what [`write_least`] makes of `decoded`.
-fn push_least(decoded: &[u8], more: &[u8], out: &mut Vec<u8>) {
-    let is_encoded = |byte| byte <= b' ' || byte >= 0x7F || matches!(byte, b'#' | b'%') || more.contains(&byte);
-    write_encoded(decoded, is_encoded, out);
+/// Bytes that are encoded in paths.
+const ENCODED_IN_PATH: ByteSet = LEAST_ENCODED.or(ByteSet::of(b"?"));
+
+/// Bytes that are encoded in the names and values of queries.
+const ENCODED_IN_FIELD: ByteSet = LEAST_ENCODED.or(ByteSet::of(b"&="));
+
+/// Replaces `text` by `decoded` with the bytes of `encoded` as escapes, and returns whether the text changed.
+fn write_least(decoded: &[u8], encoded: &ByteSet, text: &mut Vec<u8>) -> bool {
+    let before = std::mem::take(text);
+    write_encoded(decoded, |byte| encoded.contains(byte), text);
+    before != *text
 }
 
 /// Converts a host of one to four decimal, octal or hexadecimal numbers to an IPv4 address, as browsers do.
@@ -197,7 +200,7 @@ pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
     spare.clear();
     spare.extend_from_slice(&draft.path);
     decode_all(spare);
-    write_least(spare, b"?", &mut draft.path)
+    write_least(spare, &ENCODED_IN_PATH, &mut draft.path)
 }
 
 /// Like [`least_path_escapes`] for each name and value of the query, in which `&` and `=` are encoded.
@@ -216,7 +219,7 @@ pub(super) fn least_field_escapes(draft: &mut Draft) -> bool {
             spare.clear();
             spare.extend_from_slice(token);
             decode_all(spare);
-            push_least(spare, b"&=", query);
+            write_encoded(spare, |byte| ENCODED_IN_FIELD.contains(byte), query);
         }
     }
     before != *query
