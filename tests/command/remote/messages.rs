@@ -48,6 +48,11 @@ fn objects_that_cannot_be_read_prevent_the_job() {
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", "endpoint=ftp://secret"], &[]);
     let message = stderr(&ran);
     assert!(ran.status.code() == Some(2) && message.contains("endpoint") && !message.contains("secret"), "{message}");
+    for key in ["skip_signature", "checksum_algorithm", "server_side_encryption", "pool_max_idle_per_host"] {
+        let ran = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", &format!("{key}=secret")], &[]);
+        let message = stderr(&ran);
+        assert!(message.contains(&format!(": {key}: ")) && !message.contains("secret"), "{message}");
+    }
     let server = answering(Fault::Status(418, "<html>secret"));
     expect(&server, &format!("http://{}/b/x", server.address), &["the server responds with 418"]);
 }
