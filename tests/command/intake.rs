@@ -595,3 +595,21 @@ fn texts_of_rows_without_a_uri_are_read_from_tables() {
         }
     }
 }
+
+/// Bytes before the first record of an archive are reported, and no records.
+#[test]
+fn an_archive_after_other_bytes_is_not_read_as_lines() {
+    let (mut archive, columns) = (Vec::new(), "uri,key,fault,fetch_status");
+    let packed = fs::read(sample("crawl.warc.gz")).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(&packed[..]), &mut archive).unwrap();
+    let expected = printed(&["canon", "-q", "--columns", columns], &packed);
+    for (junk, code, message) in
+        [("junk\nhttp://a/\n", 4, "15 bytes in 1 place belong to no record"), ("\u{feff}\n", 0, "")]
+    {
+        let bytes = [junk.as_bytes(), &archive].concat();
+        let ran = irikey(&["canon", "-q", "--columns", columns], &bytes, Stdio::piped());
+        let error = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.code() == Some(code) && error.contains(message), "{error}");
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), expected);
+    }
+}
