@@ -7,8 +7,8 @@ use crate::record::{ENCRYPTED_PARQUET, UnsupportedFormat};
 /// Bytes that [`packing`] and [`content_type`] need, unless the source is shorter.
 pub(crate) const SNIFF_LEN: usize = 512;
 
-/// The first frame after skippable ones shows the packing if it begins up to this byte. The longest dictionary of a web archive is
-/// as long.
+/// The first frame after skippable ones shows the packing if it begins up to this byte. The longest dictionary of a web
+/// archive is as long.
 const MAX_SKIPPED_LEN: usize = 32 << 20;
 
 /// Length of the head of a frame that [`next_frame_at`] and [`packing_of_frame`] need.
@@ -65,8 +65,8 @@ pub(super) fn is_skippable_frame(head: &[u8]) -> bool {
     matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// Where the frame after the skippable frame at `at` begins, possibly after the end of `head`. `None` if there is no skippable frame
-/// at `at`, or if it is too long to look behind it.
+/// Where the frame after the skippable frame at `at` begins, possibly after the end of `head`. `None` if there is no
+/// skippable frame at `at`, or if it is too long to look behind it.
 pub(super) fn next_frame_at(head: &[u8], at: usize) -> Option<usize> {
     let frame = head.get(at..)?;
     let [_, _, _, _, a, b, c, d] = *frame.first_chunk::<FRAME_HEAD_LEN>()?;
@@ -74,8 +74,8 @@ pub(super) fn next_frame_at(head: &[u8], at: usize) -> Option<usize> {
     (is_skippable_frame(frame) && next <= MAX_SKIPPED_LEN).then_some(next)
 }
 
-/// The compression of a source in which `frame` follows skippable frames. If it has no head, it is Zstandard, whose files of archives
-/// begin with a dictionary.
+/// The compression of a source in which `frame` follows skippable frames. If it has no head, it is Zstandard, whose files of
+/// archives begin with a dictionary.
 pub(super) fn packing_of_frame(frame: &[u8]) -> Packing {
     if frame.starts_with(&LZ4_FRAME) { Packing::Lz4 } else { Packing::Zstd }
 }

@@ -29,8 +29,8 @@ impl PeekReader {
         PeekReader { reader, bytes: vec![0; BUFFER_LEN], start: 0, end: 0, consumed, is_ended: false, failed: None }
     }
 
-    /// Returns the next bytes without consuming them: at least `count` bytes, or fewer at the end of the source. Memory grows with
-    /// what is read.
+    /// Returns the next bytes without consuming them: at least `count` bytes, or fewer at the end of the source. Memory grows
+    /// with what is read.
     pub(super) fn peek(&mut self, count: usize) -> Result<&[u8], Defect> {
         while self.end - self.start < count && !self.is_ended {
             if let Some(defect) = self.failed.take() {

@@ -82,7 +82,8 @@ impl RemoteObject {
         self.name.identity()
     }
 
-    /// The address from which the object is sent: that after redirects, which is known from the first answer on, otherwise the name.
+    /// The address from which the object is sent: that after redirects, which is known from the first answer on; otherwise
+    /// the name.
     fn shown_address(&self) -> ShownName {
         let redirected = self.version.as_ref().and_then(|version| version.final_address.as_deref());
         redirected.map_or_else(|| (*self.name).clone(), ShownName::new)
