@@ -14,7 +14,7 @@ use super::args::{
 use super::error::CommandError;
 use super::progress::watch;
 use super::report::{PrintedResult, Table, with_run_figures};
-use super::terminal::thousands;
+use super::terminal::{count_of, thousands};
 use crate::batch::ColumnId;
 use crate::run::{self, KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, RunRequest, WorkerNeed};
 
@@ -148,12 +148,12 @@ impl ShownDifference {
 
     fn to_text(&self) -> String {
         let KeyDifference { summary, incomplete, rules, .. } = &self.difference;
-        let (records, incomplete) = (thousands(summary.tally.rows), thousands(*incomplete));
-        let mut text = format!("{records} records, {incomplete} of which lack one or both keys\n");
+        let (records, incomplete) = (count_of(summary.tally.rows, "record"), thousands(*incomplete));
+        let mut text = format!("{records}, {incomplete} of which lack one or both keys\n");
         // Writing to a string does not fail.
         for (by, not_by, merged) in self.merges() {
-            let (keys, merges) = (thousands(merged.keys), thousands(merged.merges));
-            let _ = writeln!(text, "\n{by} merges what {not_by} keeps apart: {keys} keys, {merges} merges");
+            let (keys, merges) = (count_of(merged.keys, "key"), count_of(merged.merges, "merge"));
+            let _ = writeln!(text, "\n{by} merges what {not_by} keeps apart: {keys}, {merges}");
             for urls in &merged.examples {
                 urls.iter().enumerate().for_each(|(i, url)| {
                     let _ = writeln!(text, "  {} {}", if i == 0 { "-" } else { " " }, url.as_bstr());

@@ -1,15 +1,18 @@
 //! Detects compression, byte order marks and binary formats from the first bytes of a source. File names are not used,
 //! because they are often wrong.
 
-use super::peek::BUFFER_LEN;
 use crate::encoding::ByteOrder;
 use crate::record::{ENCRYPTED_PARQUET, UnsupportedFormat};
 
 /// Bytes that [`packing`] and [`content_type`] need, unless the source is shorter.
 pub(crate) const SNIFF_LEN: usize = 512;
 
-/// [`packing`] looks for the first frame after skippable ones within this many bytes.
-pub(super) const MAX_SKIPPED_LEN: usize = BUFFER_LEN;
+/// The first frame after skippable ones shows the packing if it begins up to this byte. The longest dictionary of a web
+/// archive is as long.
+const MAX_SKIPPED_LEN: usize = 32 << 20;
+
+/// Length of the head of a frame that [`next_frame_at`] and [`packing_of_frame`] need.
+pub(super) const FRAME_HEAD_LEN: usize = 8;
 
 /// Magic number of an LZ4 frame, little-endian 0x184D2204.
 const LZ4_FRAME: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
@@ -38,7 +41,13 @@ pub(crate) fn packing(head: &[u8]) -> Packing {
         // Magic number of a frame, little-endian 0xFD2FB528.
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,
         _ if head.starts_with(&LZ4_FRAME) => Packing::Lz4,
-        _ if is_skippable_frame(head) => packing_after_skippable(&head[..head.len().min(MAX_SKIPPED_LEN)]),
+        _ if is_skippable_frame(head) => {
+            let mut at = 0;
+            while let Some(next) = next_frame_at(head, at) {
+                at = next;
+            }
+            packing_of_frame(head.get(at..).unwrap_or_default())
+        }
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Xz,
         // "BZh", the level, and the 48-bit magic number of a block or of the end of a stream.
         [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
@@ -56,15 +65,19 @@ pub(super) fn is_skippable_frame(head: &[u8]) -> bool {
     matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// The compression of a source that begins with a skippable frame: that of the first other frame. If this is not in `head`, it is
-/// Zstandard, whose files of archives begin with a dictionary.
-fn packing_after_skippable(head: &[u8]) -> Packing {
-    let mut rest = head;
-    while is_skippable_frame(rest) {
-        let Some((len, content)) = rest[4..].split_first_chunk() else { break };
-        rest = content.get(u32::from_le_bytes(*len) as usize..).unwrap_or_default();
-    }
-    if rest.starts_with(&LZ4_FRAME) { Packing::Lz4 } else { Packing::Zstd }
+/// Where the frame after the skippable frame at `at` begins, possibly after the end of `head`. `None` if there is no
+/// skippable frame at `at`, or if it is too long to look behind it.
+pub(super) fn next_frame_at(head: &[u8], at: usize) -> Option<usize> {
+    let frame = head.get(at..)?;
+    let [_, _, _, _, a, b, c, d] = *frame.first_chunk::<FRAME_HEAD_LEN>()?;
+    let next = at.saturating_add(FRAME_HEAD_LEN).saturating_add(u32::from_le_bytes([a, b, c, d]) as usize);
+    (is_skippable_frame(frame) && next <= MAX_SKIPPED_LEN).then_some(next)
+}
+
+/// The compression of a source in which `frame` follows skippable frames. If it has no head, it is Zstandard, whose files of
+/// archives begin with a dictionary.
+pub(super) fn packing_of_frame(frame: &[u8]) -> Packing {
+    if frame.starts_with(&LZ4_FRAME) { Packing::Lz4 } else { Packing::Zstd }
 }
 
 /// Kind of an unpacked source.

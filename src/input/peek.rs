@@ -4,13 +4,13 @@ use super::error::Defect;
 use super::unpacker::Unpacker;
 use std::io::{self, Read};
 
-/// Bytes requested from the underlying reader at a time, and the most that can be inspected.
-pub(super) const BUFFER_LEN: usize = 512 << 10;
+/// Bytes requested from the underlying reader at a time, unless more are inspected.
+const BUFFER_LEN: usize = 512 << 10;
 
 /// A buffered reader with lookahead that counts the bytes it has handed out.
 pub(super) struct PeekReader {
     reader: Box<dyn Read + Send>,
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
     start: usize,
     end: usize,
     consumed: u64,
@@ -26,19 +26,11 @@ impl PeekReader {
 
     /// A reader of a source from byte `consumed` on.
     pub(super) fn at(consumed: u64, reader: Box<dyn Read + Send>) -> PeekReader {
-        PeekReader {
-            reader,
-            bytes: vec![0; BUFFER_LEN].into(),
-            start: 0,
-            end: 0,
-            consumed,
-            is_ended: false,
-            failed: None,
-        }
+        PeekReader { reader, bytes: vec![0; BUFFER_LEN], start: 0, end: 0, consumed, is_ended: false, failed: None }
     }
 
-    /// Returns the next bytes without consuming them: at least `count` bytes, or fewer at the end of the source. `count` must
-    /// not exceed the length of the buffer.
+    /// Returns the next bytes without consuming them: at least `count` bytes, or fewer at the end of the source. Memory grows
+    /// with what is read.
     pub(super) fn peek(&mut self, count: usize) -> Result<&[u8], Defect> {
         while self.end - self.start < count && !self.is_ended {
             if let Some(defect) = self.failed.take() {
@@ -49,9 +41,12 @@ impl PeekReader {
                 self.end -= self.start;
                 self.start = 0;
             }
-            let count = read(&mut self.reader, &mut self.bytes[self.end..])?;
-            self.is_ended = count == 0;
-            self.end += count;
+            if self.end == self.bytes.len() {
+                self.bytes.resize((2 * self.end).min(count.max(self.end + BUFFER_LEN)), 0);
+            }
+            let read_len = read(&mut self.reader, &mut self.bytes[self.end..])?;
+            self.is_ended = read_len == 0;
+            self.end += read_len;
         }
         Ok(&self.bytes[self.start..self.end])
     }

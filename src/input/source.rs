@@ -86,11 +86,31 @@ pub struct Source {
 }
 
 impl Source {
-    /// The address of a file on an HTTP server, to which references in the file are relative (RFC 3986 section 5.1.3).
-    pub(crate) fn address(&self) -> Option<&str> {
-        let is_remote = matches!(self.origin, Origin::Remote(_));
+    /// The object, if it is a file on an HTTP server.
+    fn web_file(&mut self) -> Option<&mut RemoteObject> {
         let has_scheme = |scheme: &[u8]| strip_prefix_ignoring_case(self.name.as_bytes(), scheme).is_some();
-        (is_remote && (has_scheme(b"http:") || has_scheme(b"https:"))).then_some(&*self.name)
+        let is_web = has_scheme(b"http:") || has_scheme(b"https:");
+        match &mut self.origin {
+            Origin::Remote(object) if is_web => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Waits for the first answer of an HTTP server, from which [`Source::address`] and [`Source::declared_charset`] are known.
+    ///
+    /// # Errors
+    /// [`Defect::Open`].
+    pub(crate) fn wait_for_server(&mut self) -> Result<(), Defect> {
+        let Some(object) = self.web_file() else { return Ok(()) };
+        object.begin();
+        *object = object.clone().found().map_err(|error| Defect::Open(error.into()))?;
+        Ok(())
+    }
+
+    /// The address of a file on an HTTP server, after redirects, to which references in the file are relative (RFC 3986
+    /// section 5.1.3).
+    pub(crate) fn address(&mut self) -> Option<String> {
+        self.web_file().map(|object| object.address())
     }
 
     /// Whether [`Source::address`] lacks a part of the query, which is a secret.
@@ -107,20 +127,10 @@ impl Source {
     }
 
     /// The charset that an HTTP server declares for the file in the field `Content-Type` (RFC 9110 section 8.3.2), if it is
-    /// known. Waits for the first answer of the server. Other sources have none, also objects in stores.
-    ///
-    /// # Errors
-    /// [`Defect::Open`].
-    pub(crate) fn declared_charset(&mut self) -> Result<Option<Charset>, Defect> {
-        let has_address = self.address().is_some();
-        let Origin::Remote(object) = &mut self.origin else { return Ok(None) };
-        if !has_address {
-            return Ok(None);
-        }
-        object.begin();
-        *object = object.clone().found().map_err(|error| Defect::Open(error.into()))?;
-        let label = charset_of_media_type(object.media_type().unwrap_or_default().as_bytes());
-        Ok(std::str::from_utf8(label).ok().and_then(Charset::named))
+    /// known. Other sources have none, also objects in stores.
+    pub(crate) fn declared_charset(&mut self) -> Option<Charset> {
+        let label = charset_of_media_type(self.web_file()?.media_type().unwrap_or_default().as_bytes());
+        std::str::from_utf8(label).ok().and_then(Charset::named)
     }
 
     pub(crate) fn remote(object: RemoteObject) -> Source {

@@ -1,7 +1,7 @@
 //! Opens a source: as a mapped file, or as a stream of unpacked bytes.
 
 use super::decoders::{Bzip2Reader, DecoderAdapter};
-use super::detect::{MAX_SKIPPED_LEN, Packing, SNIFF_LEN, is_skippable_frame, packing};
+use super::detect::{FRAME_HEAD_LEN, Packing, SNIFF_LEN, is_skippable_frame, next_frame_at, packing, packing_of_frame};
 use super::error::Defect;
 use super::gzip::GzipReader;
 use super::gzip_ahead::ParallelGzipReader;
@@ -62,8 +62,7 @@ struct CheckedBytes {
 impl Stream {
     fn new(mut input: PeekReader) -> Result<Stream, Defect> {
         let head = input.peek(SNIFF_LEN)?;
-        // What follows a skippable frame shows the packing.
-        let packing = if is_skippable_frame(head) { packing(input.peek_up_to(MAX_SKIPPED_LEN)) } else { packing(head) };
+        let packing = if is_skippable_frame(head) { packing_of_frames(&mut input) } else { packing(head) };
         let unpacker: Box<dyn Unpacker> = match packing {
             Packing::Plain => return Ok(Stream::of(Box::new(input), false)),
             Packing::Gzip => Box::new(GzipReader::new(input)),
@@ -189,6 +188,15 @@ impl Utf16Text {
         self.start += count;
         Ok(count)
     }
+}
+
+/// The packing of a source that begins with skippable frames, which are in memory afterwards, to be read again.
+fn packing_of_frames(input: &mut PeekReader) -> Packing {
+    let mut at = 0;
+    while let Some(next) = next_frame_at(input.peek_up_to(at + FRAME_HEAD_LEN), at) {
+        at = next;
+    }
+    packing_of_frame(input.peek_up_to(at + FRAME_HEAD_LEN).get(at..).unwrap_or_default())
 }
 
 /// Opens a mapped file if that is better than reading it.
@@ -351,6 +359,28 @@ mod tests {
                 text.extend_from_slice(&into[..count]);
             }
             assert_eq!(text[..10], expected[..10], "{path}");
+        }
+    }
+
+    /// Both packings have the same skippable frames, which may be longer than what is read at a time.
+    #[test]
+    fn frames_after_long_skippable_ones_show_the_packing() {
+        let skippable = |len: usize| [&b"\x50\x2a\x4d\x18"[..], &(len as u32).to_le_bytes(), &vec![b'x'; len]].concat();
+        let text = b"http://example.org/\n".repeat(1000);
+        let mut lz4 = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        std::io::Write::write_all(&mut lz4, &text).unwrap();
+        let frames = [lz4.finish().unwrap(), zstd::encode_all(&text[..], 1).unwrap()];
+        for (len, count) in [(1, 1), (600 << 10, 1), (5 << 20, 2), (3, 200_000)] {
+            for (i, frame) in frames.iter().enumerate() {
+                let packed = [skippable(len).repeat(count), frame.clone()].concat();
+                let source = Source::reader("x", std::io::Cursor::new(packed.clone()));
+                let Opened::Stream(mut stream) = source.open(OpenOptions { mmap: false, threads: 1 }).unwrap() else {
+                    panic!("a reader is mapped")
+                };
+                let mut unpacked = Vec::new();
+                stream.read_to_len(&mut unpacked, usize::MAX).unwrap();
+                assert!(unpacked == text && stream.taken() == packed.len() as u64, "{count} of {len} before {i}");
+            }
         }
     }
 

@@ -5,7 +5,8 @@
 //! opens only at the beginning of a field. Tables whose delimiter is a tab have no quotes, unless they are asked for. A
 //! line with a quote that is not closed properly is a record with a fault (see `Boundary`), and the line is its URL. A
 //! record with too few fields for its URL has a fault and an empty URL; one with too few for its base or a charset has an
-//! empty one.
+//! empty one. In a table that this program wrote, the text of a record with an empty URL is in another column
+//! ([`CsvColumns::input`]); such a record has a fault as well.
 
 mod columns;
 mod comments;
@@ -73,7 +74,7 @@ impl DecodedFields {
 
     /// Keeps the field of `column` if it is decoded.
     fn insert(&mut self, columns: &CsvColumns, column: usize, value: &[u8]) {
-        let decoded = [Some(columns.url), columns.base, columns.charset, columns.query_charset];
+        let decoded = [Some(columns.url), columns.input, columns.base, columns.charset, columns.query_charset];
         if decoded.contains(&Some(column)) {
             self.spans.push((column, Span::new(self.text.len(), value.len())));
             self.text.extend_from_slice(value);
@@ -168,12 +169,19 @@ impl Csv {
 
 /// Appends a record, of which `field` returns the fields by their columns.
 fn push<'a>(rows: &mut RecordBuffer, columns: &CsvColumns, field: impl Fn(usize) -> Option<&'a [u8]>, offset: u64) {
-    let url = field(columns.url);
-    if url.is_none() {
-        rows.refuse(FaultKind::MissingColumn);
-    }
+    let text = match (field(columns.url), columns.input) {
+        (Some([]), Some(input)) => {
+            rows.refuse(FaultKind::NoUrl);
+            field(input)
+        }
+        (Some(url), _) => Some(url),
+        (None, _) => {
+            rows.refuse(FaultKind::MissingColumn);
+            None
+        }
+    };
     rows.begin(offset);
-    rows.push_url(url.unwrap_or_default());
+    rows.push_url(text.unwrap_or_default());
     push_labels(rows, columns, field);
 }
 
@@ -216,9 +224,6 @@ mod tests {
     }
 
     #[test]
-    fn names_of_tables() {}
-
-    #[test]
     fn offsets_are_where_records_begin() {
         let text = b"\r\n\na,b\r\n\"c\nd\",e\n\n\"f\"\"\"\rg";
         let want = [("a", 103), ("c\nd", 108), ("f\"", 117), ("g", 123)];
@@ -228,6 +233,21 @@ mod tests {
     #[test]
     fn a_byte_order_mark_within_a_source_stays() {
         assert_eq!(decode(b"\xEF\xBB\xBFa\nb\n"), [(b"\xEF\xBB\xBFa".to_vec(), 100), (b"b".to_vec(), 105)]);
+    }
+
+    #[test]
+    fn texts_of_records_without_a_url_are_in_another_column() {
+        let mut csv = decoder(CsvColumns { url: 1, input: Some(2), ..CsvColumns::default() });
+        let mut bitmaps = Bitmaps::default();
+        for long in ["c".to_string(), "c".repeat(MAX_RECORDS_LEN)] {
+            let text = format!("0,u,a\n1,,\"b,\"\n2,,\n3,\n4\n5,,{long}\n");
+            let records = csv.decode(text.as_bytes(), 0, &mut bitmaps);
+            let urls: Vec<_> = records.urls.iter().map(|url| url.of(records.text)).collect();
+            assert_eq!(urls, [&b"u"[..], b"b,", b"", b"", b"", long.as_bytes()]);
+            let faults: Vec<_> = records.faults.iter().map(|(row, fault)| (*row, fault.kind)).collect();
+            let (no_url, missing) = (FaultKind::NoUrl, FaultKind::MissingColumn);
+            assert_eq!(faults, [(1, no_url), (2, no_url), (3, no_url), (4, missing), (5, no_url)]);
+        }
     }
 
     #[test]

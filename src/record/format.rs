@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::access_log::AccessLog;
-use super::archive::{is_arc, is_archive};
+use super::archive::{has_warc_record, is_arc, is_archive};
 use super::boundary::Quoting;
 use super::cdx::Cdx;
 use super::cdxj::Cdxj;
@@ -175,8 +175,11 @@ pub enum ArchiveRows {
 impl ArchiveRows {
     /// The rows of the source called `name` that begins with `head`, if it is an archive.
     pub(crate) fn of_source(name: &str, head: &[u8]) -> Option<ArchiveRows> {
-        let is_wat = || is_wat_name(name) || is_wat(head);
-        is_archive(head).then(|| if is_wat() { ArchiveRows::Links } else { ArchiveRows::Records })
+        is_archive(head).then(|| ArchiveRows::of_archive(name, head))
+    }
+
+    fn of_archive(name: &str, head: &[u8]) -> ArchiveRows {
+        if is_wat_name(name) || is_wat(head) { ArchiveRows::Links } else { ArchiveRows::Records }
     }
 
     /// The name of the format of an archive that begins with `head`.
@@ -343,6 +346,8 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
     match detect_after_first(bytes, detect_record) {
         Some(format) => SourceFormat::Text(format),
         None if options.is_table => csv_format(&options.csv, bytes),
+        // Other bytes are before the first record.
+        None if has_warc_record(bytes) => SourceFormat::Archive(ArchiveRows::of_archive(name, bytes)),
         None => SourceFormat::Text(TextFormat::default()),
     }
 }
@@ -559,6 +564,27 @@ mod tests {
             let format = InputFormat::Auto(options.clone()).of_source("x", head.as_bytes());
             assert_eq!(format, SourceFormat::Archive(ArchiveRows::Records));
         }
+    }
+
+    #[test]
+    fn other_bytes_may_precede_the_first_record_of_an_archive() {
+        let head = "WARC/1.0\r\nContent-Length: 3\r\nWARC-Type: warcinfo\r\n";
+        for junk in ["junk\n", "http://a/\nhttp://b/\n", "\0\x01\n", " WARC/1.0\r\nWARC-Type: warcinfo\r\n\r\n"] {
+            assert_eq!(
+                format_of("x", &format!("{junk}{head}")),
+                SourceFormat::Archive(ArchiveRows::Records),
+                "{junk:?}"
+            );
+        }
+        assert_eq!(format_of("x.wat.gz", &format!("junk\n{head}")), SourceFormat::Archive(ArchiveRows::Links));
+        for lines in
+            ["http://a/\nWARC/1.0\nhttp://b/\n", "a\nWARC-Type: x\nWARC/1.0\n", "a\nWARC/1.0 x\nWARC-Type: x\n"]
+        {
+            assert!(matches!(format_of("x", lines), SourceFormat::Text(TextFormat::Lines(_))), "{lines:?}");
+        }
+        let page = format_of("x", &format!("<!DOCTYPE html>\n<pre>\n{head}"));
+        assert!(matches!(page, SourceFormat::Unsupported(_)), "{page:?}");
+        assert!(matches!(format_of("x.csv", &format!("a,b\n{head}")), SourceFormat::Csv(_)));
     }
 
     #[test]

@@ -70,6 +70,10 @@ impl AbsentObject {
         self.never()
     }
 
+    pub(crate) fn address(&self) -> String {
+        self.never()
+    }
+
     pub(crate) fn is_query_hidden(&self) -> bool {
         self.never()
     }

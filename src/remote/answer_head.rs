@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use object_store::client::{HttpRequest, HttpResponse};
+use tower_http::follow_redirect::RequestUri;
 
 /// The length of the object is not known from the answer.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +12,18 @@ pub(super) struct UnknownLength;
 /// The server sends only the beginning of the range that was requested.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShorterRange;
+
+/// The address that sent the answer, because the server redirected the request.
+#[derive(Clone, Debug)]
+pub(super) struct FinalAddress(pub(super) String);
+
+/// Adds the [`FinalAddress`] to the answer to a request of the address `requested` (RFC 3986 section 5.1.3).
+pub(super) fn add_final_address(response: &mut HttpResponse, requested: &str) {
+    let uri = response.extensions().get::<RequestUri>().map(|uri| uri.0.to_string());
+    if let Some(address) = uri.filter(|uri| uri != requested) {
+        response.extensions_mut().insert(FinalAddress(address));
+    }
+}
 
 /// The range that a request asks for.
 pub(super) fn requested_range(request: &HttpRequest) -> Option<Range<u64>> {

@@ -51,9 +51,19 @@ pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector
         let cause = Failure::of(&error).cause;
         match is_http && error.to_string().contains("Unable parse source url") {
             true => RemoteError::new(format!("the address is not valid: {cause}"), "check it"),
-            false => RemoteError::of_options(&cause),
+            false => RemoteError::of_options(&without_value(&cause, options())),
         }
     })
+}
+
+/// The cause without the value of the option that it is about, which may be a secret, and with the name of this option.
+fn without_value(cause: &str, options: &[StoreOption]) -> String {
+    let named = options.iter().rev().find_map(|StoreOption { key, value }| {
+        let spellings = [format!("\"{value}\""), format!(": {value}.")];
+        let shown = spellings.into_iter().find(|spelling| cause.contains(spelling))?;
+        Some(format!("{key}: {}", cause.replace(&shown, &shown.replace(value, "..."))))
+    });
+    named.unwrap_or_else(|| cause.to_string())
 }
 
 /// The first character that the host and port of no address contain. The client accepts some of them here, and panics later.
@@ -264,4 +274,24 @@ fn split_authorization(url: &RemoteUrl) -> (String, Option<String>) {
     let decode = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
     let pair = [&decode(name)[..], b":", &decode(password)].concat();
     (text, Some(format!("Basic {}", BASE64.encode(&pair))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_name_the_option_and_not_its_value() {
+        let options: Vec<StoreOption> = ["skip_signature=secret", "region=", "server_side_encryption=other"]
+            .map(|text| text.parse().unwrap())
+            .into();
+        let cause = |text: &str| without_value(text, &options);
+        assert_eq!(
+            cause("failed to parse \"secret\" as boolean"),
+            "skip_signature: failed to parse \"...\" as boolean"
+        );
+        let encryption = "server_side_encryption: Invalid encryption type: .... Valid values are \"sse-c\".";
+        assert_eq!(cause("Invalid encryption type: other. Valid values are \"sse-c\"."), encryption);
+        assert_eq!(cause("failed to parse \"t\" as boolean"), "failed to parse \"t\" as boolean");
+    }
 }

@@ -6,7 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 use bytes::Bytes;
 use object_store::{Attribute, GetResult, ObjectMeta};
 
-use super::answer_head::UnknownLength;
+use super::answer_head::{FinalAddress, UnknownLength};
 use super::client::Running;
 use super::error::RemoteError;
 use super::repetition::FetchError;
@@ -25,6 +25,8 @@ pub(super) struct ObjectVersion {
     pub(super) coding: Option<String>,
     /// The field `Content-Type` of the answer; `None` in listings. Versions do not differ by it.
     pub(super) media_type: Option<String>,
+    /// The address after redirects, if there were any. Versions do not differ by it.
+    pub(super) final_address: Option<String>,
 }
 
 impl ObjectVersion {
@@ -32,7 +34,7 @@ impl ObjectVersion {
     pub(super) fn of(meta: &ObjectMeta, is_len_known: bool) -> ObjectVersion {
         let tag = meta.e_tag.as_ref().map(|tag| tag.trim_matches('"').to_string());
         let (len, modified) = (is_len_known.then_some(meta.size), meta.last_modified.timestamp());
-        ObjectVersion { len, tag, modified, coding: None, media_type: None }
+        ObjectVersion { len, tag, modified, coding: None, media_type: None, final_address: None }
     }
 
     /// Both are the same content.
@@ -63,7 +65,8 @@ impl ObjectVersion {
         let coding = attribute(Attribute::ContentEncoding).unwrap_or_default().to_ascii_lowercase();
         let coding = Some(if coding == "identity" { String::new() } else { coding });
         let media_type = attribute(Attribute::ContentType);
-        ObjectVersion { coding, media_type, ..ObjectVersion::of(&result.meta, is_len_known) }
+        let final_address = result.extensions.get::<FinalAddress>().map(|address| address.0.clone());
+        ObjectVersion { coding, media_type, final_address, ..ObjectVersion::of(&result.meta, is_len_known) }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use futures_util::TryStreamExt;
 use glob::{MatchOptions, Pattern};
-use object_store::ObjectMeta;
 use object_store::path::Path;
+use object_store::{ListResult, ObjectMeta};
 
 use super::client::client;
 use super::error::RemoteError;
@@ -147,17 +147,29 @@ async fn matching(store: &RemoteStore, pattern: &str, listed: &mut usize) -> Res
             let names = store.store.list_with_delimiter(Some(&path)).await;
             let names = names.map_err(|error| FetchError::of(&error, store))?;
             *listed += 1;
-            match is_last {
-                true => objects.extend(names.objects.into_iter().filter(|meta| part.has(&meta.location))),
-                false => found.extend(
-                    names.common_prefixes.into_iter().filter(|path| part.has(path)).map(|path| format!("{path}/")),
-                ),
-            }
+            let names = matching_names(names, &part, is_last)?;
+            objects.extend(names.objects);
+            found.extend(names.common_prefixes.into_iter().map(|path| format!("{path}/")));
             check_count(objects.len().max(found.len()))?;
         }
         prefixes = found;
     }
     Ok(Found { objects, outputs: Vec::new() })
+}
+
+/// The objects of a listing whose names match the last part of a pattern, or the prefixes whose names match another one.
+///
+/// # Errors
+/// There are some, and a job writes below the prefix that was listed.
+fn matching_names(names: ListResult, part: &PartPattern, is_last: bool) -> Result<ListResult, RemoteError> {
+    let ListResult { mut objects, mut common_prefixes, extensions } = names;
+    let mark = objects.iter().find(|meta| is_mark(meta.location.filename().unwrap_or_default(), meta)).cloned();
+    objects.retain(|meta| is_last && part.has(&meta.location));
+    common_prefixes.retain(|path| !is_last && part.has(path));
+    match mark {
+        Some(mark) if !objects.is_empty() || !common_prefixes.is_empty() => Err(incomplete(mark.location.as_ref())),
+        _ => Ok(ListResult { objects, common_prefixes, extensions }),
+    }
 }
 
 /// The pattern of one name.

@@ -82,9 +82,21 @@ impl RemoteObject {
         self.name.identity()
     }
 
-    /// The name lacks a part of the query.
+    /// The address from which the object is sent: that after redirects, which is known from the first answer on; otherwise
+    /// the name.
+    fn shown_address(&self) -> ShownName {
+        let redirected = self.version.as_ref().and_then(|version| version.final_address.as_deref());
+        redirected.map_or_else(|| (*self.name).clone(), ShownName::new)
+    }
+
+    /// The address from which the object is sent, without credentials. A redirect is known from the first answer on.
+    pub(crate) fn address(&self) -> String {
+        self.shown_address().text
+    }
+
+    /// The address lacks a part of the query.
     pub(crate) fn is_query_hidden(&self) -> bool {
-        self.name.is_query_hidden()
+        self.shown_address().is_query_hidden()
     }
 
     /// The name without a query.

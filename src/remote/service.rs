@@ -13,7 +13,7 @@ use object_store::client::{
 };
 
 use super::Transfer;
-use super::answer_head::{accept, requested_range};
+use super::answer_head::{accept, add_final_address, requested_range};
 use super::listing_page::{checked_page, is_listing};
 use super::time_limits::TimeLimits;
 
@@ -85,6 +85,7 @@ impl HttpService for CountingService {
             value.parse().into_iter().for_each(|value| _ = request.headers_mut().insert(*name, value));
         }
         let (range, is_listing) = (requested_range(&request), is_listing(&request));
+        let address = request.uri().to_string();
         self.counts.requests.fetch_add(1, Ordering::Relaxed);
         let counts = Arc::clone(&self.counts);
         let fail = move || counts.failures.fetch_add(1, Ordering::Relaxed);
@@ -94,6 +95,7 @@ impl HttpService for CountingService {
             fail();
         }
         accept(&mut response, range);
+        add_final_address(&mut response, &address);
         let (parts, body) = response.into_parts();
         let counts = Arc::clone(&self.counts);
         let count = move |len: usize| _ = counts.received.fetch_add(len as u64, Ordering::Relaxed);

@@ -122,7 +122,7 @@ pub(super) struct ShownName {
 
 #[cfg(feature = "remote")]
 impl ShownName {
-    fn new(name: &str) -> ShownName {
+    pub(super) fn new(name: &str) -> ShownName {
         const HASH_LEN: usize = 16;
         let (text, whole) = (redact(name), without_user(name));
         let hidden = (text != whole).then(|| blake3::hash(whole.as_bytes()).to_hex()[..HASH_LEN].to_string());

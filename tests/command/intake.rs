@@ -578,11 +578,11 @@ fn texts_of_rows_without_a_uri_are_read_from_tables() {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..3000).map(|i| format!("HTTP://a/{i}\nhttp://b/{i}\nhttp://h:{i}x/\n../{i}\n")).collect();
     let of_lines = rows(&[], "uri,key,input", lines.as_bytes());
-    for name in ["x.parquet", "x.arrow", "x.arrows"] {
+    for name in ["x.parquet", "x.arrow", "x.arrows", "x.csv", "x.tsv"] {
         let path = folder.path().join(name).display().to_string();
         printed(&["canon", "-q", "-o", &path, "--row-group-size", "64K"], lines.as_bytes());
-        for threads in ["1", "2"] {
-            let again = rows(&[&path, "--threads", threads], "uri,key,input,fault", b"");
+        for flags in [&["--threads", "1"][..], &["--threads", "2"], &["--column", "uri"]] {
+            let again = rows(&[&[&*path], flags].concat(), "uri,key,input,fault", b"");
             assert_eq!(again.len(), of_lines.len());
             for (first, second) in of_lines.iter().zip(&again) {
                 assert_eq!((&first["uri"], &first["key"]), (&second["uri"], &second["key"]), "{name}");
@@ -593,7 +593,23 @@ fn texts_of_rows_without_a_uri_are_read_from_tables() {
                 assert_eq!((&second["input"], &second["fault"]), (text, fault), "{name}");
             }
         }
-        let chosen = rows(&[&path, "--column", "uri"], "input,fault", b"");
-        assert!(chosen.iter().all(|row| row["input"].as_str().is_none_or(str::is_empty)), "{name}");
+    }
+}
+
+/// Bytes before the first record of an archive are reported, and no records.
+#[test]
+fn an_archive_after_other_bytes_is_not_read_as_lines() {
+    let (mut archive, columns) = (Vec::new(), "uri,key,fault,fetch_status");
+    let packed = fs::read(sample("crawl.warc.gz")).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(&packed[..]), &mut archive).unwrap();
+    let expected = printed(&["canon", "-q", "--columns", columns], &packed);
+    for (junk, code, message) in
+        [("junk\nhttp://a/\n", 4, "15 bytes in 1 place belong to no record"), ("\u{feff}\n", 0, "")]
+    {
+        let bytes = [junk.as_bytes(), &archive].concat();
+        let ran = irikey(&["canon", "-q", "--columns", columns], &bytes, Stdio::piped());
+        let error = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.code() == Some(code) && error.contains(message), "{error}");
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), expected);
     }
 }

@@ -182,16 +182,26 @@ fn messages_have_no_double_words_or_wrong_plurals() {
     let gzip = fs::read(sample("urls.txt.gz")).unwrap();
     fs::write(directory.path().join("cut.gz"), &gzip[..gzip.len() / 2]).unwrap();
     fs::write(directory.path().join("one.txt"), "http://h:x/\n").unwrap();
+    fs::write(directory.path().join("two.txt"), "http://h\nhttp://h/\n").unwrap();
     let text = |arguments: &[&str]| {
         let ran = run_in(directory.path(), &arguments.iter().map(OsStr::new).collect::<Vec<_>>());
         String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap()
     };
     let message = text(&["explain", "1:x", "http://h:x/"]);
     assert!(message.contains("fault: scheme at byte 0: ") && message.contains("fault: port at byte 9: "), "{message}");
-    for arguments in [["canon", "one.txt"], ["canon", "cut.gz"], ["extract", "one.txt"], ["extract", "cut.gz"]] {
-        let message = text(&arguments);
-        for wrong in [" 1 records", " 1 rows", " 1 bytes", " 1 threads", " 1 documents", " 1 references", "; ;", ": :"]
-        {
+    let jobs: [&[&str]; 6] = [
+        &["canon", "one.txt"],
+        &["canon", "cut.gz"],
+        &["extract", "one.txt"],
+        &["extract", "cut.gz"],
+        &["diff", "--key", "simple,scheme", "one.txt"],
+        &["diff", "--key", "simple,scheme", "two.txt"],
+    ];
+    for arguments in jobs {
+        let message = format!(" {}", text(arguments));
+        let nouns = ["records", "rows", "bytes", "threads", "documents", "references", "keys", "merges"];
+        let plurals = nouns.map(|noun| format!(" 1 {noun}"));
+        for wrong in plurals.iter().map(String::as_str).chain(["; ;", ": :"]) {
             assert!(!message.contains(wrong), "{arguments:?}: {message}");
         }
     }

@@ -84,7 +84,7 @@ pub(crate) struct ExtractArgs {
     #[arg(short, long, value_name = "MARKUP", value_parser = MARKUPS, default_value = "auto", help_heading = "Input")]
     format: MarkupChoice,
     /// Address of the documents, an absolute IRI: the base of their references and of their base elements. Without it, a file
-    /// on an HTTP server has its own address
+    /// on an HTTP server has its own address, after redirects
     #[arg(long, value_name = "URI", value_parser = parse_base, help_heading = "Input")]
     base: Option<String>,
     /// Charset of the documents instead of the one that their HTTP header declares, a label of the Encoding Standard

@@ -97,25 +97,22 @@ impl DocumentUnits {
     fn open(&mut self, mut source: Source) -> Option<DocumentUnit> {
         Sources::begin_ahead(self.sources.as_mut_slice().iter_mut());
         let (name, ReadOptions { context, max_len, .. }) = (source.name.clone(), &self.options);
-        let charset = context.charset.map_or_else(|| source.declared_charset(), |charset| Ok(Some(charset)));
-        let address = source.address().map(|address| address.as_bytes().to_vec());
+        let answered = source.wait_for_server();
+        let charset = context.charset.or_else(|| source.declared_charset());
+        let address = source.address().map(String::into_bytes);
         let is_query_hidden = context.base.is_none() && source.is_query_hidden();
         let context = DocumentContext {
             markup: context.markup.or_else(|| markup_of_name(&name)),
             base: context.base.clone().or(address),
+            charset,
             ..context.clone()
         };
-        let opened =
-            charset.and_then(|charset| Ok((charset, open_documents(source, context.markup, charset, *max_len)?)));
-        match opened {
-            Ok((charset, SourceDocuments::One(bytes))) => {
-                let context = DocumentContext { charset, ..context };
+        match answered.and_then(|()| open_documents(source, context.markup, charset, *max_len)) {
+            Ok(SourceDocuments::One(bytes)) => {
                 Some(DocumentUnit::Document(SourceDocument { source: name, bytes, context, is_query_hidden }))
             }
-            Ok((_, SourceDocuments::TooLong)) => {
-                Some(DocumentUnit::Unread(name, BodyDefect::TooLong(*max_len).to_string()))
-            }
-            Ok((_, SourceDocuments::Archive(documents))) => {
+            Ok(SourceDocuments::TooLong) => Some(DocumentUnit::Unread(name, BodyDefect::TooLong(*max_len).to_string())),
+            Ok(SourceDocuments::Archive(documents)) => {
                 (self.archive, self.archive_position) = (Some((name, documents)), 0);
                 None
             }

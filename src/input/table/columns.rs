@@ -70,8 +70,7 @@ impl TableProjection {
         };
         let base = options.columns.base.as_ref().map(find).transpose()?;
         let (url, base) = (url.to_string(), base.map(|name| name.to_string()));
-        let is_chosen = options.columns.url.is_some() || url != "uri";
-        let input = input_column(schema).filter(|_| !is_chosen).map(str::to_string);
+        let input = input_column(schema).filter(|_| url == "uri").map(str::to_string);
         let (carry, max_record_len) = (options.carry, options.max_record_len);
         let found = TableProjection { url, input, base, carry, max_record_len };
         // Columns are read by their names.
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn input_is_read_beside_uri_that_was_not_chosen() {
+    fn input_is_read_beside_uri() {
         let input_of = |names: &[&str], kind: DataType, url: Option<CsvColumn>| {
             let field =
                 |name: &&str| Field::new(*name, if *name == "input" { kind.clone() } else { DataType::Utf8 }, true);
@@ -148,6 +147,9 @@ mod tests {
         assert_eq!(input_of(&["input", "uri"], DataType::Int64, None), None);
         assert_eq!(input_of(&["input", "input", "uri"], DataType::Binary, None), None);
         assert_eq!(input_of(&["input", "uri", "url"], DataType::Binary, None), None);
-        assert_eq!(input_of(&["input", "uri"], DataType::Binary, Some(CsvColumn::Name("uri".to_string()))), None);
+        let name = |name: &str| Some(CsvColumn::Name(name.to_string()));
+        assert_eq!(input_of(&["input", "uri"], DataType::Binary, name("uri")).as_deref(), Some("input"));
+        assert_eq!(input_of(&["input", "uri", "x"], DataType::Binary, name("x")), None);
+        assert_eq!(input_of(&["input", "URI"], DataType::Binary, None), None);
     }
 }

@@ -50,6 +50,7 @@ pub use selection::RecordTypes;
 pub use window::ArchiveWindow;
 
 use crate::iri::Flags;
+use crate::kernel::strip_prefix_ignoring_case;
 use crate::record::fields::FieldSet;
 use assembler::{ArchiveFile, RecordAssembler};
 use heads::{ArcHead, WarcHead, is_head, is_version, may_begin_arc_head};
@@ -145,10 +146,15 @@ pub(crate) fn is_arc(head: &[u8]) -> bool {
     lines.find(|line| is_head(line)).is_some_and(|line| !is_version(line))
 }
 
-/// Whether a line in `head`, which does not begin an archive, is the first one of a WARC record.
+/// Whether two lines in `head`, which does not begin an archive, are the first ones of a WARC record: its version and a field.
 pub(crate) fn has_warc_record(head: &[u8]) -> bool {
-    let mut lines = head.split(|&byte| byte == b'\n');
-    lines.any(|line| is_version(line) && line.trim_ascii_end().len() == b"WARC/1.0".len())
+    let is_first = |line: &[u8]| is_version(line) && line.trim_ascii_end().len() == b"WARC/1.0".len();
+    let is_field = |line: &[u8]| {
+        let mut names = [&b"WARC-"[..], b"Content-"].into_iter();
+        names.any(|name| strip_prefix_ignoring_case(line, name).is_some_and(|rest| rest.contains(&b':')))
+    };
+    let lines = || head.split(|&byte| byte == b'\n');
+    lines().zip(lines().skip(1)).any(|(line, next)| is_first(line) && is_field(next))
 }
 
 impl ArchiveParser {

@@ -120,6 +120,8 @@ pub struct CsvOptions {
 pub struct CsvColumns {
     /// The column of the URL.
     pub url: usize,
+    /// The column with the texts of records whose URL is empty, as in tables of this program: `input` beside `uri`.
+    pub input: Option<usize>,
     /// The column of the base, if there is one.
     pub base: Option<usize>,
     /// The column of the charset, if there is one.
@@ -262,7 +264,7 @@ impl CsvOptions {
             Some(column) => self.find(column, record)?,
             None => self.guess(record, [base, charset, query_charset])?,
         };
-        let columns = CsvColumns { url, base, charset, query_charset };
+        let columns = CsvColumns { url, input: None, base, charset, query_charset };
         if self.header == CsvHeader::Absent {
             return Ok((columns, false));
         }
@@ -271,7 +273,9 @@ impl CsvOptions {
         let is_known = record.iter().any(|field| URL_COLUMN_NAMES.iter().any(|name| is_name(field, name)));
         let has_scheme = |field: &[u8]| find_scheme(field.trim_ascii_start()).is_some();
         let is_data = [Some(url), base].into_iter().flatten().any(|i| record.get(i).is_some_and(has_scheme));
-        Ok((columns, is_named || is_known || !is_data))
+        let is_header = is_named || is_known || !is_data;
+        let input = input_column(record, url).filter(|_| is_header);
+        Ok((CsvColumns { input, ..columns }, is_header))
     }
 
     fn find(&self, column: &CsvColumn, record: &ByteRecord) -> Result<usize, CsvColumnsError> {
@@ -299,6 +303,13 @@ impl CsvOptions {
             _ => Err(CsvColumnsError::Unclear(describe(record))),
         }
     }
+}
+
+/// The column `input` of a header whose column of URLs is `uri`, if there is one.
+fn input_column(header: &ByteRecord, url: usize) -> Option<usize> {
+    let mut named = header.iter().enumerate().filter(|(_, field)| *field == b"input").map(|(i, _)| i);
+    let (input, None) = (named.next()?, named.next()) else { return None };
+    (header.get(url) == Some(b"uri")).then_some(input)
 }
 
 /// Returns a field of a line that was split at delimiters, without white space and quotes around it.
@@ -367,6 +378,22 @@ mod tests {
                 (got, want) => panic!("{url} {base} {record}: {got:?}, not {want:?}"),
             }
         }
+    }
+
+    #[test]
+    fn input_is_read_beside_uri() {
+        let input_of = |url: &str, header: CsvHeader, record: &str| {
+            let options = CsvOptions { header, ..options(url, "") };
+            options.read_first(format!("{record}\n").as_bytes()).unwrap().unwrap().columns.input
+        };
+        for url in ["", "uri", "3"] {
+            assert_eq!(input_of(url, CsvHeader::Detect, "record,input,uri,key"), Some(1), "{url}");
+        }
+        for record in ["input,x,input,uri", "input,x,url,uri", "Input,x,uri", "input,x,URI", "http://a/,input,uri"] {
+            let url = if record.contains("http") { "1" } else { "" };
+            assert_eq!(input_of(url, CsvHeader::Detect, record), None, "{record}");
+        }
+        assert_eq!(input_of("2", CsvHeader::Absent, "input,uri"), None);
     }
 
     #[test]

@@ -48,6 +48,11 @@ fn objects_that_cannot_be_read_prevent_the_job() {
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", "endpoint=ftp://secret"], &[]);
     let message = stderr(&ran);
     assert!(ran.status.code() == Some(2) && message.contains("endpoint") && !message.contains("secret"), "{message}");
+    for key in ["skip_signature", "checksum_algorithm", "server_side_encryption", "pool_max_idle_per_host"] {
+        let ran = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", &format!("{key}=secret")], &[]);
+        let message = stderr(&ran);
+        assert!(message.contains(&format!(": {key}: ")) && !message.contains("secret"), "{message}");
+    }
     let server = answering(Fault::Status(418, "<html>secret"));
     expect(&server, &format!("http://{}/b/x", server.address), &["the server responds with 418"]);
 }
@@ -72,6 +77,41 @@ fn documents_on_servers_have_their_address_as_base() {
     assert_eq!(uri(&format!("{place}/p.html"), &["--base", "http://h/"]), "http://h/x");
     // The name of an object in a store is no address of the page.
     assert_eq!(uri("s3://b/d/p.html", &[]), "");
+}
+
+/// The base of a page is the address after redirects, in which a secret is hidden as in others.
+#[test]
+fn redirected_documents_have_the_final_address_as_base() {
+    for has_ranges in [true, false] {
+        let page = b"<!DOCTYPE html><a href=x><a href='?y'><a href=''>".to_vec();
+        let server = Server::start([("/b/new/p.html".to_string(), page)], move |_, request| match request.path() {
+            "/b/old/p.html" => {
+                Fault::Redirect(format!("/b/moved/p.html?{}", request.target.split('?').nth(1).unwrap()))
+            }
+            "/b/moved/p.html" => {
+                Fault::Redirect(format!("../new/p.html?{}", request.target.split('?').nth(1).unwrap()))
+            }
+            _ => Fault::Typed { media_type: "text/html", has_ranges },
+        });
+        let place = format!("http://{}/b", server.address);
+        let uris = |query: &str, flags: &[&str]| {
+            let name = format!("{place}/old/p.html?{query}");
+            let names = ["extract", "-q", &name, "--columns", "uri,page,source"];
+            let ran = irikey_at(&server, &[&names[..], flags].concat(), &[]);
+            let rows = String::from_utf8(ran.stdout.clone()).unwrap().replace(&place, "");
+            assert_eq!(rows.lines().count(), 4, "{rows}{}", stderr(&ran));
+            rows.lines().skip(1).fold(String::new(), |rows, row| rows + row + "|")
+        };
+        let page = "/new/p.html?id=1,/old/p.html?id=1|";
+        let rows = format!("/new/x,{page}/new/p.html?y,{page}/new/p.html?id=1,{page}");
+        for flags in [&[][..], &["--charset", "utf-8"]] {
+            assert_eq!(uris("id=1", flags), rows, "{has_ranges}");
+        }
+        let source = "/old/p.html?sig=REDACTED|";
+        assert_eq!(uris("sig=1", &[]), format!("/new/x,,{source}/new/p.html?y,,{source},,{source}"));
+        let rows = uris("id=1", &["--base", "http://h/"]);
+        assert!(rows.starts_with("http://h/x,http://h/,/old/p.html?id=1|"), "{rows}");
+    }
 }
 
 /// A reference with the query of the address has no base if that contains a secret: with another query, it would be another URI.

@@ -232,6 +232,11 @@ fn parts_of_a_failed_job_are_not_taken_for_an_output() {
         let read = irikey_at(&server, &["count", "-q", "s3://b/out/"], &[]);
         let expected = if may_delete { (Some(0), Some(0)) } else { (Some(5), Some(4)) };
         assert_eq!((again.status.code(), read.status.code()), expected, "{}{}", stderr(&again), stderr(&read));
+        for pattern in ["out/p*.parquet", "out/*0.parquet", "o*/part-00000.parquet"] {
+            let ran = irikey_at(&server, &["count", "-q", &format!("s3://b/{pattern}")], &[]);
+            assert_eq!(ran.status.code(), expected.1, "{pattern}: {}", stderr(&ran));
+            assert_eq!(stderr(&ran).contains("not complete"), !may_delete, "{pattern}: {}", stderr(&ran));
+        }
         let messages = [stderr(&again), stderr(&read)];
         assert!(may_delete || messages.iter().all(|message| message.contains("not complete")), "{messages:?}");
     }
