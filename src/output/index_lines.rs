@@ -284,14 +284,6 @@ pub(super) fn zipnum(batch: &RecordBatch) -> Result<Vec<GzipMember>, ArrowError>
     Ok(members)
 }
 
-impl GzipMember {
-    /// Appends the line of the member index: key and time, file name, offset, length and number of the member.
-    pub(super) fn write_index(&self, file: &str, offset: u64, number: u64, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.key);
-        let _ = writeln!(out, "\t{file}\t{offset}\t{}\t{number}", self.bytes.len());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
