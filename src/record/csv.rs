@@ -216,9 +216,6 @@ mod tests {
     }
 
     #[test]
-    fn names_of_tables() {}
-
-    #[test]
     fn offsets_are_where_records_begin() {
         let text = b"\r\n\na,b\r\n\"c\nd\",e\n\n\"f\"\"\"\rg";
         let want = [("a", 103), ("c\nd", 108), ("f\"", 117), ("g", 123)];
