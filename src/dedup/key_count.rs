@@ -182,8 +182,8 @@ impl<K: KindBits> KeyCounter<K> {
         self.keys.set_progress(done, total);
     }
 
-    /// Inserts the keys of those partitions of which the buffer has many. Workers begin with different partitions, and leave those
-    /// that another worker has locked for later, so that they rarely wait for each other.
+    /// Inserts the keys of those partitions of which the buffer has many. Workers begin with different partitions, and leave
+    /// those that another worker has locked for later, so that they rarely wait for each other.
     pub(crate) fn insert_full(&self, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
         let first = self.next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed);
         for is_last in [false, true] {

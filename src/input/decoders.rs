@@ -191,8 +191,8 @@ impl DecoderAdapter {
         DecoderAdapter { name, decoder, input, stops_between_frames: false, is_between_frames: false, is_done: false }
     }
 
-    /// Whether another frame follows, after skippable ones, which are skipped. A decoder that ran out of bytes was inside a frame,
-    /// but does not report that.
+    /// Whether another frame follows, after skippable ones, which are skipped. A decoder that ran out of bytes was inside a
+    /// frame, but does not report that.
     fn has_more_frames(&mut self) -> Result<bool, Defect> {
         let mut input = self.input.lock();
         if input.has_run_out {
