@@ -5,8 +5,8 @@
 //! SourceFormat::Text(TextFormat) --Decoder--> Records
 //! ```
 //!
-//! To add a text format, write a file with a type that implements [`TextDecoder`] and add one line to the table at
-//! [`text_formats!`].
+//! To add a text format, write a file with a type that implements [`TextDecoder`] and add one line to the table
+//! `text_formats!`.
 
 use std::sync::Arc;
 

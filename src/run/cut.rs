@@ -7,7 +7,7 @@
 //! alone: 8 MiB of empty lines are 8 million rows. Therefore row groups depend on the sources and the options alone, and not
 //! on threads or timing. One worker cuts at a time, and it also reads and decompresses.
 //!
-//! A source ends at its first [`Defect`]. All whole records before it are in row groups.
+//! A source ends at its first [`Defect`](crate::input::Defect). All whole records before it are in row groups.
 
 use super::body::{CutOptions, MIN_RECORD_LEN, SourceBody};
 use super::error::ReadError;
