@@ -1,4 +1,4 @@
-//! Reads sources: lists, opens, maps and unpacks files, and decodes tables. This module knows nothing of URLs.
+//! Reads sources: lists, opens, maps and unpacks files, and decodes tables. The URLs in them are bytes here.
 //!
 //! ```text
 //! arguments --list--> Sources --open--> Opened::Mapped(MappedFile) --> Block: a range of the mapping

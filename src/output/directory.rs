@@ -3,7 +3,7 @@
 //! A file is complete, and verified if requested, before the next one begins. While a job writes the directory, it holds a
 //! lock on the file `_incomplete` there, which it removes when the directory is complete. From the first part on, the file has
 //! a mark. A job that finds a marked file without a lock removes the parts of the job that was interrupted, and starts again.
-//! Stores have no locks: a job that finds a marked object of this name below its prefix is an error.
+//! Stores have no locks: a job fails if it finds a marked object of this name below its prefix.
 
 use std::fs;
 use std::path::{Path, PathBuf};
