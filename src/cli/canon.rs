@@ -100,9 +100,9 @@ impl CanonArgs {
         let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition.as_ref());
         let policy = self.columns.complete(self.policy.policy(&self.input)?, &columns)?;
         self.work.check_tmp()?;
-        let need = match !layout.is_sorted() && output.joins_slices() {
-            true => WorkerNeed::slices(row_group_len),
-            false if layout.is_sorted() => WorkerNeed::rows(row_group_len).with_waiting_rows(),
+        let need = match layout.is_sorted() {
+            true => WorkerNeed::rows(row_group_len).with_waiting_rows(),
+            false if output.joins_slices() => WorkerNeed::slices(row_group_len),
             false => WorkerNeed::rows(row_group_len),
         };
         let need = need.with_columns(&columns);

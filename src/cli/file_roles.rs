@@ -251,7 +251,7 @@ fn name(flag: &str, path: &Path) -> String {
     format!("{flag} {}", path_name(&shown_path(path)))
 }
 
-/// No source is below the prefix `name` in which parts are written.
+/// No source is below the prefix `url`, in which parts are written.
 fn check_prefix(url: &RemoteUrl, sources: &Sources) -> Result<(), CommandError> {
     let (directory, name) = (PathBuf::from(url.identity()), url.name());
     let is_below =

@@ -129,9 +129,8 @@ pub(crate) fn run_man(args: &ManArgs, mut command: Command) -> Result<u8, Comman
 fn write_pages(command: &Command, name: &str, directory: &std::path::Path) -> Result<(), CommandError> {
     let path = directory.join(format!("{name}.1"));
     fs::write(&path, page(command)).map_err(|error| CommandError::side_file(&path, "write", error))?;
-    let subcommands = command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help");
+    let mut subcommands = command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help");
     subcommands
-        .into_iter()
         .try_for_each(|subcommand| write_pages(subcommand, &format!("{name}-{}", subcommand.get_name()), directory))
 }
 

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed, xxh3_128};
 
 use super::error::CommandError;
 use super::file_stamp::{FileStamp, hash_file};
@@ -290,7 +290,7 @@ fn check_length(path: &Path, entry: &Value) -> Result<(), CommandError> {
 
 impl ManifestLog {
     fn new(directory: &Path, policy: &Value) -> ManifestLog {
-        let seed = xxh3_64_with_seed(policy.to_string().as_bytes(), 0);
+        let seed = xxh3_64(policy.to_string().as_bytes());
         ManifestLog { path: directory.join(LOG), seed, file: None }
     }
 

@@ -186,8 +186,8 @@ impl ResumableJob<'_> {
         }
     }
 
-    /// Does `work` on all pending inputs, as many at once as there are threads and memory, and records each in the manifest when it
-    /// is finished. The parts do not depend on the threads of a run.
+    /// Does `work` on all pending inputs, as many at once as there are threads and memory, and records each in the manifest
+    /// when it is finished. The parts do not depend on the threads of a run.
     fn run_all(
         &mut self,
         pending: Vec<PendingInput>,

@@ -16,12 +16,12 @@ pub(crate) fn print_to_stderr(text: &str) {
     let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
 }
 
-/// Prints lines for people on standard output, see [`print`].
+/// Prints lines for people on standard output, see [`print()`].
 pub(crate) fn print_lines(text: &str) -> u8 {
     print(&visible_lines(text))
 }
 
-/// Prints JSON on standard output, see [`print`]. Characters that a terminal would not show are escaped in its strings.
+/// Prints JSON on standard output, see [`print()`]. Characters that a terminal would not show are escaped in its strings.
 pub(crate) fn print_json(text: &str) -> u8 {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

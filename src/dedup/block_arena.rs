@@ -77,8 +77,8 @@ impl ArenaMemory {
 }
 
 impl BlockArena {
-    /// An arena for tables that share its mappings, for a set that may take `limit` bytes. Of a low limit, a huge page that is not
-    /// used would be too large a part: then each table gets memory of its own.
+    /// An arena for tables that share its mappings, for a set that may take `limit` bytes. Of a low limit, a huge page that is
+    /// not used would be too large a part: then each table gets memory of its own.
     pub(super) fn shared(limit: usize) -> Arc<BlockArena> {
         let huge_pages = limit / 16 / HUGE_PAGE_LEN;
         BlockArena::with_mappings_of(SHARED_MAPPING_LEN.min(huge_pages.saturating_mul(HUGE_PAGE_LEN)))
@@ -98,8 +98,8 @@ impl BlockArena {
         self.mapping_len.min(HUGE_PAGE_LEN)
     }
 
-    /// Appends memory for at least one block of type `B` to `blocks`, and for `count` at most, which is not 0. Nothing else refers
-    /// to this memory.
+    /// Appends memory for at least one block of type `B` to `blocks`, and for `count` at most, which is not 0. Nothing else
+    /// refers to this memory.
     fn take<B>(&self, count: usize, blocks: &mut Vec<NonNull<B>>) {
         const { assert!(align_of::<B>() <= align_of::<u128>() && size_of::<B>() > 0) };
         // Mappings and the blocks in them begin at multiples of the largest alignment that a block may have.

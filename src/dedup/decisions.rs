@@ -42,8 +42,10 @@ pub(crate) struct Decisions {
     reasons: Option<ReasonSpool>,
 }
 
+/// The bits from this one on of the word of a duplicate say on which rung it is equal; those before are an ordinal.
 const RUNG_SHIFT: u32 = 60;
-const NUMBER: u64 = (1 << RUNG_SHIFT) - 1;
+const ORDINAL: u64 = (1 << RUNG_SHIFT) - 1;
+/// Bytes of a word.
 const WORD_LEN: usize = size_of::<u64>();
 
 impl Decisions {
@@ -185,7 +187,7 @@ impl DecisionReasons<'_> {
             3 => Some(Rung::Scheme),
             _ => None,
         };
-        Decision::Duplicate { of: word & NUMBER, rung }
+        Decision::Duplicate { of: word & ORDINAL, rung }
     }
 }
 
@@ -216,7 +218,7 @@ mod tests {
             2 => Decision::Seen,
             3 => Decision::Duplicate { of: i * 3 % 10_007, rung: None },
             4 => Decision::Duplicate { of: 0, rung: Some(Rung::Simple) },
-            5 => Decision::Duplicate { of: NUMBER, rung: Some(Rung::Syntax) },
+            5 => Decision::Duplicate { of: ORDINAL, rung: Some(Rung::Syntax) },
             _ => Decision::Duplicate { of: i, rung: Some(Rung::Scheme) },
         };
         for (limit, count) in [(usize::MAX, 10_007), (20_000, 10_007), (0, 500), (0, 1)] {

@@ -82,6 +82,9 @@ const PARTITION_STEP: usize = 23;
 /// Distinct keys with their kinds, shared by workers.
 #[derive(Debug)]
 pub(crate) struct KeyCounter<K> {
+    /// Bytes of memory.
+    limit: usize,
+    workers: usize,
     /// Maximum number of keys of a partition in a buffer.
     max_buffered: usize,
     keys: KeySet<K>,
@@ -165,6 +168,8 @@ impl<K: KindBits> KeyCounter<K> {
         let (spill_len, per_key) = (EntrySpill::share(limit), workers.max(1) * PARTITIONS * BufferedKeys::<K>::KEY_LEN);
         let max_buffered = (limit / 8 / per_key).min(INSERT_LEN);
         KeyCounter {
+            limit,
+            workers: workers.max(1),
             max_buffered,
             keys: KeySet::new(limit - spill_len - max_buffered * per_key),
             spill: EntrySpill::new(layout, spill_len, directory),
@@ -177,8 +182,8 @@ impl<K: KindBits> KeyCounter<K> {
         self.keys.set_progress(done, total);
     }
 
-    /// Inserts the keys of those partitions of which the buffer has many. Workers begin with different partitions, and leave those
-    /// that another worker has locked for later, so that they rarely wait for each other.
+    /// Inserts the keys of those partitions of which the buffer has many. Workers begin with different partitions, and leave
+    /// those that another worker has locked for later, so that they rarely wait for each other.
     pub(crate) fn insert_full(&self, buffer: &mut KeyBuffer<K>) -> Result<(), SpillError> {
         let first = self.next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed);
         for is_last in [false, true] {
@@ -192,9 +197,9 @@ impl<K: KindBits> KeyCounter<K> {
         Ok(())
     }
 
-    /// Inserts all keys of the buffers of all workers, with `threads` threads.
-    pub(crate) fn insert_rest(&self, buffers: &mut [KeyBuffer<K>], threads: usize) -> Result<(), SpillError> {
-        for_each(threads, buffers.iter_mut(), |buffer| self.insert_all(buffer))
+    /// Inserts all keys of the buffers of all workers.
+    pub(crate) fn insert_rest(&self, buffers: &mut [KeyBuffer<K>]) -> Result<(), SpillError> {
+        for_each(self.workers, buffers.iter_mut(), |buffer| self.insert_all(buffer))
     }
 
     /// Inserts all keys of a buffer.
@@ -228,18 +233,17 @@ impl<K: KindBits> KeyCounter<K> {
         self.spill.add(partition, unknown.drain(..).map(|unknown| (entry(unknown), EntryTexts::default())))
     }
 
-    /// The number of distinct keys of each kind, found by `threads` threads with about `limit` bytes of memory.
-    /// [`KeyCounter::insert_rest`] must have been called with `buffers`.
-    pub(crate) fn finish(self, buffers: &[KeyBuffer<K>], threads: usize, limit: usize) -> Result<Vec<u64>, SpillError> {
-        let KeyCounter { keys, spill, .. } = self;
+    /// The number of distinct keys of each kind. [`KeyCounter::insert_rest`] must have been called with `buffers`.
+    pub(crate) fn finish(self, buffers: &[KeyBuffer<K>]) -> Result<Vec<u64>, SpillError> {
+        let KeyCounter { limit, workers, keys, spill, .. } = self;
         // Frees memory for the spilled keys.
         drop(keys);
         let mut totals = vec![0; K::LEN * MAX_KINDS];
         buffers.iter().for_each(|buffer| buffer.counts.add_to(&mut totals));
         let totals = Mutex::new(totals);
-        for_each(threads, 0..PARTITIONS, |partition| {
+        for_each(workers, 0..PARTITIONS, |partition| {
             let mut counts = KindCounts::new::<K>();
-            for_each_table(&spill, partition, limit / threads.max(1), &mut |spilled: SpilledTable<'_, K>| {
+            for_each_table(&spill, partition, limit / workers, &mut |spilled: SpilledTable<'_, K>| {
                 spilled.table.iter().for_each(|(_, kinds)| counts.add::<K>(kinds.into()));
                 Ok(())
             })?;
@@ -276,10 +280,10 @@ mod tests {
                 counter.set_progress(first + 5_000, Some(200_000));
                 counter.insert_full(buffer).unwrap();
             }
-            counter.insert_rest(&mut buffers, 2).unwrap();
+            counter.insert_rest(&mut buffers).unwrap();
             assert_eq!(counter.spill.written_len() > 0, limit < usize::MAX);
             let distinct = (0..200_000u64).map(|i| i * i % 150_001).collect::<HashSet<_>>().len() as u64;
-            assert_eq!(counter.finish(&buffers, 2, limit).unwrap(), [distinct, 0, 0, 0, 0, 0, 0, 0], "{limit}");
+            assert_eq!(counter.finish(&buffers).unwrap(), [distinct, 0, 0, 0, 0, 0, 0, 0], "{limit}");
         }
     }
 
@@ -289,7 +293,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let hash = |i: u64| key_number(&crate::key::KeyAlgorithm::Xxh3.key(&i.to_le_bytes()));
         // Partitions are full as soon as they have a key.
-        let counter = KeyCounter::<u8>::new(4 << 20, 1 << 20, directory.path());
+        let counter = KeyCounter::<u8> { max_buffered: 1, ..KeyCounter::new(4 << 20, 4, directory.path()) };
         let work = |worker: u64| {
             let mut buffer = KeyBuffer::default();
             for first in (0..20_000).step_by(100) {
@@ -302,8 +306,8 @@ mod tests {
             let workers: Vec<_> = (0..4).map(|worker| scope.spawn(move || work(worker))).collect();
             workers.into_iter().map(|worker| worker.join().unwrap()).collect()
         });
-        counter.insert_rest(&mut buffers, 4).unwrap();
-        assert_eq!(counter.finish(&buffers, 4, usize::MAX).unwrap()[..3], [11_500, 11_500, 0]);
+        counter.insert_rest(&mut buffers).unwrap();
+        assert_eq!(counter.finish(&buffers).unwrap()[..3], [11_500, 11_500, 0]);
     }
 
     /// Compares counts of four kinds, the first of which is bit number `first_kind`, with sets.
@@ -327,7 +331,7 @@ mod tests {
             }
             buffers.iter_mut().try_for_each(|buffer| counter.insert_all(buffer)).unwrap();
             assert_eq!(counter.spill.written_len() > 0, limit < usize::MAX);
-            let counts = counter.finish(&buffers, 2, limit).unwrap();
+            let counts = counter.finish(&buffers).unwrap();
             assert!(counts.into_iter().eq(sets.iter().map(|set| set.len() as u64)), "{limit}");
         }
     }

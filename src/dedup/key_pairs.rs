@@ -220,7 +220,7 @@ impl Grouping {
     /// Adds the pairs of a table.
     fn add(&self, pairs: &SpilledTable<'_, KeyGroup>) -> Result<(), SpillError> {
         let SpilledTable { table, spill, partition } = pairs;
-        let groups = self.members(spill, *partition, self.first_keys(table))?;
+        let groups = members(spill, *partition, self.first_keys(table))?;
         let merged = table.iter().filter(|(_, group)| group.pairs > 1);
         let (keys, merges) = merged.fold((0, 0), |(keys, merges), (_, group)| (keys + 1, merges + group.pairs - 1));
         let mut result = self.result.lock();
@@ -248,23 +248,23 @@ impl Grouping {
         }
         first.into_iter().map(|(_, key)| key).collect()
     }
+}
 
-    /// The least rows of the pairs of these keys.
-    fn members(&self, spill: &EntrySpill, partition: usize, keys: Vec<u128>) -> Result<Vec<Vec<u64>>, SpillError> {
-        let mut members: BTreeMap<u128, Vec<u64>> = keys.into_iter().map(|key| (key, Vec::new())).collect();
-        if members.is_empty() {
-            return Ok(Vec::new());
-        }
-        spill.visit(partition, |entry, _| {
-            if let Some(rows) = members.get_mut(&entry.key) {
-                rows.push(entry.ordinal);
-                rows.sort_unstable();
-                rows.truncate(MAX_MEMBERS);
-            }
-            Ok(())
-        })?;
-        Ok(members.into_values().collect())
+/// The least rows of the pairs of these keys.
+fn members(spill: &EntrySpill, partition: usize, keys: Vec<u128>) -> Result<Vec<Vec<u64>>, SpillError> {
+    let mut members: BTreeMap<u128, Vec<u64>> = keys.into_iter().map(|key| (key, Vec::new())).collect();
+    if members.is_empty() {
+        return Ok(Vec::new());
     }
+    spill.visit(partition, |entry, _| {
+        if let Some(rows) = members.get_mut(&entry.key) {
+            rows.push(entry.ordinal);
+            rows.sort_unstable();
+            rows.truncate(MAX_MEMBERS);
+        }
+        Ok(())
+    })?;
+    Ok(members.into_values().collect())
 }
 
 #[cfg(test)]

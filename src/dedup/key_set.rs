@@ -157,7 +157,7 @@ impl<V: Copy + Default> KeySet<V> {
         mut each: impl FnMut(u128, u32, Inserted<'_, V>),
     ) {
         for partition in group * GROUP_PARTITIONS..(group + 1) * GROUP_PARTITIONS {
-            self.insert_into(&mut self.partitions[partition].lock(), keys.partition(partition), &mut each);
+            self.insert_partition(partition, keys.partition(partition), &mut each);
         }
     }
 
@@ -165,23 +165,10 @@ impl<V: Copy + Default> KeySet<V> {
     pub(crate) fn insert_partition<T: Copy>(
         &self,
         partition: usize,
-        keys: (&[u128], &[T]),
+        (keys, rows): (&[u128], &[T]),
         mut each: impl FnMut(u128, T, Inserted<'_, V>),
     ) {
-        self.insert_into(&mut self.partitions[partition].lock(), keys, &mut each);
-    }
-
-    /// Another worker inserts keys into a partition.
-    pub(crate) fn is_locked(&self, partition: usize) -> bool {
-        self.partitions[partition].is_locked()
-    }
-
-    fn insert_into<T: Copy>(
-        &self,
-        partition: &mut KeyPartition<V>,
-        (keys, rows): (&[u128], &[T]),
-        each: &mut impl FnMut(u128, T, Inserted<'_, V>),
-    ) {
+        let partition = &mut *self.partitions[partition].lock();
         let (mut done, len) = (0, partition.table.len());
         while done < keys.len() && self.has_space(partition, keys.len() - done) {
             let end = (done + partition.table.free_len()).min(keys.len());
@@ -195,6 +182,11 @@ impl<V: Copy + Default> KeySet<V> {
         partition.table.get_all(&keys[done..], |i, value| {
             each(keys[done + i], rows[done + i], value.map_or(Inserted::Unknown, Inserted::Present));
         });
+    }
+
+    /// Another worker inserts keys into a partition.
+    pub(crate) fn is_locked(&self, partition: usize) -> bool {
+        self.partitions[partition].is_locked()
     }
 
     /// Grows the table of a partition if it has too little space for `count` more keys. Freezes the partition if that

@@ -132,7 +132,7 @@ struct BestEntry {
     is_kept: bool,
 }
 
-impl<'a, Accept> PartitionResolver<'a, Accept> {
+impl<'a, E: From<SpillError>, Accept: FnMut(u128) -> Result<bool, E>> PartitionResolver<'a, Accept> {
     /// A resolver with about `limit` bytes of memory. It calls `accept` with each key, in ascending order; if that returns
     /// false, no row of the key is kept. The first error of `accept` ends the resolution.
     pub(crate) fn new(keep: KeepPolicy, limit: usize, decisions: &'a Decisions, accept: Accept) -> Self {
@@ -140,11 +140,7 @@ impl<'a, Accept> PartitionResolver<'a, Accept> {
     }
 
     /// Resolves the rows of a partition, and removes its entries.
-    pub(crate) fn resolve<E>(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), E>
-    where
-        Accept: FnMut(u128) -> Result<bool, E>,
-        E: From<SpillError>,
-    {
+    pub(crate) fn resolve(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), E> {
         if spill.sorted_len(partition) <= self.limit {
             return self.resolve_sorted(&spill.sorted(partition)?);
         }
@@ -154,11 +150,7 @@ impl<'a, Accept> PartitionResolver<'a, Accept> {
         }
     }
 
-    fn resolve_sorted<E>(&mut self, entries: &SortedEntries) -> Result<(), E>
-    where
-        Accept: FnMut(u128) -> Result<bool, E>,
-        E: From<SpillError>,
-    {
+    fn resolve_sorted(&mut self, entries: &SortedEntries) -> Result<(), E> {
         let mut previous = None;
         for range in entries.groups() {
             let Some((best, texts)) = entries.range(range.clone()).reduce(|a, b| self.better(a, b)) else { continue };
@@ -172,11 +164,7 @@ impl<'a, Accept> PartitionResolver<'a, Accept> {
     }
 
     /// Resolves the rows of few keys, however many rows there are, and reads them twice.
-    fn resolve_in_two_passes<E>(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), E>
-    where
-        Accept: FnMut(u128) -> Result<bool, E>,
-        E: From<SpillError>,
-    {
+    fn resolve_in_two_passes(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), E> {
         let mut groups: BTreeMap<(u128, Vec<u8>), BestEntry> = BTreeMap::new();
         let group_key = |entry: &PendingEntry, texts: &EntryTexts<'_>| (entry.key, texts.canonical.to_vec());
         spill.visit(partition, |entry, texts| {
@@ -204,10 +192,7 @@ impl<'a, Accept> PartitionResolver<'a, Accept> {
     }
 
     /// Decides whether a row of a group is kept. A group with the key of the `previous` one has another text: a collision.
-    fn decide_group<'t, E>(&mut self, group: EntryGroup<'t>, previous: &mut Option<EntryGroup<'t>>) -> Result<bool, E>
-    where
-        Accept: FnMut(u128) -> Result<bool, E>,
-    {
+    fn decide_group<'t>(&mut self, group: EntryGroup<'t>, previous: &mut Option<EntryGroup<'t>>) -> Result<bool, E> {
         let is_kept = match previous.filter(|previous| previous.key == group.key) {
             Some(previous) => {
                 let (texts, ordinals) = ([previous.canonical, group.canonical], [previous.best, group.best]);

@@ -191,9 +191,9 @@ impl DecoderAdapter {
         DecoderAdapter { name, decoder, input, stops_between_frames: false, is_between_frames: false, is_done: false }
     }
 
-    /// Whether another frame follows, after skippable ones, which are skipped. A decoder that ran out of bytes was inside a frame,
-    /// but does not report that.
-    fn has_more_frames(&mut self) -> Result<bool, Defect> {
+    /// Whether another frame follows, after skippable ones, which are skipped. A decoder that ran out of bytes was inside a
+    /// frame, but does not report that.
+    fn has_more_frames(&self) -> Result<bool, Defect> {
         let mut input = self.input.lock();
         if input.has_run_out {
             return Err(Defect::Truncated(self.name));
@@ -204,7 +204,7 @@ impl DecoderAdapter {
         Ok(!input.reader.peek(1)?.is_empty())
     }
 
-    fn defect(&mut self, error: &io::Error) -> Defect {
+    fn defect(&self, error: &io::Error) -> Defect {
         match (self.input.lock().failed.take(), error.kind()) {
             (Some(defect), _) => defect,
             (None, ErrorKind::UnexpectedEof) => Defect::Truncated(self.name),

@@ -218,9 +218,9 @@ fn unpack_list(list: Vec<u8>) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > MAX_LIST_LEN { refuse("it is longer than 1 GiB; divide it") } else { Ok(bytes) }
 }
 
-/// The objects that `url` names, and the members of those that are ZIP archives. An object that is `in_list` is not
+/// The objects that `url` names, and the members of those that are ZIP archives. An object that `is_listed` is not
 /// requested, unless it is named as an archive.
-fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListError> {
+fn remote_sources(url: &RemoteUrl, is_listed: bool) -> Result<Vec<Source>, ListError> {
     let failed = |error: RemoteError| ListError::Open { path: url.name().into(), error: error.into() };
     if let Some((archive, members)) = url.split_member() {
         let object = RemoteObject::named(&archive).and_then(RemoteObject::found).map_err(failed)?;
@@ -231,7 +231,7 @@ fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListErr
         true => crate::remote::list(url).map_err(failed)?,
         false => vec![RemoteObject::named(url).map_err(failed)?],
     };
-    let find = |object: RemoteObject| match in_list {
+    let find = |object: RemoteObject| match is_listed {
         false => object.found(),
         true if object.is_named_as_archive() => Ok(object.clone().found().unwrap_or(object)),
         true => Ok(object),

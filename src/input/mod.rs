@@ -1,4 +1,4 @@
-//! Reads sources: lists, opens, maps and unpacks files, and decodes tables. This module knows nothing of URLs.
+//! Reads sources: lists, opens, maps and unpacks files, and decodes tables. The URLs in them are bytes here.
 //!
 //! ```text
 //! arguments --list--> Sources --open--> Opened::Mapped(MappedFile) --> Block: a range of the mapping
@@ -13,6 +13,9 @@
 //! other sources are read. A damaged source yields all data before the damage and then a [`Defect`], which ends that source
 //! but not the run. Long gzip and Parquet files are unpacked and decoded ahead by several threads, with
 //! `ordered`.
+//!
+//! Not sources, but read here as well: bodies of HTTP responses in archives (`http_body`), Parquet files of rows with keys
+//! (`keyed`), and small files, such as lists (`whole_file`).
 
 mod block;
 mod decoders;

@@ -46,6 +46,16 @@ pub(crate) enum Opened {
     Stream(Stream),
 }
 
+impl Opened {
+    /// The bytes in order, also those of a file in memory.
+    pub(crate) fn into_stream(self) -> Stream {
+        match self {
+            Opened::Mapped(mapping) => Stream::mapped(mapping, 0),
+            Opened::Stream(stream) => stream,
+        }
+    }
+}
+
 /// Unpacked bytes of a source in order, optionally transcoded from UTF-16 to UTF-8.
 pub(crate) struct Stream {
     bytes: CheckedBytes,

@@ -180,7 +180,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[in_pattern..].iter().all(|&byte| byte == b'*')
 }
 
-fn read_directory(archive: &ZipArchive<impl ReaderAt>, buffer: &mut [u8]) -> Result<Vec<DirectoryEntry>, Defect> {
+fn read_directory(archive: &ZipArchive<ZipBytes>, buffer: &mut [u8]) -> Result<Vec<DirectoryEntry>, Defect> {
     let mut entries = Vec::new();
     let mut records = archive.entries(buffer);
     while let Some(record) = records.next_entry().map_err(damaged)? {
@@ -212,7 +212,7 @@ impl DirectoryEntry {
 
 /// Finds the bytes of a member, whose own header has to agree with the directory.
 fn locate(
-    archive: &ZipArchive<impl ReaderAt>,
+    archive: &ZipArchive<ZipBytes>,
     entry: &DirectoryEntry,
     file: &TableFile,
     buffer: &mut [u8],

@@ -8,6 +8,7 @@ use super::host_rules::{HostPatterns, HostRuleIndex, NamedRules, domains_of};
 use super::rewrite::RewriteRule;
 use super::text_map::TextMap;
 use crate::key::{KeyAlgorithm, KeyBytes};
+use data_encoding::HEXLOWER;
 use std::collections::BTreeSet;
 
 /// A contradiction between equivalences.
@@ -72,7 +73,7 @@ impl EquivalencesBuilder {
             match self.representatives.insert(key, representative) {
                 None => self.mix(&[&key[..], &representative].concat()),
                 Some(before) if before == representative => (),
-                Some(_) => return Err(EquivalencesConflict::Class(hex(&key))),
+                Some(_) => return Err(EquivalencesConflict::Class(HEXLOWER.encode(&key))),
             }
         }
         Ok(())
@@ -202,14 +203,10 @@ impl Equivalences {
 
     /// Returns a hexadecimal hash of all entries. Sets with equal hashes result in equal keys.
     pub fn identity(&self) -> String {
-        hex(&self.entries.digest.to_be_bytes())
+        format!("{:032x}", self.entries.digest)
     }
 }
 
 fn without_scopes<'r>(rules: impl IntoIterator<Item = (Vec<u8>, &'r ScopedRule)>) -> Vec<&'r ScopedRule> {
     rules.into_iter().map(|(_, rule)| rule).collect()
-}
-
-pub(super) fn hex(key: &KeyBytes) -> String {
-    key.iter().map(|byte| format!("{byte:02x}")).collect()
 }

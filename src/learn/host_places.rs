@@ -1,4 +1,4 @@
-//! Finds the hosts of many URLs, and those of them that may have rules: [`find_places`].
+//! Finds the hosts of many URLs, and those of them that may have rules: [`HostFilter::find_places`].
 //!
 //! Most URLs of a crawl are of hosts without rules. They cost one lookup of the end of their host in a filter, which fits
 //! into a cache of the processor, and no branch that depends on the URL.

@@ -15,6 +15,13 @@
 //! host makes no difference. URLs that none of these connects stay apart. Results do not depend on the order of the
 //! observations.
 //!
+//! - `redirect`, `spelling`, `rewrite`: redirects, the parts of URLs that sites spell in several ways, and rules about them
+//! - `observations`, `observer`, `resolution`: what follows from redirects (`learned`), with the votes of `patterns`, the
+//!   loops of `graph`, and the rows of `redirect_rows` in a `store`
+//! - `equivalences`, `protocol_keys`: what was learned, and the key of one URL by it; `trace` shows the steps to this key
+//! - `key_resolver`: the keys of many URLs, with `host_places` and `targets` (those whose hosts have rules), `host_rules`,
+//!   `host_table` and `text_map` (the rules of a host), and `changed_urls`
+//!
 //! The module reads and writes no files.
 
 mod changed_urls;

@@ -5,11 +5,12 @@
 //! twice changes nothing. URLs with equal keys on the rung `scheme` have equal keys here.
 
 use super::content::{RuleBuffers, UrlParts};
-use super::equivalences::{Equivalences, EquivalencesConflict, hex};
+use super::equivalences::{Equivalences, EquivalencesConflict};
 use super::host_rules::{HostRules, KeyOrigin, Step};
 use super::rewrite::RewriteRule;
 use super::spelling::Spelling;
 use crate::key::KeyBytes;
+use data_encoding::HEXLOWER;
 
 /// Maximum number of times that patterns or rules are applied to one URL: a host has four origins, and each has its slash
 /// rules and its rules about content. A longer chain is a loop.
@@ -43,7 +44,7 @@ impl Equivalences {
     pub(super) fn check(&self) -> Result<(), EquivalencesConflict> {
         let is_closed = |key: &KeyBytes| self.representatives().get(key) == Some(key);
         if let Some(key) = self.representatives().values().find(|key| !is_closed(key)) {
-            return Err(EquivalencesConflict::Class(hex(key)));
+            return Err(EquivalencesConflict::Class(HEXLOWER.encode(key)));
         }
         if let Some(host) = self.find_loops().into_iter().min() {
             let name = self.first_pattern_of_origin(&host).map_or_else(|| "same-as".to_string(), RewriteRule::name);

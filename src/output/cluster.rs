@@ -9,6 +9,15 @@ use super::options::Destination;
 use super::sink::write_file;
 use crate::process::part_names::CLUSTER;
 
+/// Where a gzip member is in its file.
+#[derive(Debug)]
+pub(super) struct MemberPlace {
+    /// `key time` of its first line.
+    pub(super) key: Vec<u8>,
+    pub(super) offset: u64,
+    pub(super) len: usize,
+}
+
 /// The index of several files in one directory, which together are in order.
 #[derive(Debug)]
 pub(super) struct ClusterIndex {
@@ -27,22 +36,14 @@ impl ClusterIndex {
         &self.directory
     }
 
-    /// Adds the lines of the index of a file below the directory. Files are named by their paths from there, and members
-    /// are numbered through all files.
-    pub(super) fn add(&mut self, path: &Path, lines: &[u8]) {
+    /// Adds a file below the directory. Files are named by their paths from there, and members are numbered through all
+    /// files.
+    pub(super) fn add(&mut self, path: &Path, members: &[MemberPlace]) {
         let path = path.strip_prefix(&self.directory).unwrap_or(path);
         let name = path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/");
         self.locations.extend(location(&name));
-        for line in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            let mut fields = line.split(|&byte| byte == b'\t');
-            let mut next = || fields.next().unwrap_or_default();
-            let [key, _, offset, len] = [next(), next(), next(), next()];
-            self.members += 1;
-            let number = self.members.to_string();
-            let fields = [key, name.as_bytes(), offset, len, number.as_bytes()];
-            self.lines.extend(fields.join(&b'\t'));
-            self.lines.push(b'\n');
-        }
+        write_index(members, &name, self.members + 1, &mut self.lines);
+        self.members += members.len() as u64;
     }
 
     /// Writes the index and the locations.
@@ -50,6 +51,16 @@ impl ClusterIndex {
         let [index, locations] = CLUSTER.map(|name| Destination::File(self.directory.join(name)));
         write_file(&locations, &self.locations)?;
         write_file(&index, &self.lines)
+    }
+}
+
+/// Appends the lines of the members of a file: key and time, name of the file, offset, length, and number, which is `first`
+/// for the first member.
+pub(super) fn write_index(members: &[MemberPlace], file: &str, first: u64, out: &mut Vec<u8>) {
+    for (MemberPlace { key, offset, len }, number) in members.iter().zip(first..) {
+        out.extend_from_slice(key);
+        // Writing to memory does not fail.
+        let _ = writeln!(out, "\t{file}\t{offset}\t{len}\t{number}");
     }
 }
 

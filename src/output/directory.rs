@@ -3,12 +3,12 @@
 //! A file is complete, and verified if requested, before the next one begins. While a job writes the directory, it holds a
 //! lock on the file `_incomplete` there, which it removes when the directory is complete. From the first part on, the file has
 //! a mark. A job that finds a marked file without a lock removes the parts of the job that was interrupted, and starts again.
-//! Stores have no locks: a job that finds a marked object of this name below its prefix is an error.
+//! Stores have no locks: a job fails if it finds a marked object of this name below its prefix.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::cluster::ClusterIndex;
+use super::cluster::{ClusterIndex, MemberPlace};
 use super::directory_mark::{DirectoryMark, StoreMark};
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
@@ -185,9 +185,9 @@ impl PartDirectory {
             self.read_back = self.new_read_back.as_ref().map(|new| (partition, new()));
         }
         let read_back = self.read_back.as_mut().map(|(_, read_back)| read_back);
-        let FinishedPart { output, index, pending } = output.finish_part(read_back)?;
-        if let (Some(path), Some(lines)) = (&output.path, index) {
-            self.add_to_cluster(self.layout.ordered(partition), path, &lines);
+        let FinishedPart { output, members, pending } = output.finish_part(read_back)?;
+        if let (Some(path), Some(members)) = (&output.path, members) {
+            self.add_to_cluster(self.layout.ordered(partition), path, &members);
         }
         self.pending.extend(pending.zip(output.path.clone()));
         self.finished.push(output);
@@ -197,13 +197,13 @@ impl PartDirectory {
         Ok(())
     }
 
-    /// Adds the index of a file to that of the directory.
-    fn add_to_cluster(&mut self, directory: PathBuf, path: &Path, lines: &[u8]) {
+    /// Adds the members of a file to the index of the directory.
+    fn add_to_cluster(&mut self, directory: PathBuf, path: &Path, members: &[MemberPlace]) {
         if self.clusters.last().is_none_or(|last| last.directory() != directory) {
             self.clusters.push(ClusterIndex::new(directory));
         }
         if let Some(cluster) = self.clusters.last_mut() {
-            cluster.add(path, lines);
+            cluster.add(path, members);
         }
     }
 

@@ -79,7 +79,7 @@ struct IndexColumns<'a> {
     methods: Option<&'a StringArray>,
     bodies: Option<&'a StringArray>,
     members: Vec<(CarriedField, &'static str, MemberValues<'a>)>,
-    recipe: Option<Recipe>,
+    recipe: Recipe,
 }
 
 /// The values of a JSON member.
@@ -137,7 +137,7 @@ impl<'a> IndexColumns<'a> {
                 .iter()
                 .filter_map(|field| Some((*field, field.json_name()?, cell(field.column())?)))
                 .collect(),
-            recipe: Recipe::parse(KEY_RECIPE).ok(),
+            recipe: Recipe::parse(KEY_RECIPE).expect("the recipe of pywb is known"),
         })
     }
 
@@ -163,7 +163,7 @@ impl<'a> IndexColumns<'a> {
             url.push_str(body);
         }
         let mut key = Vec::new();
-        self.recipe.as_ref()?.write_key(url.as_bytes(), &mut Draft::default(), &mut key).ok()?;
+        self.recipe.write_key(url.as_bytes(), &mut Draft::default(), &mut key).ok()?;
         String::from_utf8(key).ok()
     }
 
@@ -282,14 +282,6 @@ pub(super) fn zipnum(batch: &RecordBatch) -> Result<Vec<GzipMember>, ArrowError>
         members.push(GzipMember { key, bytes: gzip(&lines)? });
     }
     Ok(members)
-}
-
-impl GzipMember {
-    /// Appends the line of the member index: key and time, file name, offset, length and number of the member.
-    pub(super) fn write_index(&self, file: &str, offset: u64, number: u64, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.key);
-        let _ = writeln!(out, "\t{file}\t{offset}\t{}\t{number}", self.bytes.len());
-    }
 }
 
 #[cfg(test)]

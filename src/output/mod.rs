@@ -16,7 +16,7 @@
 //! - `writer`: appends parts, on a `sink`; `directory`: a directory of such files, with a `directory_mark` until it
 //!   is complete; `cluster`: their index of members
 //! - `packing`: compressed text
-//! - `tables`: files of other rows than canonical ones
+//! - `tables`, `plain_rows`: files of other rows than canonical ones
 
 mod cluster;
 mod directory;

@@ -1,5 +1,5 @@
-//! Files of rows that are not canonical rows: delimited text, JSON lines or Parquet of plain values. [`RowEncoder`] encodes rows on any
-//! thread, and [`RowWriter`] writes them, under a temporary name, as other outputs.
+//! Files of rows that are not canonical rows: delimited text, JSON lines or Parquet of plain values. [`RowEncoder`] encodes
+//! rows on any thread, and [`RowWriter`] writes them, under a temporary name, as other outputs.
 
 use std::io::Write;
 use std::sync::Arc;

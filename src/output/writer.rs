@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::cluster::location;
+use super::cluster::{MemberPlace, location, write_index};
 use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
 use super::error::{OutputError, WriteError};
+use super::index_lines::GzipMember;
 use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack, ReadBackError};
 use super::packing::{TextPacking, gzip};
@@ -26,8 +27,6 @@ pub struct Output {
     target: OutputTarget,
     rows: u64,
     row_groups: u64,
-    /// Gzip members of zipnum so far.
-    members: u64,
     /// The format declares the order of rows, so that the file can be read back and verified.
     has_order: bool,
 }
@@ -48,8 +47,8 @@ enum Writer {
     Arrow(FileWriter<Sink>),
     ArrowStream(StreamWriter<Sink>),
     Bytes(Sink),
-    /// Gzip members, and the lines of their index.
-    Zipnum(Sink, Vec<u8>),
+    /// Gzip members, and where they are.
+    Zipnum(Sink, Vec<MemberPlace>),
 }
 
 /// An output whose bytes are all written.
@@ -57,15 +56,15 @@ struct EndedOutput {
     sink: Sink,
     target: OutputTarget,
     finished: FinishedOutput,
-    /// The lines of the index of members.
-    index: Option<Vec<u8>>,
+    /// The members of zipnum.
+    members: Option<Vec<MemberPlace>>,
 }
 
 /// A complete file of a directory.
 pub(super) struct FinishedPart {
     pub(super) output: FinishedOutput,
-    /// The lines of the index of members.
-    pub(super) index: Option<Vec<u8>>,
+    /// The members of zipnum.
+    pub(super) members: Option<Vec<MemberPlace>>,
     /// A regular file, which does not have its name yet.
     pub(super) pending: Option<PendingFile>,
 }
@@ -111,7 +110,7 @@ pub fn create_arranged(
     let header = write_header(format, packing, &builder, &mut sink);
     let opened = header.and_then(|()| open(format, settings, &builder, sink));
     let (writer, plan) = opened.map_err(|error| target.error(error))?;
-    let output = Output { writer, target, rows: 0, row_groups: 0, members: 0, has_order: format.has_order() };
+    let output = Output { writer, target, rows: 0, row_groups: 0, has_order: format.has_order() };
     Ok((Encoder { builder, plan, packing }, output))
 }
 
@@ -171,13 +170,10 @@ impl Output {
             (Writer::Arrow(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
             (Writer::ArrowStream(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
             (Writer::Bytes(sink), PartBody::Bytes(bytes)) => sink.write_all(&bytes).map_err(WriteError::from),
-            (Writer::Zipnum(sink, index), PartBody::Members(members)) => {
-                let file = self.target.path().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy();
-                members.iter().try_for_each(|member| {
-                    let offset = sink.written();
-                    self.members += 1;
-                    member.write_index(&file, offset, self.members, index);
-                    sink.write_all(&member.bytes).map_err(WriteError::from)
+            (Writer::Zipnum(sink, places), PartBody::Members(members)) => {
+                members.into_iter().try_for_each(|GzipMember { key, bytes }| {
+                    places.push(MemberPlace { key, offset: sink.written(), len: bytes.len() });
+                    sink.write_all(&bytes).map_err(WriteError::from)
                 })
             }
             _ => return Err(OutputError::ForeignPart),
@@ -218,23 +214,20 @@ impl Output {
 
     /// [`Output::finish_pending`] for a file of a directory, [verified](Output::finish_verified) if `read_back` is given.
     pub(super) fn finish_part(self, read_back: Option<&mut ReadBack>) -> Result<FinishedPart, OutputError> {
-        let EndedOutput { sink, target, finished, index } = self.end(read_back)?;
-        Ok(FinishedPart { output: finished, index, pending: target.close(sink)?.into_pending()? })
+        let EndedOutput { sink, target, finished, members } = self.end(read_back)?;
+        Ok(FinishedPart { output: finished, members, pending: target.close(sink)?.into_pending()? })
     }
 
     /// Writes and flushes the end of the file. Removes the file unless `read_back` finds all rows in it.
     fn end(self, read_back: Option<&mut ReadBack>) -> Result<EndedOutput, OutputError> {
-        let Output { writer, target, rows, row_groups, members, has_order } = self;
-        let mut index = None;
+        let Output { writer, target, rows, row_groups, has_order } = self;
+        let mut members = None;
         let ended: Result<Sink, WriteError> = match writer {
             Writer::Parquet(writer) => writer.into_inner().map(PageSink::into_sink).map_err(WriteError::from),
             Writer::Arrow(writer) => writer.into_inner().map_err(WriteError::from),
             Writer::ArrowStream(writer) => writer.into_inner().map_err(WriteError::from),
             Writer::Bytes(sink) => Ok(sink),
-            Writer::Zipnum(sink, lines) => {
-                index = Some(lines);
-                end_members(sink, members)
-            }
+            Writer::Zipnum(sink, places) => end_members(sink, members.insert(places)),
         };
         let flushed = ended.and_then(|mut sink| sink.flush().map(|()| sink).map_err(WriteError::from));
         let sink = flushed.map_err(|error| target.error(error))?;
@@ -247,7 +240,7 @@ impl Output {
         }
         let path = target.path().map(Path::to_path_buf);
         let finished = FinishedOutput { path, bytes: sink.written(), rows, row_groups };
-        Ok(EndedOutput { sink, target, finished, index })
+        Ok(EndedOutput { sink, target, finished, members })
     }
 
     /// Removes the temporary file. Dropping the output does the same, but ignores errors.
@@ -267,9 +260,9 @@ impl Output {
 impl EndedOutput {
     /// Renames the file, and writes the index of its members beside it.
     fn commit(self) -> Result<FinishedOutput, OutputError> {
-        let EndedOutput { sink, target, finished, index } = self;
-        match index.zip(finished.path.as_deref()) {
-            Some((lines, path)) => commit_with_index(target, sink, path, &lines)?,
+        let EndedOutput { sink, target, finished, members } = self;
+        match members.zip(finished.path.as_deref()) {
+            Some((members, path)) => commit_with_index(target, sink, path, &members)?,
             None => target.commit(sink)?,
         }
         Ok(finished)
@@ -278,8 +271,8 @@ impl EndedOutput {
 
 /// Ends a series of gzip members. A file without members would be no gzip file, so it gets one without lines, which the index
 /// does not list.
-fn end_members(mut sink: Sink, members: u64) -> Result<Sink, WriteError> {
-    if members == 0 {
+fn end_members(mut sink: Sink, members: &[MemberPlace]) -> Result<Sink, WriteError> {
+    if members.is_empty() {
         sink.write_all(&gzip(&[])?)?;
     }
     Ok(sink)
@@ -304,9 +297,16 @@ fn not_as_written(place: String, reason: ReadBackError) -> OutputError {
 /// Gives the data at `path`, the index of its members and its location their names, or completes these objects. Data may be
 /// without an index for a moment, but an index is never beside data of another run: offsets of the one would lead into the
 /// middle of members of the other.
-fn commit_with_index(target: OutputTarget, data: Sink, path: &Path, lines: &[u8]) -> Result<(), OutputError> {
+fn commit_with_index(
+    target: OutputTarget,
+    data: Sink,
+    path: &Path,
+    members: &[MemberPlace],
+) -> Result<(), OutputError> {
     let [index_path, location_path] = member_index_paths(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut lines = Vec::new();
+    write_index(members, &name, 1, &mut lines);
     let write = |path: &Path, bytes: &[u8]| {
         let (mut sink, file) = sink::create(&target.destination(path.to_path_buf()))?;
         sink.write_all(bytes).map_err(|error| file.error(error.into()))?;
@@ -314,7 +314,7 @@ fn commit_with_index(target: OutputTarget, data: Sink, path: &Path, lines: &[u8]
         file.sync()?;
         Ok::<_, OutputError>(file)
     };
-    let (index, location) = (write(&index_path, lines)?, write(&location_path, &location(&name))?);
+    let (index, location) = (write(&index_path, &lines)?, write(&location_path, &location(&name))?);
     // Names of another job for the same file must not come between these.
     let _lock = target.temporary_path().and_then(lock_directory_of);
     let data = target.close(data)?;

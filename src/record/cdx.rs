@@ -5,9 +5,9 @@
 //! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts (9, 10
 //! or 11 columns, or the 7 of the Wayback CDX server), and so is a line with more columns if it fits one of them and only
 //! its redirect would contain spaces: it is from a file with another header. A line that fits none is a record with a fault,
-//! and the line is its URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and blank lines are not
-//! records. A later header line of other columns than those of the source is a record with a fault, unless they are common:
-//! the lines after it may have been read wrongly.
+//! and the line is its URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and
+//! blank lines are not records. A later header line of other columns than those of the source is a record with a fault, unless
+//! they are common: the lines after it may have been read wrongly.
 
 use super::buffer::{RecordColumns, lines, without_cr};
 use super::decoder::{SourceHead, TextDecoder};
@@ -166,7 +166,8 @@ fn fit_any(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, Field
     if let Some(own) = without_original(chunk, tokens).filter(|_| tokens.len() != columns.len()) {
         return fit_common(chunk, own);
     }
-    // Files with different headers may follow each other. Then a redirect would seem to end with the columns that the header lacks.
+    // Files with different headers may follow each other. Then a redirect would seem to end with the columns that the header
+    // lacks.
     let is_from_other_file = tokens.len() > columns.len()
         && columns.contains(&b'r')
         && tokens.get(META_TAGS_AT).is_some_and(|tags| are_meta_tags(tags.of(chunk)))

@@ -5,8 +5,8 @@
 //! SourceFormat::Text(TextFormat) --Decoder--> Records
 //! ```
 //!
-//! To add a text format, write a file with a type that implements [`TextDecoder`] and add one line to the table at
-//! [`text_formats!`].
+//! To add a text format, write a file with a type that implements [`TextDecoder`] and add one line to the table
+//! `text_formats!`.
 
 use std::sync::Arc;
 
@@ -358,8 +358,8 @@ const MAX_LATER_RECORDS: usize = 8;
 /// Fewer of them show only that a source is JSON.
 const MIN_LATER_RECORDS: usize = 3;
 
-/// The format of the records after the first one, which is in no format that `detect` knows. If the first record is an object, one
-/// of them shows that all are JSON. Otherwise, all of them must be in one format.
+/// The format of the records after the first one, which is in no format that `detect` knows. If the first record is an object,
+/// one of them shows that all are JSON. Otherwise, all of them must be in one format.
 fn detect_after_first(bytes: &[u8], detect: impl Fn(&SourceHead<'_>) -> Option<TextFormat>) -> Option<TextFormat> {
     let lines = bytes.split_inclusive(|&byte| byte == b'\n').map(SourceHead::new);
     let mut records = lines.filter(|line| !line.first_record.is_empty());

@@ -55,8 +55,8 @@ impl<J, I: Iterator<Item = (usize, J)>> Units<I> {
         }
     }
 
-    /// Takes the next unit when its threads are free. Returns its index, the number of its threads, and the unit; `None` after the
-    /// last one, or if the work was stopped.
+    /// Takes the next unit when its threads are free. Returns its index, the number of its threads, and the unit; `None` after
+    /// the last one, or if the work was stopped.
     fn begin(&self) -> Option<(usize, usize, J)> {
         // Held while this unit waits for threads, so that units begin in order.
         let mut units = self.units.lock();
@@ -91,9 +91,9 @@ impl<J, I: Iterator<Item = (usize, J)>> Units<I> {
     }
 }
 
-/// Calls `work` with every unit, and `take` with the results, in the order in which they are finished, so that no result waits for
-/// a slow unit. Each unit comes with the number of threads that it uses; the units in progress together use at most `threads`.
-/// Units begin in order. About one result per thread waits until earlier ones are taken.
+/// Calls `work` with every unit, and `take` with the results, in the order in which they are finished, so that no result waits
+/// for a slow unit. Each unit comes with the number of threads that it uses; the units in progress together use at most
+/// `threads`. Units begin in order. About one result per thread waits until earlier ones are taken.
 ///
 /// After an error no unit is begun, and the flag that `work` gets is set, so that it may give up and return `None`. `take` still
 /// gets the results of the units in progress, unless it has failed itself.

@@ -1,6 +1,6 @@
 //! Jobs with runs over single inputs, several side by side, so that one thread unpacks each: how they share threads
-//! ([`ThreadShares`]), and their summary ([`OrderedSummaries`]). [`canon_unordered`] makes such runs for jobs whose result does not
-//! depend on the order of rows.
+//! ([`ThreadShares`]), and their summary ([`OrderedSummaries`]). [`canon_unordered`] makes such runs for jobs whose result does
+//! not depend on the order of rows.
 
 use super::as_finished::as_finished;
 use super::canonicalize::{RowGroup, canon};
@@ -57,8 +57,9 @@ pub(crate) struct ThreadShares<T> {
 const LONG_PART: u128 = 8;
 
 impl<T> ThreadShares<T> {
-    /// Shares `threads` among runs over inputs, which come with their lengths. At most `max_runs` are made at once. Longer inputs get
-    /// more threads, and long ones begin first, so that no thread waits for one of them at the end. The others begin in their order.
+    /// Shares `threads` among runs over inputs, which come with their lengths. At most `max_runs` are made at once. Longer
+    /// inputs get more threads, and long ones begin first, so that no thread waits for one of them at the end. The others begin
+    /// in their order.
     pub(crate) fn new(inputs: Vec<(u64, T)>, threads: usize, max_runs: usize) -> ThreadShares<T> {
         let (lens, inputs): (Vec<u64>, Vec<T>) = inputs.into_iter().unzip();
         let run_count = lens.len().min(max_runs).min(threads).max(1);

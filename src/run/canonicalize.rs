@@ -122,8 +122,8 @@ impl CanonJob {
         self.remaining.as_ref().is_some_and(|remaining| remaining.load(Ordering::Relaxed) == 0)
     }
 
-    /// Makes and encodes the rows of a row group, or of a slice. Returns the part and its number of rows, or `None` if the run was
-    /// stopped.
+    /// Makes and encodes the rows of a row group, or of a slice. Returns the part and its number of rows, or `None` if the run
+    /// was stopped.
     fn encode_row_group<P, E>(
         &self,
         worker: &mut Worker<'_>,

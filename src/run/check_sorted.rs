@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
 use crate::input::{
-    CheckedParquet, Defect, OpenOptions, Opened, Origin, PositionedFile, TableFile, catch_panic, check_ipc_lengths,
+    CheckedParquet, Defect, OpenOptions, Origin, PositionedFile, TableFile, catch_panic, check_ipc_lengths,
     check_stream_lengths, open, without_types,
 };
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
@@ -184,8 +184,7 @@ fn check_batches(reader: impl RecordBatchReader, check: &mut OrderCheck) -> Resu
 
 fn check_lines(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let origin = if path == Path::new("-") { Origin::Stdin } else { Origin::Path(path.to_path_buf()) };
-    // The file is opened without mapping, so it is a stream.
-    let Opened::Stream(mut stream) = open(origin, OpenOptions { mmap: false, threads: 1 })? else { return Ok(()) };
+    let mut stream = open(origin, OpenOptions { mmap: false, threads: 1 })?.into_stream();
     let (mut text, mut buffer) = (Vec::new(), vec![0; READ_LEN]);
     let first_row = check.rows();
     loop {

@@ -5,7 +5,7 @@ use super::by_input::canon_unordered;
 use super::dedup::DedupError;
 use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary};
 use crate::canon::{Policy, Rows, Rung};
-use crate::dedup::{KeyBuffer, KeyCounter, KindBits, OnlyKind, key_number};
+use crate::dedup::{KeyBuffer, KeyCounter, KindBits, MAX_KINDS, OnlyKind, key_number};
 use crate::key::{KeyAlgorithm, KeyBytes};
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -47,6 +47,7 @@ pub fn count(
     keys: &[RowKey],
     method: &CountMethod,
 ) -> Result<DistinctCounts, RunError<DedupError>> {
+    assert!((1..=MAX_KINDS).contains(&keys.len()), "{} keys; expected 1 to {MAX_KINDS}", keys.len());
     let RunRequest { sources, options, policy, progress, .. } = request;
     let options = &RunOptions { count_distinct: false, ..options.clone() };
     let request = RunRequest::new(sources, options, policy, progress);
@@ -86,10 +87,8 @@ fn count_exactly<K: KindBits>(
     memory: usize,
     directory: &Path,
 ) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
-    let algorithm = request.policy.algorithm;
-    let threads = request.options.clamped().threads;
-    let progress = request.progress;
-    let counter = KeyCounter::new(memory, threads, directory);
+    let (algorithm, progress) = (request.policy.algorithm, request.progress);
+    let counter = KeyCounter::new(memory, request.options.clamped().threads, directory);
     let buffers = Mutex::<Vec<KeyBuffer<K>>>::default();
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut buffer = buffers.lock().pop().unwrap_or_default();
@@ -101,8 +100,7 @@ fn count_exactly<K: KindBits>(
     };
     let summary = canon_unordered(request, collect)?;
     let mut buffers = buffers.into_inner();
-    let inserted = counter.insert_rest(&mut buffers, threads);
-    let counts = inserted.and_then(|()| counter.finish(&buffers, threads, memory));
+    let counts = counter.insert_rest(&mut buffers).and_then(|()| counter.finish(&buffers));
     let counts = counts.map_err(RunError::output)?;
     Ok((summary, counts[..keys.len()].to_vec()))
 }

@@ -7,7 +7,7 @@
 //! alone: 8 MiB of empty lines are 8 million rows. Therefore row groups depend on the sources and the options alone, and not
 //! on threads or timing. One worker cuts at a time, and it also reads and decompresses.
 //!
-//! A source ends at its first [`Defect`]. All whole records before it are in row groups.
+//! A source ends at its first [`Defect`](crate::input::Defect). All whole records before it are in row groups.
 
 use super::body::{CutOptions, MIN_RECORD_LEN, SourceBody};
 use super::error::ReadError;
@@ -85,8 +85,6 @@ pub(super) struct TextPiece {
 /// Cuts the sources of a run.
 pub(super) struct Cutter<'a> {
     sources: std::vec::IntoIter<Source>,
-    /// Number of sources that were opened.
-    opened: usize,
     current: Option<OpenSource>,
     options: CutOptions<'a>,
     progress: &'a Progress,
@@ -105,7 +103,6 @@ impl<'a> Cutter<'a> {
     pub(super) fn new(sources: Sources, options: CutOptions<'a>, progress: &'a Progress) -> Cutter<'a> {
         Cutter {
             sources: sources.0.into_iter(),
-            opened: 0,
             current: None,
             options,
             progress,
@@ -166,8 +163,7 @@ impl<'a> Cutter<'a> {
         if self.options.run.record_limit.is_none() {
             Sources::begin_ahead(self.sources.as_mut_slice().iter_mut());
         }
-        let (number, name) = (self.opened as u32, source.name.clone());
-        self.opened += 1;
+        let (number, name) = (self.formats.len() as u32, source.name.clone());
         self.formats.push(None);
         let file = SourceFile::of(&source);
         let RunOptions { mmap, threads, .. } = *self.options.run;

@@ -7,7 +7,7 @@ use super::row_reader::{ReadEnd, RowReader, StreamBytes};
 use crate::encoding::Charset;
 use crate::extract::{HeaderField, Markup, utf16_of_xml};
 use crate::input::detect::{ContentType, content_type};
-use crate::input::{BodyDefect, Defect, OpenOptions, Opened, Source, Stream, decode_body, unpack_gzip_file};
+use crate::input::{BodyDefect, Defect, OpenOptions, Source, Stream, decode_body, unpack_gzip_file};
 use crate::record::archive::{ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN};
 use crate::record::{ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat};
 use data_encoding::BASE32;
@@ -70,10 +70,7 @@ pub(crate) fn open_documents(
 ) -> Result<SourceDocuments, Defect> {
     let name = source.name.clone();
     // Documents are parsed in place, so they are not mapped: another process may change a mapped file.
-    let mut stream = match source.open(OpenOptions { mmap: false, threads: 1 })? {
-        Opened::Mapped(mapping) => Stream::mapped(mapping, 0),
-        Opened::Stream(stream) => stream,
-    };
+    let mut stream = source.open(OpenOptions { mmap: false, threads: 1 })?.into_stream();
     let mut bytes = Vec::new();
     let defect = stream.read_to_len(&mut bytes, HEAD_LEN).err();
     match (ArchiveRows::of_source(&name, &bytes), defect) {
@@ -256,8 +253,7 @@ impl<'a> CapturedDocument<'a> {
         let mime = mime.to_ascii_lowercase();
         let markup = markup_of(&mime, &self.document.url).ok_or(SkipReason::MediaType)?;
         let (bytes, defect) = self.decoded(max_len);
-        let is_unread = defect.is_some();
-        if markup == KnownMarkup::ByContent && !is_unread && !is_document(&bytes) {
+        if markup == KnownMarkup::ByContent && defect.is_none() && !is_document(&bytes) {
             return Err(SkipReason::MediaType);
         }
         let charset = std::str::from_utf8(charset).ok().and_then(Charset::named);

@@ -157,11 +157,6 @@ impl<'a> KeyDiffJob<'a> {
         }
     }
 
-    /// Bytes of memory for the keys of one recipe without its rules.
-    fn rules_limit(&self) -> usize {
-        self.memory / self.rules.len().max(1)
-    }
-
     /// Adds the keys of a row group, and returns the texts of rows that may be examples; `None` if the run was stopped.
     fn add_rows(&self, row_group: RowGroup<'_>) -> Result<Option<Option<TextBlock>>, DedupError> {
         let RowGroup { rows, ticket, .. } = row_group;
@@ -224,16 +219,15 @@ impl<'a> KeyDiffJob<'a> {
     }
 
     fn finish(self, summary: Summary, texts: &TextSpool, threads: usize) -> Result<KeyDifference, SpillError> {
-        let (rules_limit, pairs_limit) = (self.rules_limit(), self.memory / 2);
-        let KeyDiffJob { diff, pairs, rules, incomplete, buffers, .. } = self;
+        let KeyDiffJob { diff, memory: limit, pairs, rules, incomplete, buffers, .. } = self;
         let spilled = pairs.written_len() + texts.written_len();
         let mut own: Vec<Vec<KeyBuffer<u64>>> = rules.iter().map(|_| Vec::new()).collect();
         for buffers in buffers.into_inner() {
             own.iter_mut().zip(buffers.rules).for_each(|(own, buffer)| own.push(buffer));
         }
-        let counted = rules.into_iter().zip(own).map(|(count, buffers)| count.finish(buffers, threads, rules_limit));
+        let counted = rules.into_iter().zip(own).map(|(count, buffers)| count.finish(buffers));
         let without_rules = counted.collect::<Result<Vec<_>, SpillError>>()?.concat();
-        let merged = pairs.finish(threads, pairs_limit, diff.examples)?;
+        let merged = pairs.finish(threads, limit / 2, diff.examples)?;
         memory::sample();
         let merges = |KeysWithoutRule { recipe, side, rule, distinct }| {
             let merges = distinct.saturating_sub(merged[side].distinct);
@@ -248,16 +242,11 @@ impl<'a> KeyDiffJob<'a> {
 
 impl RuleCount {
     /// Counts what is left in `buffers`, those of all workers, and frees the memory of the keys.
-    fn finish(
-        self,
-        mut buffers: Vec<KeyBuffer<u64>>,
-        threads: usize,
-        limit: usize,
-    ) -> Result<Vec<KeysWithoutRule>, SpillError> {
+    fn finish(self, mut buffers: Vec<KeyBuffer<u64>>) -> Result<Vec<KeysWithoutRule>, SpillError> {
         let RuleCount { recipe, side, rules, counter } = self;
-        counter.insert_rest(&mut buffers, threads)?;
+        counter.insert_rest(&mut buffers)?;
         memory::sample();
-        let counts = counter.finish(&buffers, threads, limit)?;
+        let counts = counter.finish(&buffers)?;
         memory::sample();
         let without = |rule: usize| KeysWithoutRule { recipe, side, rule, distinct: counts[rule] };
         Ok((0..RULES.len()).filter(|rule| rules >> rule & 1 == 1).map(without).collect())

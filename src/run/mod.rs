@@ -52,7 +52,7 @@
 //! # }
 //! ```
 //!
-//! [`dedup`] and [`sort`] write some of the rows, or in another order; [`count`] and [`compare_keys`] write none.
+//! [`dedup()`] and [`sort()`] write some of the rows, or in another order; [`count()`] and [`compare_keys`] write none.
 //!
 //! # Modules
 //!

@@ -118,10 +118,8 @@ fn read_lines(path: &Path) -> Result<Vec<u8>, String> {
     let message = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
     let mut text = Vec::new();
-    match source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| message(&defect))? {
-        Opened::Mapped(mapping) => text.extend_from_slice(&mapping[..mapping.len().min(MAX_TEXT)]),
-        Opened::Stream(mut stream) => stream.read_to_len(&mut text, MAX_TEXT).map_err(|defect| message(&defect))?,
-    }
+    let opened = source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| message(&defect))?;
+    opened.into_stream().read_to_len(&mut text, MAX_TEXT).map_err(|defect| message(&defect))?;
     if text.len() == MAX_TEXT {
         let whole = memchr::memrchr(b'\n', &text).map_or(0, |at| at + 1);
         text.truncate(whole);

@@ -1,8 +1,8 @@
 //! Measures the stages of `canon` over a text.
 //!
 //! Each round processes the text once with a clock between the modules: slice by slice like a worker of `canon`, which keeps its
-//! memory. Stages that are fused there (bitmaps, UTF-8 validation, hash) are measured once more by themselves, and their times are
-//! subtracted from those of the modules.
+//! memory. Stages that are fused there (bitmaps, UTF-8 validation, hash) are measured once more by themselves, and their times
+//! are subtracted from those of the modules.
 
 use std::fs::File;
 use std::hint::black_box;

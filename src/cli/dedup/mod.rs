@@ -73,8 +73,8 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
         }
     });
     let mut deduped = deduped?;
-    let replaced = job.files.replaced_after(replaced, deduped.summary.is_nothing_read());
     let is_nothing_read = deduped.summary.is_nothing_read();
+    let replaced = job.files.replaced_after(replaced, is_nothing_read);
     let finished = match is_nothing_read {
         true => abandoned(&job.destination),
         false => outputs.finish(&deduped)?,
@@ -84,8 +84,7 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
     print_warnings(&counts);
     let findings = deduped.findings.take();
     let summary = std::mem::take(&mut deduped.summary);
-    let mut report = job.report(names, summary, finished, started.elapsed());
-    (report.summary.distinct_keys, report.summary.is_distinct_exact) = (counts.totals.kept, true);
+    let report = job.report(names, summary, finished, started.elapsed());
     let report = Report { dedup: Some(counts), timeline, findings, replaced, ..report };
     // The store changes only after the output is complete: keys without rows would be lost to every later job.
     let store = dedup.seen.take().and_then(Arc::into_inner).filter(|_| !is_nothing_read);

@@ -142,8 +142,8 @@ impl<'r> KeptParameters<'r> {
     /// Returns whether a rule does not hold for some hosts of its scope.
     fn limit(&self, scope: &[u8], rule: &ScopedRule) -> bool {
         let ContentRule::Parameter(name, _) = &rule.rule else { return false };
-        let scopes = self.0.get(&name[..]).into_iter().flatten();
-        scopes.into_iter().any(|kept| is_within(kept, scope) || is_within(scope, kept))
+        let mut scopes = self.0.get(&name[..]).into_iter().flatten();
+        scopes.any(|kept| is_within(kept, scope) || is_within(scope, kept))
     }
 }
 

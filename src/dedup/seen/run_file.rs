@@ -239,8 +239,8 @@ impl BlockEntry {
     }
 }
 
-/// XXH3-128 of texts one after the other.
-fn checksum_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> u128 {
+/// XXH3-128 of two texts, one after the other.
+fn checksum_of(texts: [&[u8]; 2]) -> u128 {
     let mut hash = Xxh3::new();
     texts.into_iter().for_each(|text| hash.update(text));
     hash.digest128()
@@ -283,7 +283,7 @@ impl SeenRun {
         if count != run.info.count.to_le_bytes() {
             return Err(run.damaged("its number of keys is not that of the manifest"));
         }
-        let found = checksum_of([&run.read(0, start)?, &covered.to_vec()]);
+        let found = checksum_of([&run.read(0, start)?, covered]);
         if checksum != found.to_be_bytes() || run.info.checksum != format!("{found:032x}") {
             return Err(run.damaged("its checksum is wrong"));
         }

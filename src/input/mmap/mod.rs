@@ -28,7 +28,8 @@ use std::sync::Arc;
 #[cfg(unix)]
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Length of released ranges after which pages are removed from the resident memory. Each time, the system interrupts all threads.
+/// Length of released ranges after which pages are removed from the resident memory. Each time, the system interrupts all
+/// threads.
 #[cfg(unix)]
 const RELEASE_LEN: usize = 8 << 20;
 
@@ -116,9 +117,9 @@ impl MappedFile {
         done
     }
 
-    /// States that the bytes of `range` were read. From time to time, removes the pages of such ranges from the resident memory of
-    /// this process, which would otherwise grow to the length of the file. The pages can still be read, from the page cache or
-    /// the file.
+    /// States that the bytes of `range` were read. From time to time, removes the pages of such ranges from the resident memory
+    /// of this process, which would otherwise grow to the length of the file. The pages can still be read, from the page cache
+    /// or the file.
     pub(crate) fn release(&self, range: Range<usize>) {
         #[cfg(unix)]
         {

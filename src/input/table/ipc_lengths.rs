@@ -31,9 +31,7 @@ const MAX_BUFFER_LEN: u64 = 4 << 30;
 pub(crate) fn check_ipc_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
     let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let trailer_at = file_len.checked_sub(TRAILER_LEN).ok_or("the file is shorter than its trailer")?;
-    let trailer = read_at(file, trailer_at, TRAILER_LEN)?;
-    let trailer = trailer.try_into().map_err(|_| "the file is shorter than its trailer")?;
-    let footer_len = read_footer_length(trailer).map_err(|error| error.to_string())? as u64;
+    let footer_len = read_footer_length(read_array(file, trailer_at)?).map_err(|error| error.to_string())? as u64;
     let footer_at = trailer_at.checked_sub(footer_len).filter(|at| *at >= HEAD_LEN);
     let footer_at = footer_at.ok_or_else(|| format!("the footer of {footer_len} bytes is longer than the file"))?;
     let footer = read_at(file, footer_at, footer_len)?;
@@ -51,12 +49,16 @@ pub(crate) fn check_ipc_lengths(file: &mut (impl Read + Seek)) -> Result<(), Str
 }
 
 /// Checks the lengths in a file of the streaming format, in which each message follows its length. Returns the length of the
-/// messages at its beginning that do not violate them, and what comes after these: an error of [`check_ipc_lengths`], the end of the
-/// file within a message, or bytes after the mark of the end.
+/// messages at its beginning that do not violate them, and what comes after these: an error of [`check_ipc_lengths`], the end
+/// of the file within a message, or bytes after the mark of the end.
 pub(crate) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> (u64, Result<(), String>) {
+    let file_len = match file.seek(SeekFrom::End(0)) {
+        Ok(len) => len,
+        Err(error) => return (0, Err(error.to_string())),
+    };
     let mut at = 0;
     loop {
-        match check_next_message(file, at) {
+        match check_next_message(file, at, file_len) {
             Ok(Some(len)) => at += len,
             Ok(None) => return (at, Ok(())),
             Err(message) => return (at, Err(message)),
@@ -65,8 +67,7 @@ pub(crate) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> (u64, Resul
 }
 
 /// Checks the message of a stream at byte `at`, and returns its length with its prefix; `None` at the end of the stream.
-fn check_next_message(file: &mut (impl Read + Seek), at: u64) -> Result<Option<u64>, String> {
-    let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
+fn check_next_message(file: &mut (impl Read + Seek), at: u64, file_len: u64) -> Result<Option<u64>, String> {
     let message_len = |body_len: u64, metadata_len: u64| {
         let len = body_len.checked_add(metadata_len + 8).filter(|len| *len <= file_len - at);
         let past = || {
@@ -80,8 +81,7 @@ fn check_next_message(file: &mut (impl Read + Seek), at: u64) -> Result<Option<u
         return Ok(None);
     }
     message_len(0, 0)?;
-    let prefix: [u8; 8] = read_at(file, at, 8)?.try_into().map_err(|_| "a message ends early")?;
-    let [0xFF, 0xFF, 0xFF, 0xFF, metadata_len @ ..] = prefix else {
+    let [0xFF, 0xFF, 0xFF, 0xFF, metadata_len @ ..]: [u8; 8] = read_array(file, at)? else {
         return Err(format!("no message begins at byte {at}"));
     };
     let metadata_len = u64::from(u32::from_le_bytes(metadata_len));
@@ -177,8 +177,7 @@ fn check_batch(
 
 /// Reads the uncompressed length of a buffer, which precedes its compressed bytes.
 fn uncompressed_len(file: &mut (impl Read + Seek), at: u64, len: u64) -> Result<u64, String> {
-    let prefix = read_at(file, at, 8)?.try_into().map_err(|_| "a buffer ends early")?;
-    match i64::from_le_bytes(prefix) {
+    match i64::from_le_bytes(read_array(file, at)?) {
         // The buffer is not compressed.
         -1 => Ok(len - 8),
         content_len => {
@@ -192,8 +191,18 @@ fn uncompressed_len(file: &mut (impl Read + Seek), at: u64, len: u64) -> Result<
 /// Reads `len` bytes at byte `at`. The caller has compared `len` with the length of the file.
 fn read_at(file: &mut (impl Read + Seek), at: u64, len: u64) -> Result<Vec<u8>, String> {
     let mut bytes = vec![0; len as usize];
-    let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
-    read.map(|()| bytes).map_err(|error| error.to_string())
+    fill(&mut bytes, file, at).map(|()| bytes)
+}
+
+/// Reads `N` bytes at byte `at`.
+fn read_array<const N: usize>(file: &mut (impl Read + Seek), at: u64) -> Result<[u8; N], String> {
+    let mut bytes = [0; N];
+    fill(&mut bytes, file, at).map(|()| bytes)
+}
+
+fn fill(bytes: &mut [u8], file: &mut (impl Read + Seek), at: u64) -> Result<(), String> {
+    let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes));
+    read.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

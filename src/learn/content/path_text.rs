@@ -17,7 +17,7 @@ pub(super) struct PathText<'a> {
     pub(super) at: usize,
     pub(super) path: &'a [u8],
     /// Masks of the slashes and of the semicolons in the path, if they are known.
-    pub(super) delimiters: Option<[u64; 2]>,
+    delimiters: Option<[u64; 2]>,
 }
 
 impl<'a> PathText<'a> {

@@ -10,9 +10,7 @@ pub(crate) trait RemovalObserver {
 }
 
 /// What rules removed from a URL, each with the number of the rule.
-pub(super) type RemovedByRule = Vec<(u16, Removed)>;
-
-impl RemovalObserver for RemovedByRule {
+impl RemovalObserver for Vec<(u16, Removed)> {
     fn add(&mut self, rule: u16, removed: impl FnOnce() -> Removed) {
         self.push((rule, removed()));
     }

@@ -95,10 +95,13 @@ impl PathContext {
         match self {
             PathContext::Any => true,
             _ if path.is_empty() => false,
-            PathContext::Prefix(first) => path.strip_prefix(&first[..]).is_some_and(ends_segment),
+            PathContext::Prefix(first) => {
+                path.strip_prefix(&first[..]).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+            }
             PathContext::Extension(extension) => {
                 let path = path.strip_suffix(b"/").unwrap_or(path);
-                // Each parameter of a URL may ask for this, so the whole of a long segment is not searched: a byte before the dot is enough.
+                // Each parameter of a URL may ask for this, so the whole of a long segment is not searched: a byte before the
+                // dot is enough.
                 let end = &path[path.len().saturating_sub(1 + ".".len() + MAX_EXTENSION_LEN)..];
                 let last = memchr::memrchr(b'/', end).map_or(end, |at| &end[at + 1..]);
                 extension_of(last) == Some(extension)
@@ -120,11 +123,6 @@ impl PathContext {
     }
 }
 
-/// Returns whether a segment ends where the rest of a path begins.
-fn ends_segment(rest: &[u8]) -> bool {
-    matches!(rest, [] | [b'/', ..])
-}
-
 impl fmt::Display for PathContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -138,8 +136,8 @@ impl fmt::Display for PathContext {
 /// Length of the longest extension.
 const MAX_EXTENSION_LEN: usize = 5;
 
-/// Returns what follows the last dot of a segment, if it is not empty, at most [`MAX_EXTENSION_LEN`] long, and not all of the segment
-/// but the dot.
+/// Returns what follows the last dot of a segment, if it is not empty, at most [`MAX_EXTENSION_LEN`] long, and not all of the
+/// segment but the dot.
 pub(super) fn extension_of(segment: &[u8]) -> Option<&[u8]> {
     let at = memchr::memrchr(b'.', segment)?;
     Some(&segment[at + 1..]).filter(|extension| at > 0 && (1..=MAX_EXTENSION_LEN).contains(&extension.len()))

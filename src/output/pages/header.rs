@@ -40,14 +40,14 @@ impl PageHeader {
             PageKind::Data => (0, 5),
             PageKind::Dictionary => (2, 7),
         };
-        push_i32(out, 1, page_type);
-        push_i32(out, 1, self.uncompressed_len as i32);
-        push_i32(out, 1, self.len as i32);
+        push_i32(out, page_type);
+        push_i32(out, self.uncompressed_len as i32);
+        push_i32(out, self.len as i32);
         push_field(out, header_field - 3, TYPE_STRUCT);
-        push_i32(out, 1, self.value_count as i32);
-        push_i32(out, 1, self.encoding as i32);
+        push_i32(out, self.value_count as i32);
+        push_i32(out, self.encoding as i32);
         match self.kind {
-            PageKind::Data => [Encoding::RLE; 2].iter().for_each(|levels| push_i32(out, 1, *levels as i32)),
+            PageKind::Data => [Encoding::RLE; 2].iter().for_each(|levels| push_i32(out, *levels as i32)),
             PageKind::Dictionary => push_field(out, 1, TYPE_FALSE),
         }
         out.extend([STOP, STOP]);
@@ -59,9 +59,9 @@ fn push_field(out: &mut Vec<u8>, step: u8, type_of_field: u8) {
     out.push(step << 4 | type_of_field);
 }
 
-/// Appends a field with a number.
-fn push_i32(out: &mut Vec<u8>, step: u8, value: i32) {
-    push_field(out, step, TYPE_I32);
+/// Appends the next field, which is a number.
+fn push_i32(out: &mut Vec<u8>, value: i32) {
+    push_field(out, 1, TYPE_I32);
     push_varint(zigzag(value.into()), out);
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A string that repeats in URLs nearly always begins with a word: after a delimiter, or after a part that differs. So
 //! only the words of a page are looked up in a hash table, where zstd and LZ4 look up nearly every byte, and a match is
-//! extended over a few bytes before its word. Lookup, comparison and choice of the words of a group are loops without branches that
-//! a processor could predict wrongly.
+//! extended over a few bytes before its word. Lookup, comparison and choice of the words of a group are loops without branches
+//! that a processor could predict wrongly.
 //!
 //! ```text
 //! page --mark_words--> bitmap of words --Group--> words, earlier words, chosen ones --SequenceWriter--> Sequences

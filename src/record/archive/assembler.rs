@@ -445,8 +445,8 @@ impl RecordAssembler {
 }
 
 /// Sets the media type and the charset that the head of a record states for its content. An HTTP response has its own head,
-/// and indexes mark revisits by a media type of their own. In an index for replay, as cdxj-indexer writes it, other responses have
-/// none.
+/// and indexes mark revisits by a media type of their own. In an index for replay, as cdxj-indexer writes it, other responses
+/// have none.
 fn set_media_type(capture: &mut Capture, head: &WarcHead<'_>, is_for_replay: bool) {
     let content_type = &head.content_type[..];
     match &head.record_type[..] {

@@ -26,7 +26,7 @@ struct JsonWalker<'a, 'f> {
     counts: HashMap<Vec<u8>, u32>,
 }
 
-impl<'a> JsonWalker<'a, '_> {
+impl JsonWalker<'_, '_> {
     fn skip_space(&mut self) {
         let len = self.rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
         self.rest = &self.rest[len..];

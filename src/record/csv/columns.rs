@@ -13,6 +13,8 @@
 
 use super::fields::{CsvField, CsvFieldReader};
 use crate::iri::find_scheme;
+use crate::kernel::strip_prefix_ignoring_case;
+use crate::record::buffer::without_cr;
 use bstr::ByteSlice;
 use csv::ByteRecord;
 use std::fmt;
@@ -21,6 +23,9 @@ use thiserror::Error;
 /// Names of columns that hold URLs, in order of preference, in any case.
 pub(crate) const URL_COLUMN_NAMES: [&str; 9] =
     ["url", "uri", "iri", "original_url", "target", "href", "link", "location", "relative"];
+
+/// Delimiters that are detected, in order of preference.
+const DELIMITERS: [u8; 4] = *b",;\t|";
 
 /// Names of columns that usually hold the base of relative references.
 const BASE_COLUMN_NAMES: [&str; 6] = ["base", "base_url", "page", "page_url", "source_url", "referrer"];
@@ -229,29 +234,35 @@ impl CsvOptions {
         CsvOptions { delimiter: self.delimiter.or(delimiter), ..self.clone() }
     }
 
-    /// The delimiter: the chosen one, otherwise the one that the first line states, otherwise the first of `,`, `;`, tab and `|`
-    /// that separates a known or chosen name from the rest of the header, otherwise a comma. `head` is the beginning of the source.
+    /// The delimiter: the chosen one, otherwise the one that the first line states, otherwise the first of [`DELIMITERS`] that
+    /// separates a known or chosen name from the rest of the header, otherwise a comma. `head` is the beginning of the source.
     pub(crate) fn delimiter_of(&self, head: &[u8]) -> u8 {
         let comments = self.comments(head).unwrap_or_default();
         let mut lines = head[comments.len..].split(|byte| *byte == b'\n');
         let header = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
-        let detected = || b",;\t|".iter().copied().find(|delimiter| self.separates_name(header, *delimiter));
-        let chosen = self.delimiter.or_else(|| CsvOptions::stated_delimiter(head));
+        let detected = || DELIMITERS.into_iter().find(|delimiter| self.separates_name(header, *delimiter));
+        let chosen = self.delimiter.or_else(|| stated_delimiter(head));
         chosen.or_else(|| detected().filter(|_| self.header == CsvHeader::Detect)).unwrap_or(b',')
     }
 
     /// Whether a line has the name of a column of URLs or of a chosen column, between delimiters of any kind.
     pub(super) fn names_column(&self, line: &[u8]) -> bool {
-        b",;\t|".iter().copied().chain(self.delimiter).any(|delimiter| self.separates_name(line, delimiter))
+        DELIMITERS.into_iter().chain(self.delimiter).any(|delimiter| self.separates_name(line, delimiter))
+    }
+
+    /// The names of chosen columns; others are chosen by their numbers.
+    fn chosen_names(&self) -> impl Iterator<Item = &str> {
+        let columns = [&self.url, &self.base, &self.charset, &self.query_charset];
+        columns.into_iter().filter_map(|column| match column {
+            Some(CsvColumn::Name(name)) => Some(&name[..]),
+            _ => None,
+        })
     }
 
     fn separates_name(&self, line: &[u8], delimiter: u8) -> bool {
-        let chosen = [&self.url, &self.base, &self.charset, &self.query_charset];
         let has_name = |field: &[u8]| {
             let field = without_quotes(field);
-            let is_chosen =
-                |column: &&Option<CsvColumn>| matches!(column, Some(CsvColumn::Name(name)) if is_name(field, name));
-            URL_COLUMN_NAMES.iter().any(|name| is_name(field, name)) || chosen.iter().any(is_chosen)
+            is_url_name(field) || self.chosen_names().any(|name| is_name(field, name))
         };
         line.split(|byte| *byte == delimiter).any(has_name)
     }
@@ -268,9 +279,8 @@ impl CsvOptions {
         if self.header == CsvHeader::Absent {
             return Ok((columns, false));
         }
-        let chosen = [&self.url, &self.base, &self.charset, &self.query_charset];
-        let is_named = chosen.into_iter().any(|column| matches!(column, Some(CsvColumn::Name(_))));
-        let is_known = record.iter().any(|field| URL_COLUMN_NAMES.iter().any(|name| is_name(field, name)));
+        let is_named = self.chosen_names().next().is_some();
+        let is_known = record.iter().any(is_url_name);
         let has_scheme = |field: &[u8]| find_scheme(field.trim_ascii_start()).is_some();
         let is_data = [Some(url), base].into_iter().flatten().any(|i| record.get(i).is_some_and(has_scheme));
         let is_header = is_named || is_known || !is_data;
@@ -312,10 +322,23 @@ fn input_column(header: &ByteRecord, url: usize) -> Option<usize> {
     (header.get(url) == Some(b"uri")).then_some(input)
 }
 
+/// The delimiter that the first line of `bytes` states: `sep=;`. Excel reads and writes such a line.
+pub(super) fn stated_delimiter(bytes: &[u8]) -> Option<u8> {
+    let line = without_cr(&bytes[..memchr::memchr(b'\n', bytes)?]);
+    match *strip_prefix_ignoring_case(without_quotes(line), b"sep=")? {
+        [delimiter] if delimiter != b'"' && !delimiter.is_ascii_alphanumeric() => Some(delimiter),
+        _ => None,
+    }
+}
+
 /// Returns a field of a line that was split at delimiters, without white space and quotes around it.
 pub(crate) fn without_quotes(field: &[u8]) -> &[u8] {
     let field = field.trim_ascii();
     field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
+}
+
+fn is_url_name(field: &[u8]) -> bool {
+    URL_COLUMN_NAMES.iter().any(|name| is_name(field, name))
 }
 
 fn is_name(field: &[u8], name: &str) -> bool {

@@ -1,8 +1,6 @@
 //! Lines before the header of a table: comments, and the line with which spreadsheets state the delimiter.
 
-use super::columns::{CsvHeader, CsvOptions, without_quotes};
-use crate::kernel::strip_prefix_ignoring_case;
-use crate::record::buffer::without_cr;
+use super::columns::{CsvHeader, CsvOptions, stated_delimiter};
 
 /// Maximum number of comment lines before a header.
 const MAX_COMMENTS: u64 = 100;
@@ -16,31 +14,17 @@ pub(crate) struct CsvComments {
     pub(crate) count: u64,
 }
 
-/// The delimiter that the first line of a table states: `sep=;`. Excel reads and writes such a line.
-fn stated_delimiter(line: &[u8]) -> Option<u8> {
-    let line = without_cr(line.strip_suffix(b"\n")?);
-    match *strip_prefix_ignoring_case(without_quotes(line), b"sep=")? {
-        [delimiter] if delimiter != b'"' && !delimiter.is_ascii_alphanumeric() => Some(delimiter),
-        _ => None,
-    }
-}
-
 impl CsvOptions {
     /// The comments in `bytes`, the beginning of a source up to the end of a line. Lines that begin with `#` are comments if
     /// the first other line names a column of URLs or a chosen column; otherwise they are records. A first line that states the
     /// delimiter is a comment. `None` if the line after the comments is not in `bytes`.
     pub(crate) fn comments(&self, bytes: &[u8]) -> Option<CsvComments> {
-        let len = line_len(bytes);
-        if stated_delimiter(&bytes[..len]).is_none() {
+        if stated_delimiter(bytes).is_none() {
             return self.hash_comments(bytes);
         }
+        let len = memchr::memchr(b'\n', bytes)? + 1;
         let CsvComments { len: more_len, count } = self.hash_comments(&bytes[len..])?;
         (len + more_len < bytes.len()).then_some(CsvComments { len: len + more_len, count: count + 1 })
-    }
-
-    /// The delimiter that the first line of a table states.
-    pub(super) fn stated_delimiter(bytes: &[u8]) -> Option<u8> {
-        stated_delimiter(&bytes[..line_len(bytes)])
     }
 
     fn hash_comments(&self, bytes: &[u8]) -> Option<CsvComments> {
@@ -62,11 +46,6 @@ impl CsvOptions {
         }
         (comments.count == 0).then(CsvComments::default)
     }
-}
-
-/// The length of the first line, with its `LF`.
-fn line_len(bytes: &[u8]) -> usize {
-    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
 }
 
 #[cfg(test)]

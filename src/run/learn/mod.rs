@@ -53,7 +53,8 @@ pub(crate) struct ObserveOptions {
     pub(crate) redirects: LearnLimits,
     /// What rules about content need; `None` if none are learned from these captures.
     pub(crate) content: Option<ContentLimits>,
-    /// Files with what was learned of parts of other captures, if `content` is `None`: rules about content are those of all parts.
+    /// Files with what was learned of parts of other captures, if `content` is `None`: rules about content are those of all
+    /// parts.
     pub(crate) parts: Vec<PathBuf>,
 }
 
