@@ -330,11 +330,10 @@ impl Canonicalizer {
             return rows.push_left_out();
         }
         let can_append = self.only_normalizes && self.has_key_of_uri && charsets == RecordCharsets::default();
-        let is_href = self.can_copy_href(base) && reference.is_canonical_href(!self.policy.drop_fragment);
         let uris = &mut rows.uri.values;
         let appended = if can_append {
             self.writer.append_to_base(reference, base, uris)
-        } else if is_href {
+        } else if self.can_copy_href(base) && reference.is_canonical_href(!self.policy.drop_fragment) {
             reference.append_to(uris);
             Some((Flags::NONE, Changes::NONE))
         } else {
@@ -472,8 +471,8 @@ impl Canonicalizer {
     }
 }
 
-/// Prefetches the text as far after `chunk` as `record` is after its start, because the next chunk often follows in memory.
-/// This loop leaves the memory idle; the classification of a chunk waits for it.
+/// Prefetches the text at the offset of `record` in the next chunk, which often follows `chunk` in memory. The loop over records
+/// leaves the memory idle; the classification of the next chunk would wait for it.
 #[inline(always)]
 fn prefetch_next_chunk(chunk: &[u8], record: Span) {
     prefetch(chunk, chunk.len() + record.at as usize);

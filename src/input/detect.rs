@@ -11,7 +11,7 @@ pub(crate) const SNIFF_LEN: usize = 512;
 /// archive is as long.
 const MAX_SKIPPED_LEN: usize = 32 << 20;
 
-/// Length of the head of a frame that [`next_frame_at`] and [`packing_of_frame`] need.
+/// Length of the magic number and the length of a skippable frame, before its contents.
 pub(super) const FRAME_HEAD_LEN: usize = 8;
 
 /// Magic number of an LZ4 frame, little-endian 0x184D2204.
@@ -41,13 +41,7 @@ pub(crate) fn packing(head: &[u8]) -> Packing {
         // Magic number of a frame, little-endian 0xFD2FB528.
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,
         _ if head.starts_with(&LZ4_FRAME) => Packing::Lz4,
-        _ if is_skippable_frame(head) => {
-            let mut at = 0;
-            while let Some(next) = next_frame_at(head, at) {
-                at = next;
-            }
-            packing_of_frame(head.get(at..).unwrap_or_default())
-        }
+        _ if is_skippable_frame(head) => packing_of_frames(|at| frame_head(head, at)),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Xz,
         // "BZh", the level, and the 48-bit magic number of a block or of the end of a stream.
         [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
@@ -65,19 +59,26 @@ pub(super) fn is_skippable_frame(head: &[u8]) -> bool {
     matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// Where the frame after the skippable frame at `at` begins, possibly after the end of `head`. `None` if there is no
-/// skippable frame at `at`, or if it is too long to look behind it.
-pub(super) fn next_frame_at(head: &[u8], at: usize) -> Option<usize> {
-    let frame = head.get(at..)?;
-    let [_, _, _, _, a, b, c, d] = *frame.first_chunk::<FRAME_HEAD_LEN>()?;
-    let next = at.saturating_add(FRAME_HEAD_LEN).saturating_add(u32::from_le_bytes([a, b, c, d]) as usize);
-    (is_skippable_frame(frame) && next <= MAX_SKIPPED_LEN).then_some(next)
+/// The compression of a source that begins with a skippable frame: that of the first other frame. If this begins too late, or
+/// not at all, it is Zstandard, whose files of archives begin with a dictionary. `head_at` returns the [`frame_head`] at a
+/// byte of the source.
+pub(super) fn packing_of_frames(mut head_at: impl FnMut(usize) -> [u8; FRAME_HEAD_LEN]) -> Packing {
+    let mut at = 0;
+    loop {
+        let head = head_at(at);
+        let [_, _, _, _, a, b, c, d] = head;
+        let next = (at + FRAME_HEAD_LEN).saturating_add(u32::from_le_bytes([a, b, c, d]) as usize);
+        if !is_skippable_frame(&head) || next > MAX_SKIPPED_LEN {
+            return if head.starts_with(&LZ4_FRAME) { Packing::Lz4 } else { Packing::Zstd };
+        }
+        at = next;
+    }
 }
 
-/// The compression of a source in which `frame` follows skippable frames. If it has no head, it is Zstandard, whose files of
-/// archives begin with a dictionary.
-pub(super) fn packing_of_frame(frame: &[u8]) -> Packing {
-    if frame.starts_with(&LZ4_FRAME) { Packing::Lz4 } else { Packing::Zstd }
+/// The first bytes of the frame at byte `at`, with zeros after the end of `bytes`.
+pub(super) fn frame_head(bytes: &[u8], at: usize) -> [u8; FRAME_HEAD_LEN] {
+    let frame = bytes.get(at..).unwrap_or_default();
+    std::array::from_fn(|i| frame.get(i).copied().unwrap_or(0))
 }
 
 /// Kind of an unpacked source.

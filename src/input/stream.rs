@@ -1,7 +1,7 @@
 //! Opens a source: as a mapped file, or as a stream of unpacked bytes.
 
 use super::decoders::{Bzip2Reader, DecoderAdapter};
-use super::detect::{FRAME_HEAD_LEN, Packing, SNIFF_LEN, is_skippable_frame, next_frame_at, packing, packing_of_frame};
+use super::detect::{FRAME_HEAD_LEN, Packing, SNIFF_LEN, frame_head, is_skippable_frame, packing, packing_of_frames};
 use super::error::Defect;
 use super::gzip::GzipReader;
 use super::gzip_ahead::ParallelGzipReader;
@@ -72,7 +72,11 @@ struct CheckedBytes {
 impl Stream {
     fn new(mut input: PeekReader) -> Result<Stream, Defect> {
         let head = input.peek(SNIFF_LEN)?;
-        let packing = if is_skippable_frame(head) { packing_of_frames(&mut input) } else { packing(head) };
+        let packing = match is_skippable_frame(head) {
+            // The frames are in memory afterwards, to be read again.
+            true => packing_of_frames(|at| frame_head(input.peek_up_to(at + FRAME_HEAD_LEN), at)),
+            false => packing(head),
+        };
         let unpacker: Box<dyn Unpacker> = match packing {
             Packing::Plain => return Ok(Stream::of(Box::new(input), false)),
             Packing::Gzip => Box::new(GzipReader::new(input)),
@@ -198,15 +202,6 @@ impl Utf16Text {
         self.start += count;
         Ok(count)
     }
-}
-
-/// The packing of a source that begins with skippable frames, which are in memory afterwards, to be read again.
-fn packing_of_frames(input: &mut PeekReader) -> Packing {
-    let mut at = 0;
-    while let Some(next) = next_frame_at(input.peek_up_to(at + FRAME_HEAD_LEN), at) {
-        at = next;
-    }
-    packing_of_frame(input.peek_up_to(at + FRAME_HEAD_LEN).get(at..).unwrap_or_default())
 }
 
 /// Opens a mapped file if that is better than reading it.

@@ -121,7 +121,7 @@ impl Bitmaps {
 /// Returns the bits from `from` on: at least [`WINDOW_LEN`], and zeros after them.
 #[inline(always)]
 fn window(bitmap: &[Word], from: usize) -> u64 {
-    // This range needs one comparison, an open one and its first eight bytes need two.
+    // One comparison checks a range with an end.
     let bytes = &bitmap.as_flattened()[from / 8..from / 8 + 8];
     u64::from_le_bytes(*bytes.as_array().expect("the range has this length")) >> (from % 8)
 }

@@ -154,7 +154,7 @@ proptest! {
     }
 }
 
-/// Canonical URIs that the URL Standard does not change are copied, and only those.
+/// Canonical URIs are copied without the parser of the URL Standard, unless it would change them.
 #[test]
 #[cfg(feature = "whatwg")]
 fn whatwg_rows_of_nearly_canonical_uris_are_their_hrefs() {

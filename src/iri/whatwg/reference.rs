@@ -109,7 +109,7 @@ impl<'a> SplitReference<'a> {
     pub(super) fn text(&self) -> String {
         let mut text = self.start.clone();
         if let Some(SplitAuthority { userinfo, host, port }) = self.authority {
-            [userinfo, if self.is_special { HOST } else { host }, port].iter().for_each(|part| text.push_str(part));
+            text.extend([userinfo, if self.is_special { HOST } else { host }, port]);
         }
         if self.path.contains(['\\', ':', '|', DRIVE_MASK]) {
             self.push_path(&mut text);

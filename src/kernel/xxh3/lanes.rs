@@ -55,7 +55,7 @@ pub(super) fn push<'a, const LANES: usize, const ENDS: usize>(
         && ends[LANES - 1] as usize + REACH <= texts.len()
     {
         let is_medium = |i: usize| MEDIUM.contains(&((ends[i + 1] - ends[i]) as usize));
-        let not_medium = (0..LANES).map(|i| u32::from(!is_medium(i))).sum::<u32>() as usize;
+        let not_medium = (0..LANES).filter(|&i| !is_medium(i)).count();
         // If fewer than half of the texts are medium, hashing one by one is faster.
         if not_medium > LANES / 2 {
             hashes.extend(ends.windows(2).map(|ends| hash(texts, ends)));
