@@ -5,8 +5,8 @@
 //! key, is stored apart for each slot, and the 16 tags of a group are compared at once: a new key costs one comparison of
 //! tags and one write, a known key one comparison of tags and one of keys, almost without mispredicted branches. A key
 //! that does not fit into its home group is stored in the next group with a free slot. Keys are looked up in short batches,
-//! in three steps: find the home groups, find the slots, compare the keys. Each step prefetches what the next one reads
-//! ([`Lookahead`]).
+//! in three steps: find the home groups, find the slots, compare the keys. Each step prefetches what the next one reads, and
+//! is a batch ahead of it ([`Lookahead`]).
 //!
 //! A slot costs 17 bytes and the size of the value; 74 to 92 % of the slots are taken. Growing appends blocks and then moves
 //! keys within the table, from the end. That takes a third of the time if the table always grows by a quarter, so that the
@@ -63,46 +63,65 @@ struct GroupHead<V> {
     values: [V; GROUP_SLOTS],
 }
 
-/// Where the keys of a batch probably are.
-struct Lookahead {
-    /// The home groups of the next batch.
-    homes: [u32; BATCH_LEN],
-    /// For the keys of this batch the home group, or the group after it if the home group is full and has no such tag.
+/// Where the keys of the next batches probably are.
+struct Lookahead<'a> {
+    /// The keys that are not in a batch yet.
+    keys: &'a [u128],
+    next: Batch<'a>,
+    /// The batch after the next one, of which only the home groups are known.
+    after_next: Batch<'a>,
+}
+
+/// Keys that are looked up together.
+#[derive(Clone, Copy)]
+struct Batch<'a> {
+    keys: &'a [u128],
+    /// The home groups of the keys; once the slots are known, the groups after them for keys whose home group is full and has
+    /// no such tag.
     groups: [u32; BATCH_LEN],
     /// In that group the first slot with the tag of the key, otherwise the first free slot, otherwise [`GROUP_SLOTS`].
     slots: [u8; BATCH_LEN],
 }
 
-/// The batches of keys, each with the next one.
-fn batches(keys: &[u128]) -> impl Iterator<Item = (&[u128], &[u128])> {
-    let next = keys.chunks(BATCH_LEN).skip(1).chain([&[][..]]);
-    keys.chunks(BATCH_LEN).zip(next)
-}
-
-impl Lookahead {
+impl<'a> Lookahead<'a> {
     /// Begins with the first batch of `keys`. The table has groups.
     #[inline(always)]
-    fn new<V: Copy + Default>(table: &KeyTable<V>, keys: &[u128]) -> Lookahead {
-        let mut lookahead = Lookahead { homes: [0; BATCH_LEN], groups: [0; BATCH_LEN], slots: [0; BATCH_LEN] };
-        lookahead.find_homes(table, &keys[..keys.len().min(BATCH_LEN)]);
+    fn new<V: Copy + Default>(table: &KeyTable<V>, keys: &'a [u128]) -> Lookahead<'a> {
+        let none = Batch { keys: &[], groups: [0; BATCH_LEN], slots: [0; BATCH_LEN] };
+        let mut lookahead = Lookahead { keys, next: none, after_next: none };
+        lookahead.advance(table);
+        lookahead.advance(table);
         lookahead
     }
 
-    /// Finds and prefetches the home groups of the next batch.
+    /// Returns the next batch, and looks up the following ones. The groups and slots are those before the keys of the batch
+    /// before it were inserted.
     #[inline(always)]
-    fn find_homes<V: Copy + Default>(&mut self, table: &KeyTable<V>, keys: &[u128]) {
-        for (home, &key) in self.homes.iter_mut().zip(keys) {
+    fn advance<V: Copy + Default>(&mut self, table: &KeyTable<V>) -> Batch<'a> {
+        let current = self.next;
+        self.next = self.after_next;
+        self.next.find_slots(table);
+        (self.after_next.keys, self.keys) = self.keys.split_at(self.keys.len().min(BATCH_LEN));
+        self.after_next.find_homes(table);
+        current
+    }
+}
+
+impl Batch<'_> {
+    /// Finds and prefetches the home groups.
+    #[inline(always)]
+    fn find_homes<V: Copy + Default>(&mut self, table: &KeyTable<V>) {
+        for (home, &key) in self.groups.iter_mut().zip(self.keys) {
             let at = table.home(key);
             *home = at as u32;
             prefetch(&table.blocks[at / BLOCK_GROUPS].heads, at % BLOCK_GROUPS);
         }
     }
 
-    /// Finds and prefetches the slots of `keys`, and the home groups of the `next` keys.
+    /// Finds and prefetches the slots.
     #[inline(always)]
-    fn advance<V: Copy + Default>(&mut self, table: &KeyTable<V>, keys: &[u128], next: &[u128]) {
-        self.groups = self.homes;
-        for ((slot, at), &key) in self.slots.iter_mut().zip(&mut self.groups).zip(keys) {
+    fn find_slots<V: Copy + Default>(&mut self, table: &KeyTable<V>) {
+        for ((slot, at), &key) in self.slots.iter_mut().zip(&mut self.groups).zip(self.keys) {
             let mut found = table.first_slot_for(key, *at as usize);
             if found == GROUP_SLOTS && (*at as usize + 1) < table.groups {
                 *at += 1;
@@ -112,13 +131,13 @@ impl Lookahead {
             let (block, group) = table.group(*at as usize);
             prefetch(&block.keys[group], found);
         }
-        self.find_homes(table, next);
     }
 
-    /// The groups and slots of the batch.
+    /// The keys with their groups and slots.
     #[inline(always)]
-    fn places(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.groups.iter().zip(&self.slots).map(|(&group, &slot)| (group as usize, usize::from(slot)))
+    fn places(&self) -> impl Iterator<Item = (u128, usize, usize)> {
+        let places = self.keys.iter().zip(&self.groups).zip(&self.slots);
+        places.map(|((&key, &group), &slot)| (key, group as usize, usize::from(slot)))
     }
 }
 
@@ -212,9 +231,9 @@ impl<V: Copy + Default> KeyTable<V> {
     fn upsert_some(&mut self, keys: &[u128], mut change: impl FnMut(usize, &mut V, bool)) {
         let mut lookahead = Lookahead::new(self, keys);
         let mut done = 0;
-        for (batch, next) in batches(keys) {
-            lookahead.advance(self, batch, next);
-            for (i, (&key, (home, slot))) in (done..).zip(batch.iter().zip(lookahead.places())) {
+        while done < keys.len() {
+            let batch = lookahead.advance(self);
+            for (i, (key, home, slot)) in (done..).zip(batch.places()) {
                 if slot < GROUP_SLOTS {
                     let (block, group) = self.group_mut(home);
                     let (head, stored) = (&mut block.heads[group], &mut block.keys[group][slot]);
@@ -234,7 +253,7 @@ impl<V: Copy + Default> KeyTable<V> {
                 let (block, group) = self.group_mut(group);
                 change(i, &mut block.heads[group].values[slot], is_new);
             }
-            done += batch.len();
+            done += batch.keys.len();
         }
     }
 
@@ -256,9 +275,9 @@ impl<V: Copy + Default> KeyTable<V> {
         }
         let mut lookahead = Lookahead::new(self, keys);
         let mut done = 0;
-        for (batch, next) in batches(keys) {
-            lookahead.advance(self, batch, next);
-            for (i, (&key, (home, slot))) in (done..).zip(batch.iter().zip(lookahead.places())) {
+        while done < keys.len() {
+            let batch = lookahead.advance(self);
+            for (i, (key, home, slot)) in (done..).zip(batch.places()) {
                 match self.find(key, home, slot) {
                     Some((group, slot)) => {
                         let (block, group) = self.group_mut(group);
@@ -267,7 +286,7 @@ impl<V: Copy + Default> KeyTable<V> {
                     None => found(i, None),
                 }
             }
-            done += batch.len();
+            done += batch.keys.len();
         }
     }
 
@@ -278,13 +297,12 @@ impl<V: Copy + Default> KeyTable<V> {
         }
         let mut lookahead = Lookahead::new(self, keys);
         let mut done = 0;
-        for (batch, next) in batches(keys) {
-            lookahead.advance(self, batch, next);
-            let places = batch.iter().zip(lookahead.places());
-            let present =
-                (done..).zip(places).filter(|(_, (key, (home, slot)))| self.find(**key, *home, *slot).is_some());
+        while done < keys.len() {
+            let batch = lookahead.advance(self);
+            let places = (done..).zip(batch.places());
+            let present = places.filter(|(_, (key, home, slot))| self.find(*key, *home, *slot).is_some());
             present.for_each(|(i, _)| found(i));
-            done += batch.len();
+            done += batch.keys.len();
         }
     }
 
