@@ -19,8 +19,9 @@ use super::tally::count_bits;
 use crate::iri::CLASSIFIER;
 use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MarkedReference, ParseMode, ReferenceHead,
+    WEB_PREFIXES,
 };
-use crate::kernel::{Appender, Bitmaps, COPY_LEN, SimdTask, Span, append, prefetch, run_with_simd};
+use crate::kernel::{Appender, Bitmaps, COPY_LEN, PrefixMarks, SimdTask, Span, append, prefetch, run_with_simd};
 use crate::key::KeyBytes;
 use crate::learn::{KeyResolver, UrlColumn};
 use crate::record::Records;
@@ -50,6 +51,8 @@ pub struct Canonicalizer {
     rung_text: Vec<u8>,
     /// The keys of the current chunk that differ from the key of their row's URI.
     deviating_keys: Vec<DeviatingKey>,
+    /// Buffer for the marks of the heads of the current chunk.
+    marks: Vec<PrefixMarks>,
     resolver: KeyResolver,
     /// Writes the URIs among carried fields.
     field_writer: ReferenceWriter,
@@ -70,17 +73,42 @@ struct DeviatingKey {
 /// Appends everything except the keys of all records. There are five paths, from the fastest to the most general: copy a
 /// canonical http or https record, normalize an http or https reference directly, copy a canonical record of any other scheme,
 /// append a relative reference to its base, and prepare a reference before it is normalized.
-struct AppendTexts<'a> {
+struct AppendTexts<'a, const HAS_MARKS: bool> {
     canonicalizer: &'a mut Canonicalizer,
     records: &'a Records<'a>,
-    bitmaps: &'a Bitmaps,
+    references: References<'a, HAS_MARKS>,
     rows: &'a mut Rows,
 }
 
-impl SimdTask for AppendTexts<'_> {
+/// References of a chunk, and with `HAS_MARKS` the marks of their heads.
+#[derive(Clone, Copy)]
+struct References<'a, const HAS_MARKS: bool> {
+    text: &'a [u8],
+    bitmaps: &'a Bitmaps,
+    urls: &'a [Span],
+    /// One for each reference, or none at all.
+    marks: &'a [PrefixMarks],
+}
+
+impl<'a, const HAS_MARKS: bool> References<'a, HAS_MARKS> {
+    #[inline(always)]
+    fn get(&self, i: usize) -> MarkedReference<'a> {
+        MarkedReference { text: self.text, bitmaps: self.bitmaps, span: self.urls[i] }
+    }
+
+    /// Returns the references of `range`.
+    #[inline(always)]
+    fn part(self, range: Range<usize>) -> References<'a, HAS_MARKS> {
+        let urls = &self.urls[range.clone()];
+        let marks = if HAS_MARKS { &self.marks[range] } else { &[] };
+        References { urls, marks, ..self }
+    }
+}
+
+impl<const HAS_MARKS: bool> SimdTask for AppendTexts<'_, HAS_MARKS> {
     #[inline(always)]
     fn run(self) {
-        let AppendTexts { canonicalizer, records, bitmaps, rows } = self;
+        let AppendTexts { canonicalizer, records, references, rows } = self;
         let policy = &canonicalizer.policy;
         let has_labels = records.has_charset_labels();
         let common = RecordCharsets::common(policy, records);
@@ -98,16 +126,19 @@ impl SimdTask for AppendTexts<'_> {
             if can_copy {
                 let next_fault = faults.peek().map_or(records.urls.len(), |(row, _)| *row as usize);
                 let count;
-                (count, head) = rows.copy_canonical(records, i..next_fault, bitmaps, &canonicalizer.policy);
+                (count, head) = rows.copy_canonical(references.part(i..next_fault), &canonicalizer.policy);
                 i += count;
                 if i == records.urls.len() {
                     break;
                 }
             }
-            let span = &records.urls[i];
-            prefetch_next_chunk(records.text, *span);
-            let line = span.of(records.text);
-            let reference = MarkedReference { text: records.text, bitmaps, span: *span };
+            let reference = references.get(i);
+            prefetch_next_chunk(records.text, reference.span);
+            let line = reference.line();
+            if HAS_MARKS {
+                // Marks give the head again, so that the loop over canonical references need not keep it in registers.
+                head = CanonicalHead::at_marks(&reference, references.marks[i]);
+            }
             if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
                 canonicalizer.push_fault(line, *fault, rows);
             } else if line.len() > max_url_len {
@@ -131,27 +162,28 @@ impl SimdTask for AppendTexts<'_> {
 }
 
 impl Rows {
-    /// Appends the rows of the leading records of `range` that are canonical and not too long. Returns their number, and the
-    /// head of the record that follows them, if that is canonical.
+    /// Appends the rows of the leading references that are canonical and not too long. Returns their number, and the head of
+    /// the reference that follows them, if that is canonical.
     ///
     /// This loop does nothing else, so that its variables stay in registers.
     #[inline(always)]
-    fn copy_canonical(
+    fn copy_canonical<const HAS_MARKS: bool>(
         &mut self,
-        records: &Records<'_>,
-        range: Range<usize>,
-        bitmaps: &Bitmaps,
+        references: References<'_, HAS_MARKS>,
         policy: &Policy,
     ) -> (usize, Option<CanonicalHead>) {
-        let (text, urls) = (records.text, &records.urls[range]);
+        let References { text, bitmaps, urls, marks } = references;
         let (max_url_len, keep_fragment) = (policy.max_url_len.0, !policy.drop_fragment);
         let mut ends = Appender::new(&mut self.uri.offsets, urls.len());
         let text_len = urls.first().map_or(0, |first| text.len() - first.at as usize);
         let mut values = Appender::new(&mut self.uri.values, text_len + COPY_LEN);
         let (mut count, mut next_head) = (0, None);
-        for span in urls {
+        for (i, span) in urls.iter().enumerate() {
             let reference = MarkedReference { text, bitmaps, span: *span };
-            let head = CanonicalHead::of(&reference);
+            let head = match HAS_MARKS {
+                true => CanonicalHead::at_marks(&reference, marks[i]),
+                false => CanonicalHead::of(&reference),
+            };
             let len = span.len as usize;
             let is_canonical = head.is_some_and(|head| head.is_canonical(&reference, keep_fragment));
             // There is always room if the records follow each other in the text.
@@ -191,6 +223,7 @@ impl Canonicalizer {
             policy,
             rung_text: Vec::new(),
             deviating_keys: Vec::new(),
+            marks: Vec::new(),
             resolver: KeyResolver::default(),
             evaluator: RecipeEvaluator::default(),
             max_text_len: MAX_TEXT_LEN,
@@ -213,7 +246,7 @@ impl Canonicalizer {
         rows.reserve(records.urls.len(), records.text.len());
         rows.differs.resize(row_count.div_ceil(64), 0);
         rows.flags.resize(row_count, 0);
-        run_with_simd(AppendTexts { canonicalizer: self, records, bitmaps, rows });
+        self.append_texts(records, bitmaps, rows);
         self.push_keys(first, rows);
         if let Some(equivalences) = &self.policy.equivalences {
             let Rows { uri, key, protocol, tally, .. } = &mut *rows;
@@ -231,6 +264,24 @@ impl Canonicalizer {
         let (Rows { uri, carried, tally, .. }, policy, writer) = (&mut *rows, &*self.policy, &mut self.field_writer);
         carried.append(&mut ChunkRecords { writer, policy, records, bitmaps, uris: uri, first, tally });
         self.evaluator.append(&self.policy, records, rows);
+    }
+
+    /// Appends everything except the keys of all records.
+    fn append_texts(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
+        let (text, urls) = (records.text, records.urls);
+        let mut marks = std::mem::take(&mut self.marks);
+        marks.clear();
+        if self.can_copy() {
+            bitmaps.push_prefix_marks((text, urls), &WEB_PREFIXES, &mut marks);
+        }
+        if marks.is_empty() {
+            let references = References::<false> { text, bitmaps, urls, marks: &[] };
+            run_with_simd(AppendTexts { canonicalizer: self, records, references, rows });
+        } else {
+            let references = References::<true> { text, bitmaps, urls, marks: &marks };
+            run_with_simd(AppendTexts { canonicalizer: self, records, references, rows });
+        }
+        self.marks = marks;
     }
 
     /// Returns the text of the simple rung of a record, and how the record was changed to make it: decoded, repaired, resolved.

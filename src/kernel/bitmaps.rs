@@ -94,6 +94,12 @@ impl Bitmaps {
         whole_window(&self.attention, from)
     }
 
+    /// Returns the stop and the attention bitmap as bytes: bit `i % 8` of byte `i / 8` belongs to byte `i` of the text.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn bytes(&self) -> (&[u8], &[u8]) {
+        (self.stop.as_flattened(), self.attention.as_flattened())
+    }
+
     /// Appends the offsets of all newlines to `offsets`, in ascending order.
     #[inline(always)]
     pub(crate) fn push_newlines(&self, offsets: &mut Vec<u32>) {

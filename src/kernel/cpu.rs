@@ -18,18 +18,18 @@ impl Avx2 {
     }
 }
 
-/// Proof that the processor has AVX-512 F, BW and DQ (64-byte vectors with masks).
+/// Proof that the processor has AVX-512 F, BW, CD and DQ (64-byte vectors with masks), as all processors with BW do.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512(());
 
 #[cfg(target_arch = "x86_64")]
 impl Avx512 {
-    /// Returns the proof if the processor has all three instruction sets.
+    /// Returns the proof if the processor has all four instruction sets.
     #[inline(always)]
     pub(super) fn new() -> Option<Avx512> {
         use std::arch::is_x86_feature_detected as has;
-        (has!("avx512f") && has!("avx512bw") && has!("avx512dq")).then_some(Avx512(()))
+        (has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512dq")).then_some(Avx512(()))
     }
 }
 

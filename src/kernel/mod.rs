@@ -25,6 +25,7 @@ mod cpu;
 mod guarded;
 mod masking;
 mod parse;
+mod prefix_marks;
 mod scalar;
 mod search;
 #[cfg(feature = "pipeline")]
@@ -45,6 +46,7 @@ pub(crate) use copy::{
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use masking::mask_urls;
 pub(crate) use parse::{parse_bytes, strip_prefix_ignoring_case};
+pub(crate) use prefix_marks::{PrefixMarks, Prefixes};
 pub(crate) use scalar::escape;
 pub(crate) use search::{
     any_byte, any_pair, count_bytes, find_byte, find_byte_from, marks_of_byte, mask_of, mask_of_triples, masks_of,

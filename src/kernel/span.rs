@@ -7,6 +7,7 @@
 /// assert_eq!(Span { at: 2, len: 3 }.of(b"a bcd e"), b"bcd");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Span {
     /// Offset of the first byte.
     pub at: u32,

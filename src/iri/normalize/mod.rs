@@ -16,7 +16,7 @@ mod authority;
 mod reference;
 mod tail;
 
-pub(crate) use reference::{CanonicalHead, HttpHead, MarkedReference, ReferenceHead};
+pub(crate) use reference::{CanonicalHead, HttpHead, MarkedReference, ReferenceHead, WEB_PREFIXES};
 
 use std::ops::Range;
 

@@ -10,8 +10,8 @@ use crate::iri::percent::{is_canonical_escape, is_canonical_triple, run_of_undec
 use crate::iri::resolve::BasePart;
 use crate::iri::scheme::Scheme;
 use crate::kernel::{
-    AsciiCase, Bitmaps, BufferedText, Span, append_range, append_range_in_case, find_byte, low_bits_of_64, mask_of,
-    mask_of_triples,
+    AsciiCase, Bitmaps, BufferedText, PrefixMarks, Prefixes, Span, append_range, append_range_in_case, find_byte,
+    low_bits_of_64, mask_of, mask_of_triples,
 };
 
 /// One reference in a text that is described by bitmaps.
@@ -193,6 +193,9 @@ impl<'a> MarkedReference<'a> {
     }
 }
 
+/// `http://` and `https://` in lower case.
+pub(crate) const WEB_PREFIXES: Prefixes = Prefixes { short: *b"http://", long: *b"https://" };
+
 /// A head that no rung changes: `http://` or `https://` in lower case, a host of lower-case letters, digits, `.`, `_` and
 /// `-` without `--`, and the `/` of the path after it, or the end of the reference.
 #[derive(Clone, Copy, Debug)]
@@ -220,6 +223,15 @@ impl CanonicalHead {
         // host is known.
         ((is_http | is_https) & ends)
             .then(|| CanonicalHead { host_end, first_mark: reference.next_attention_near(host_at) })
+    }
+
+    /// The head of `reference`, which has these marks after a prefix of [`WEB_PREFIXES`], if it is canonical.
+    #[inline(always)]
+    pub(crate) fn at_marks(reference: &MarkedReference<'_>, marks: PrefixMarks) -> Option<CanonicalHead> {
+        // No byte of a canonical host is marked, except a dot at its start. Thus the first mark is that of the rest, too.
+        let PrefixMarks { stop, attention } = marks;
+        let ends = reference.line().get(stop as usize).is_none_or(|byte| *byte == b'/');
+        (stop > 0 && ends).then_some(CanonicalHead { host_end: stop as usize, first_mark: attention as usize })
     }
 
     /// Returns true if `reference`, which has this head, is a URI that no rung changes: after the head it has no dot
@@ -389,6 +401,24 @@ mod tests {
                     && !is_canonical(&format!("{start}%20%"), "2F", true)
             );
             assert!(is_canonical(&format!("{start}%2F"), "%", true) && is_canonical(&start, "%2", true));
+        }
+    }
+
+    #[test]
+    fn marks_give_the_same_heads() {
+        let hosts = ["", "h", ".", ".h", "a.b_c-d", "a--b", "H", "h:80", "u@h", "é", "h h", "[::1]"];
+        for scheme in ["http://", "https://", "http:/", "HTTP://", "httpss://", "ftp://", ""] {
+            for host in hosts.map(str::to_string).into_iter().chain((40..140).map(|len| "a".repeat(len))) {
+                for rest in ["", "/", "/.", "/a%41", "?q", "#f", "/p?q#f", "/\n"] {
+                    let line = format!("{scheme}{host}{rest}");
+                    with_reference(&line, "/x%", |reference| {
+                        let marks = reference.bitmaps.prefix_marks(reference.text, reference.span, &WEB_PREFIXES);
+                        let parts = |head: CanonicalHead| (head.host_end, head.first_mark.min(line.len()));
+                        let head = CanonicalHead::at_marks(&reference, marks).map(parts);
+                        assert_eq!(head, CanonicalHead::of(&reference).map(parts), "{line}");
+                    });
+                }
+            }
         }
     }
 
