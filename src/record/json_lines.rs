@@ -73,6 +73,11 @@ impl JsonOptions {
         let (JsonValue::Bare(b"null"), true) = self.place(line)? else { return None };
         JsonText::of(at_path(line, &["input"])?)
     }
+
+    /// Whether `line` is a row as this program writes it, with its text in `input` if it has no URI.
+    pub(super) fn has_input(&self, line: &[u8]) -> bool {
+        self.place(line).is_some_and(|(_, is_uri)| is_uri) && at_path(line, &["input"]).is_some()
+    }
 }
 
 /// What a key means.

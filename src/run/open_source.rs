@@ -242,6 +242,7 @@ impl OpenSource {
                 TableReader::arrow(file, format == TableFormat::ArrowStream, &options)?
             }
         };
+        self.advice = table.has_input().then_some(FormatAdvice::OwnTable);
         self.body = SourceBody::Rows(Box::new(table));
         self.format_name = Some(format.name());
         Ok(())
@@ -265,7 +266,9 @@ impl OpenSource {
                     self.format = format(first.columns);
                     let CsvComments { len, count } = comments.unwrap_or_default();
                     self.header_count = count + u64::from(first.header_len > 0);
-                    self.advice = self.advice.take().or(first.base_name.map(FormatAdvice::BaseColumn));
+                    let of_columns = || first.columns.input.map(|_| FormatAdvice::OwnTable);
+                    let of_base = || first.base_name.map(FormatAdvice::BaseColumn);
+                    self.advice = self.advice.take().or_else(of_columns).or_else(of_base);
                     self.skip(len + first.header_len);
                     self.body.return_end(end);
                     return Ok(());

@@ -607,6 +607,22 @@ fn texts_of_faulty_rows_are_read_from_json_without_a_name() {
     assert!(json.contains(r#"{"hex":"#), "{json}");
 }
 
+/// The rows of a table that irikey wrote have no URL in another column.
+#[test]
+fn advice_on_own_tables_names_no_other_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "http://h:x/\n../a\nhttp://b/\n".repeat(9);
+    for name in ["x.parquet", "x.arrow", "x.csv", "x.jsonl"] {
+        let path = folder.path().join(name).display().to_string();
+        printed(&["canon", "-q", "-o", &path], lines.as_bytes());
+        let message = String::from_utf8(irikey(&["canon", &path], b"", Stdio::null()).stderr).unwrap();
+        assert!(message.contains("no-url") && !message.contains("--column"), "{message}");
+        assert!(message.contains(&format!("{name}: rows without a uri")), "{message}");
+    }
+    let message = String::from_utf8(irikey(&["canon"], b"{\"url\":1}\n", Stdio::null()).stderr).unwrap();
+    assert!(!message.contains("rows without a uri"), "{message}");
+}
+
 /// Bytes before the first record of an archive are reported, and no records.
 #[test]
 fn an_archive_after_other_bytes_is_not_read_as_lines() {
