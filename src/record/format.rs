@@ -436,7 +436,7 @@ fn is_wat(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::MAX_SOURCE_HEAD_LEN;
+    use crate::record::decoder::MAX_SOURCE_HEAD_LEN;
 
     fn format_of(name: &str, text: &str) -> SourceFormat {
         InputFormat::Auto(FormatOptions::default()).of_source(name, text.as_bytes())

@@ -45,7 +45,7 @@ pub(crate) use advice::FormatAdvice;
 pub use buffer::RecordBuffer;
 #[cfg(feature = "pipeline")]
 pub(crate) use buffer::{BASE_SHARE, UrlLimits};
-pub(crate) use decoder::MAX_SOURCE_HEAD_LEN;
+pub(crate) use decoder::source_head_len;
 pub use decoder::{FormatOptions, SourceHead, TextDecoder};
 #[cfg(feature = "pipeline")]
 pub(crate) use format::format_of_first_record;
