@@ -187,7 +187,6 @@ fn a_page_of_html_is_not_taken_for_a_packed_file() {
     }
 }
 
-/// Credentials are in no message, no report, no metadata and no column.
 /// Some values are only checked when a store is opened.
 #[test]
 fn wrong_and_useless_options_are_reported() {
@@ -205,6 +204,17 @@ fn wrong_and_useless_options_are_reported() {
         let message = stderr(&ran);
         assert!(ran.status.code() == Some(2) && message.contains("options of the store"), "{option}: {message}");
     }
+    for job in [vec!["s3://b/x"], vec!["gs://b/x"], vec!["az://b/x", "--store-option", "account_name=a"], vec![&http]] {
+        let flags = ["canon", "-q", "--store-option", "allow_http=False"];
+        let ran = irikey_at(&server, &[&flags[..], &job].concat(), &[]);
+        let message = stderr(&ran);
+        assert!(ran.status.code() == Some(2) && message.contains("allow_http forbids"), "{job:?}: {message}");
+    }
+    let forbidden = irikey_at(&server, &["canon", "-q", "s3://b/x"], &[("AWS_ALLOW_HTTP", "false")]);
+    assert!(forbidden.status.code() == Some(2) && stderr(&forbidden).contains("allow_http forbids"));
+    let flags = ["--store-option", "allow_http=false", "--store-option", "allow_http=true"];
+    let allowed = irikey_at(&server, &[&["canon", "-q", "s3://b/x"], &flags[..]].concat(), &[]);
+    assert_eq!(allowed.status.code(), Some(0), "{}", stderr(&allowed));
     let is_useless = |job: &[&str]| {
         let ran = irikey_at(&server, &[&["canon", "-q"], job].concat(), &[]);
         assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
@@ -214,6 +224,7 @@ fn wrong_and_useless_options_are_reported() {
     assert!(!is_useless(&["s3://b/x"]) && !is_useless(&[local, "-o", "s3://b/y.csv"]));
 }
 
+/// Credentials are in no message, no report, no metadata and no column.
 #[test]
 fn credentials_are_shown_nowhere() {
     let text = b"http://a/\nx\n".to_vec();
