@@ -10,7 +10,8 @@ use crate::input::detect::{ContentType, content_type};
 use crate::input::{BodyDefect, Defect, OpenOptions, Source, Stream, decode_body, unpack_gzip_file};
 use crate::record::archive::{ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN};
 use crate::record::{
-    ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat, source_head_len,
+    ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat, is_name_of_format,
+    source_head_len,
 };
 use data_encoding::BASE32;
 use sha1::{Digest, Sha1};
@@ -65,12 +66,12 @@ pub(crate) struct ArchiveSummary {
 /// # Errors
 /// The source cannot be opened or read, or is neither a document nor an archive.
 pub(crate) fn open_documents(
-    source: Source,
+    mut source: Source,
     markup: Option<Markup>,
     charset: Option<Charset>,
     max_len: usize,
 ) -> Result<SourceDocuments, Defect> {
-    let name = source.name.clone();
+    let name = source.file_name(is_name_of_format);
     // Documents are parsed in place, so they are not mapped: another process may change a mapped file.
     let mut stream = source.open(OpenOptions { mmap: false, threads: 1 })?.into_stream();
     let mut bytes = Vec::new();
