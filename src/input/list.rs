@@ -14,7 +14,7 @@ use super::detect::{Packing, packing};
 use super::error::ListError;
 use super::source::{Origin, Source, os_string};
 use super::table::TableFile;
-use super::whole_file::{read_file, shown_path};
+use super::whole_file::{read_file, read_object, shown_path};
 use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
 use crate::process::{HandleName, check_stdin, path_name};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
@@ -228,7 +228,7 @@ fn remote_sources(url: &RemoteUrl, is_listed: bool) -> Result<Vec<Source>, ListE
         return Source::matching_members(&TableFile::Remote(object), &name, members.as_bytes());
     }
     let objects = match url.is_list() {
-        true => crate::remote::list(url).map_err(failed)?,
+        true => crate::remote::list(url, |manifest| !lists_no_parts(&read_object(manifest))).map_err(failed)?,
         false => vec![RemoteObject::named(url).map_err(failed)?],
     };
     let find = |object: RemoteObject| match is_listed {
@@ -279,7 +279,12 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
 /// Whether the manifest in a directory, whose path ends with a slash, lists no parts: it is the output of a job without rows.
 fn is_output_without_parts(directory: &[u8]) -> bool {
     let Some(path) = os_string(directory).map(|directory| Path::new(&directory).join(MANIFEST)) else { return false };
-    let manifest = fs::read(path).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+    lists_no_parts(&fs::read(path))
+}
+
+/// Whether a manifest lists no parts.
+fn lists_no_parts(manifest: &io::Result<Vec<u8>>) -> bool {
+    let manifest = manifest.as_ref().ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(text).ok());
     manifest.is_some_and(|manifest| manifest["parts"].as_array().is_some_and(Vec::is_empty))
 }
 

@@ -9,7 +9,7 @@ use crate::kernel::strip_prefix_ignoring_case;
 use crate::process::{path_name, visible};
 use crate::record::archive::is_archive;
 use crate::record::{UnsupportedFormat, charset_of_media_type};
-use crate::remote::{RemoteObject, RemoteReader};
+use crate::remote::{RemoteObject, RemoteReader, RemoteUrl};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
@@ -111,6 +111,14 @@ impl Source {
     /// section 5.1.3).
     pub(crate) fn address(&mut self) -> Option<String> {
         self.web_file().map(|object| object.address())
+    }
+
+    /// The name by which the format is recognized. Of a file on an HTTP server, it is the path of the address after redirects or
+    /// that in the name, without the query: the first of them of which `says_format` is true. Otherwise it is the name.
+    pub(crate) fn file_name(&mut self, says_format: impl Fn(&str) -> bool) -> String {
+        let addresses = self.address().into_iter().flat_map(|address| [address, self.name.clone()]);
+        let mut paths = addresses.filter_map(|address| Some(RemoteUrl::parse(&address)?.path().to_string()));
+        paths.find(|path| says_format(path)).unwrap_or_else(|| self.name.clone())
     }
 
     /// Whether [`Source::address`] lacks a part of the query, which is a secret.

@@ -12,7 +12,7 @@ const MAX_LEN: u64 = 1 << 30;
 
 /// Copies the objects below a prefix, which have names of one part, to files in `directory`.
 pub(crate) fn copy_objects(url: &RemoteUrl, directory: &mut TemporaryDirectory) -> io::Result<()> {
-    for object in list(url)? {
+    for object in list(url, |_| true)? {
         // Listed names have no part that is `..`.
         let name = object.name().rsplit('/').next().unwrap_or_default();
         let mut file = directory.create_file(name)?;
@@ -32,8 +32,13 @@ fn open(object: &RemoteObject) -> io::Result<Box<dyn Read>> {
 /// The bytes of a file, or of an object.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let Some(url) = RemoteUrl::of_path(path) else { return fs::read(path) };
+    read_object(&RemoteObject::named(&url)?)
+}
+
+/// The bytes of an object.
+pub(super) fn read_object(object: &RemoteObject) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(&RemoteObject::named(&url)?)?.take(MAX_LEN + 1).read_to_end(&mut bytes)?;
+    open(object)?.take(MAX_LEN + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MAX_LEN {
         true => Err(io::Error::new(io::ErrorKind::InvalidData, "the object is longer than 1 GiB; fetch it first")),
         false => Ok(bytes),

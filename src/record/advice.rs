@@ -18,6 +18,8 @@ pub(crate) enum FormatAdvice {
     Header(&'static str),
     /// A column that may hold the base, if all rows are relative references.
     BaseColumn(&'static str),
+    /// What to know if most rows have the fault `no-url`: the source is a table of this program.
+    OwnTable,
 }
 
 const BINARY: &str =
@@ -45,6 +47,9 @@ impl FormatAdvice {
             SourceFormat::Text(TextFormat::Lines(_)) => {
                 let of_table = || of_header(first_record).or_else(|| of_rows(head));
                 return of_structure(first_record).or_else(of_table).or_else(|| of_separators(first_record));
+            }
+            SourceFormat::Text(TextFormat::JsonLines(options)) if options.has_input(first_record) => {
+                return Some(FormatAdvice::OwnTable);
             }
             SourceFormat::Csv(_) if first_record.starts_with(b"#") => COMMENT,
             _ => return None,

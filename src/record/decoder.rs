@@ -24,6 +24,18 @@ pub struct FormatOptions {
 /// The format of a source is detected within this many bytes.
 pub(crate) const MAX_SOURCE_HEAD_LEN: usize = 64 << 10;
 
+/// The format of a source is detected from this many bytes, or from more if its first record does not end within them.
+const MIN_SOURCE_HEAD_LEN: usize = 4 << 10;
+
+/// Number of bytes from which the format of a source is detected that begins with `text`. Call it again with that many bytes.
+pub(crate) fn source_head_len(text: &[u8]) -> usize {
+    let mut len = MIN_SOURCE_HEAD_LEN;
+    while len < MAX_SOURCE_HEAD_LEN && text.len() >= len && SourceHead::new(&text[..len]).is_cut {
+        len *= 2;
+    }
+    len
+}
+
 /// The first bytes of a source, for detection.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceHead<'a> {

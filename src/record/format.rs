@@ -389,6 +389,11 @@ fn begins_with_whole_object(line: &[u8]) -> bool {
     line.starts_with(b"{") && JsonMembers::are_whole(line)
 }
 
+/// Whether a name says something about the format of a source.
+pub(crate) fn is_name_of_format(name: &str) -> bool {
+    FormatSuffix::of(name).is_some() || is_wat_name(name)
+}
+
 /// What the name of a source says about its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FormatSuffix {
@@ -436,7 +441,7 @@ fn is_wat(head: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::MAX_SOURCE_HEAD_LEN;
+    use crate::record::decoder::MAX_SOURCE_HEAD_LEN;
 
     fn format_of(name: &str, text: &str) -> SourceFormat {
         InputFormat::Auto(FormatOptions::default()).of_source(name, text.as_bytes())
@@ -546,6 +551,8 @@ mod tests {
     fn names_say_formats() {
         assert_eq!(FormatSuffix::of("crawl/seeds.TSV.gz"), Some(FormatSuffix::Table(b'\t')));
         assert_eq!(FormatSuffix::of("-"), None);
+        let names = ["a/x.jsonl.zst", "x.csv", "a/x.wat.gz", "x.csv?y", "x.wat/a", "x.html"].map(is_name_of_format);
+        assert_eq!(names, [true, true, true, false, false, false]);
     }
 
     #[test]

@@ -29,6 +29,49 @@ impl<'a> JsonValue<'a> {
     }
 }
 
+/// A text as a value of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JsonText<'a> {
+    /// A string without its quotes, still escaped.
+    Escaped(&'a [u8]),
+    /// The digits of `{"hex": "..."}`, as this program writes bytes that are not UTF-8.
+    Hex(&'a [u8]),
+}
+
+impl<'a> JsonText<'a> {
+    /// The text that `value` stands for; `None` for a value of another kind.
+    #[inline]
+    pub(super) fn of(value: JsonValue<'a>) -> Option<JsonText<'a>> {
+        match value {
+            JsonValue::Text(text) => Some(JsonText::Escaped(text)),
+            JsonValue::Nested(object) => digits_of_hex(object).map(JsonText::Hex),
+            JsonValue::Bare(_) => None,
+        }
+    }
+
+    /// Appends the text, decoded.
+    #[inline]
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        let digit = |digit: &u8| char::from(*digit).to_digit(16).unwrap_or_default() as u8;
+        match self {
+            JsonText::Escaped(text) => unescape(text, out),
+            JsonText::Hex(digits) => {
+                out.extend(digits.as_chunks::<2>().0.iter().map(|[high, low]| digit(high) << 4 | digit(low)));
+            }
+        }
+    }
+}
+
+/// The digits of an object with the only member `hex`.
+#[cold]
+fn digits_of_hex(object: &[u8]) -> Option<&[u8]> {
+    let mut members = JsonMembers::new(object);
+    let (b"hex", JsonValue::Text(digits)) = members.next()? else { return None };
+    let is_whole = members.next().is_none() && !members.is_broken();
+    let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
+    (is_whole && is_hex).then_some(digits)
+}
+
 /// The members of an object.
 #[derive(Clone, Debug)]
 pub(super) struct JsonMembers<'a> {
@@ -335,6 +378,32 @@ mod tests {
         }
         for text in ["[]", "{a:1}", r#"{"a" 1}"#, r#"{"a":1 "b":2}"#, r#"{"a":}"#, r#"{"a":]}"#, r#"{"a":[}"#] {
             assert!(members(text).1, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_strings_or_bytes_in_hexadecimal() {
+        let text = |value: &str| {
+            let line = format!("{{\"a\":{value}}}");
+            let mut out = Vec::new();
+            JsonText::of(at_path(line.as_bytes(), &["a"])?)?.write(&mut out);
+            Some(out)
+        };
+        let cases = [("\"x\\n\"", &b"x\n"[..]), ("{\"hex\":\"\"}", b""), ("{ \"hex\" : \"fF00\" }", b"\xFF\0")];
+        for (value, expected) in cases {
+            assert_eq!(text(value).as_deref(), Some(expected), "{value}");
+        }
+        for value in [
+            "1",
+            "null",
+            "[]",
+            "{}",
+            "{\"hex\":\"f\"}",
+            "{\"hex\":\"fg\"}",
+            "{\"hex\":\"ff\",\"x\":1}",
+            "{\"x\":\"ff\"}",
+        ] {
+            assert_eq!(text(value), None, "{value}");
         }
     }
 

@@ -2,15 +2,16 @@
 //! into a text of the decoder; members with the names that indexes use become fields.
 //!
 //! Without a pointer, the URL is the first member of a known name. A line that is not an object, is truncated, or goes on
-//! after the object, is a record with a fault, and so is an object without a string in the place of the URL; the line is its
-//! URL then. Blank lines and the header of the pages of a WACZ package are not records.
+//! after the object, is a record with a fault, and so is an object without a text in the place of the URL; the line is its
+//! URL then. In a row that this program wrote, whose `uri` is null, the text is that of the member `input`; such a record has
+//! a fault as well. Blank lines and the header of the pages of a WACZ package are not records.
 
 use super::buffer::{RecordBuffer, append, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
 use super::csv::{CsvColumn, CsvOptions, URL_COLUMN_NAMES};
 use super::decoder::{FormatOptions, MAX_SOURCE_HEAD_LEN, SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::json::{JsonMembers, at_path, quoted, unescape};
+use super::json::{JsonMembers, JsonText, JsonValue, at_path, quoted};
 use super::json_bitmaps::JsonBitmaps;
 use super::member_cache::{JsonKind, JsonMember, MemberCache, MemberReader};
 use super::records::Records;
@@ -54,13 +55,28 @@ impl JsonOptions {
         JsonOptions { url: columns.url.as_ref().map(pointer), base: columns.base.as_ref().map(pointer) }
     }
 
-    /// The string in the place of the URL.
-    fn url<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
-        let value = match &self.url {
-            Some(pointer) => at_path(line, &pointer.0),
-            None => URL_COLUMN_NAMES.iter().find_map(|name| at_path(line, &[name])),
-        };
-        value?.text()
+    /// The value in the place of the URL, and whether that is the member `uri`.
+    fn place<'a>(&self, line: &'a [u8]) -> Option<(JsonValue<'a>, bool)> {
+        match &self.url {
+            Some(pointer) => Some((at_path(line, &pointer.0)?, pointer.0 == [b"uri"])),
+            None => URL_COLUMN_NAMES.iter().find_map(|name| Some((at_path(line, &[name])?, *name == "uri"))),
+        }
+    }
+
+    /// The text in the place of the URL.
+    fn url<'a>(&self, line: &'a [u8]) -> Option<JsonText<'a>> {
+        JsonText::of(self.place(line)?.0)
+    }
+
+    /// The text of a row without a URI, as this program writes it: it is in `input`, and `uri` is null.
+    fn input<'a>(&self, line: &'a [u8]) -> Option<JsonText<'a>> {
+        let (JsonValue::Bare(b"null"), true) = self.place(line)? else { return None };
+        JsonText::of(at_path(line, &["input"])?)
+    }
+
+    /// Whether `line` is a row as this program writes it, with its text in `input` if it has no URI.
+    pub(super) fn has_input(&self, line: &[u8]) -> bool {
+        self.place(line).is_some_and(|(_, is_uri)| is_uri) && at_path(line, &["input"]).is_some()
     }
 }
 
@@ -144,9 +160,11 @@ impl TextDecoder for JsonLines {
 }
 
 impl JsonLines {
-    /// Returns `options` if the first record is an object with a URL in that place, or the header of a list of pages.
+    /// Returns `options` if the first record is an object with a URL in that place, a row of this program without one, or the
+    /// header of a list of pages.
     pub(super) fn detect_with(head: &SourceHead<'_>, options: JsonOptions) -> Option<JsonOptions> {
-        let is_lines = options.url(head.first_record).is_some() || is_pages_header(head.first_record);
+        let text = || options.url(head.first_record).or_else(|| options.input(head.first_record));
+        let is_lines = is_pages_header(head.first_record) || text().is_some();
         (JsonMembers::are_whole(head.first_record) && is_lines).then_some(options)
     }
 
@@ -174,10 +192,14 @@ impl JsonLines {
             }
         }
         let is_broken = reader.is_broken() || !chunk[reader.end()..at + line.len()].trim_ascii().is_empty();
-        let url = url.and_then(|url| text_at(url, chunk, self.options.url.as_ref())).filter(|_| !is_broken);
-        let Some(url) = url else {
+        let text = url.and_then(|url| text_at(url, chunk, self.options.url.as_ref())).filter(|_| !is_broken);
+        let Some(url) = text else {
+            let is_null = !is_broken && url.is_some_and(|url| url.span.of(chunk) == b"null");
             self.rows.refuse(if is_broken { FaultKind::NotOfFormat } else { FaultKind::NoUrl });
-            let span = append(&mut self.rows.text, line);
+            let span = match is_null.then(|| self.options.input(line)).flatten() {
+                Some(input) => self.copy(input),
+                None => append(&mut self.rows.text, line),
+            };
             self.push_base(None);
             // The members of a sound object count, also without a URL.
             let field = if is_broken { FieldValues::default() } else { fields.values(chunk, &mut self.rows.text) };
@@ -190,16 +212,15 @@ impl JsonLines {
         self.rows.columns.push(url, field);
     }
 
-    fn push_base(&mut self, base: Option<&[u8]>) {
+    fn push_base(&mut self, base: Option<JsonText<'_>>) {
         if self.options.base.is_some() {
-            let span = self.copy(base.unwrap_or_default());
+            let span = self.copy(base.unwrap_or(JsonText::Escaped(b"")));
             self.rows.columns.push_base(span);
         }
     }
 
-    /// Copies a string, unescaped.
-    fn copy(&mut self, text: &[u8]) -> Span {
-        append_with(&mut self.rows.text, |out| unescape(text, out))
+    fn copy(&mut self, text: JsonText<'_>) -> Span {
+        append_with(&mut self.rows.text, |out| text.write(out))
     }
 }
 
@@ -211,12 +232,13 @@ fn is_pages_header(line: &[u8]) -> bool {
     is_near && format().is_some_and(|format| format.starts_with(b"json-pages-"))
 }
 
-/// The string that is the value of `member`, or to which the rest of `pointer` leads in it.
-fn text_at<'a>(member: JsonMember<KeyMeaning>, chunk: &'a [u8], pointer: Option<&JsonPointer>) -> Option<&'a [u8]> {
+/// The text that is the value of `member`, or to which the rest of `pointer` leads in it.
+fn text_at<'a>(member: JsonMember<KeyMeaning>, chunk: &'a [u8], pointer: Option<&JsonPointer>) -> Option<JsonText<'a>> {
     let text = member.span.of(chunk);
     match (member.kind, pointer.map_or(&[][..], |pointer| &pointer.0[1..])) {
-        (JsonKind::Text, []) => Some(text),
-        (JsonKind::Nested, path @ [_, ..]) => at_path(text, path)?.text(),
+        (JsonKind::Text, []) => Some(JsonText::Escaped(text)),
+        (JsonKind::Nested, []) => JsonText::of(JsonValue::Nested(text)),
+        (JsonKind::Nested, path @ [_, ..]) => JsonText::of(at_path(text, path)?),
         _ => None,
     }
 }
@@ -275,6 +297,43 @@ mod tests {
         let options = JsonOptions { url: pointer("/links/1/h~1ref"), base: pointer("page") };
         let text = r#"{"page":"http://p/","links":[{},{"h/ref":"x\u0020y"}]}"#;
         assert_eq!(rows(&options, text), [("x y".into(), Some("http://p/".into()), None, None)]);
+    }
+
+    #[test]
+    fn texts_of_rows_without_a_uri_are_in_another_member() {
+        let cases = [
+            (r#"{"input":"a\u0062","uri":null}"#, "ab"),
+            (r#"{"uri":null,"fault":"port","input":{"hex":"4142"}}"#, "AB"),
+            (r#"{"uri":null,"input":""}"#, ""),
+        ];
+        let pointer = |text| JsonOptions { url: Some(JsonPointer::parse(text)), base: None };
+        for (line, text) in cases {
+            for options in [JsonOptions::default(), pointer("uri"), pointer("/uri")] {
+                assert_eq!(rows(&options, line), [(text.to_string(), None, None, Some(FaultKind::NoUrl))]);
+                assert!(JsonLines::detect_with(&SourceHead::new(line.as_bytes()), options).is_some());
+            }
+            assert_eq!(rows(&pointer("x"), line)[0].0, line);
+        }
+        for line in [
+            r#"{"url":null,"uri":null,"input":"a"}"#,
+            r#"{"uri":null,"input":null}"#,
+            r#"{"uri":null,"input":{"a":"b"}}"#,
+            r#"{"uri":1,"input":"a"}"#,
+            r#"{"uri":{"a":null},"input":"a"}"#,
+            r#"{"input":"a"}"#,
+            r#"{"URI":null,"input":"a"}"#,
+        ] {
+            let fault = Some(FaultKind::NoUrl);
+            assert_eq!(rows(&JsonOptions::default(), line), [(line.to_string(), None, None, fault)]);
+            assert!(JsonLines::detect(&SourceHead::new(line.as_bytes())).is_none());
+        }
+    }
+
+    #[test]
+    fn texts_may_be_in_hexadecimal() {
+        let options = JsonOptions { url: None, base: Some(JsonPointer::parse("base")) };
+        let text = r#"{"url":{"hex":"682f"},"base":{"hex":"623a2f2f632f"}}"#;
+        assert_eq!(rows(&options, text), [("h/".into(), Some("b://c/".into()), None, None)]);
     }
 
     #[test]

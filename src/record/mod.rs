@@ -45,12 +45,12 @@ pub(crate) use advice::FormatAdvice;
 pub use buffer::RecordBuffer;
 #[cfg(feature = "pipeline")]
 pub(crate) use buffer::{BASE_SHARE, UrlLimits};
-pub(crate) use decoder::MAX_SOURCE_HEAD_LEN;
+pub(crate) use decoder::source_head_len;
 pub use decoder::{FormatOptions, SourceHead, TextDecoder};
-#[cfg(feature = "pipeline")]
-pub(crate) use format::format_of_first_record;
 pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};
+#[cfg(feature = "pipeline")]
+pub(crate) use format::{format_of_first_record, is_name_of_format};
 #[cfg(feature = "pipeline")]
 pub(crate) use media_type::charset as charset_of_media_type;
 pub use records::{RecordOffsets, Records};

@@ -29,7 +29,10 @@ pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
 }
 
 /// Lists nothing.
-pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<AbsentObject>, RemoteError> {
+pub(crate) fn list(
+    url: &RemoteUrl,
+    _has_rows: impl Fn(&AbsentObject) -> bool,
+) -> Result<Vec<AbsentObject>, RemoteError> {
     AbsentObject::named(url).map(|object| object.never())
 }
 

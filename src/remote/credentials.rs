@@ -106,6 +106,23 @@ fn client_settings() -> Vec<(ClientConfigKey, String)> {
     allow_http.into_iter().chain(chosen).collect()
 }
 
+/// Refuses an address without TLS if the user forbids such addresses: by an option, or by a variable of the store, whose names
+/// begin with `prefix`.
+fn check_plain(address: Option<&str>, prefix: &str) -> object_store::Result<()> {
+    const KEY: &str = "allow_http";
+    let is_false = |value: &str| matches!(value.to_ascii_lowercase().as_str(), "false" | "0" | "no" | "off" | "n");
+    let own_key = format!("{prefix}{KEY}");
+    let chosen = options().iter().rev().find(|option| option.key == KEY || option.key == own_key);
+    let variable = || env::var(own_key.to_ascii_uppercase()).ok().filter(|_| !prefix.is_empty());
+    let is_forbidden =
+        chosen.map(|option| option.value.clone()).or_else(variable).is_some_and(|value| is_false(&value));
+    if address.is_some_and(|address| address.starts_with("http://")) && is_forbidden {
+        let source = "allow_http forbids an address without TLS".into();
+        return Err(object_store::Error::Generic { store: "HTTP", source });
+    }
+    Ok(())
+}
+
 /// The settings of a store: those of its client, and then the options of the user that the store has.
 fn store_settings<K: FromStr>(client_key: fn(ClientConfigKey) -> K) -> impl Iterator<Item = (K, String)> {
     let chosen = options().iter().filter_map(|option| Some((option.key.parse().ok()?, option.value.clone())));
@@ -160,6 +177,7 @@ fn open_s3(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object
             source: "the endpoint is not the URL of a server".into(),
         });
     }
+    check_plain(endpoint.as_deref(), "aws_")?;
     if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
         builder = builder.with_allow_http(true);
     }
@@ -209,6 +227,7 @@ fn open_google(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> ob
         builder = builder.with_config(key, value);
     }
     if let Some(endpoint) = value("endpoint") {
+        check_plain(Some(endpoint), "")?;
         builder = builder.with_base_url(endpoint);
     }
     let keys =
@@ -235,6 +254,7 @@ fn open_azure(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obj
     for (key, value) in store_settings(AzureConfigKey::Client) {
         builder = builder.with_config(key, value);
     }
+    check_plain(builder.get_config_value(&AzureConfigKey::Endpoint).as_deref(), "azure_")?;
     let keys = [AzureConfigKey::AccessKey, AzureConfigKey::SasKey, AzureConfigKey::Token, AzureConfigKey::ClientId];
     let has_key = keys.iter().any(|key| builder.get_config_value(key).is_some());
     let has_choice = has_option(&["skip_signature", "azure_skip_signature"]);
@@ -251,6 +271,7 @@ fn open_azure(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obj
 /// A store whose only object is the URL itself, because keys cannot express every path and no query.
 fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
     let (text, authorization) = split_authorization(url);
+    check_plain(Some(&text), "")?;
     let mut client = ClientOptions::new().with_allow_http(text.starts_with("http://"));
     for (key, value) in client_settings() {
         client = client.with_config(key, value);

@@ -22,43 +22,49 @@ const MATCHING: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
 /// Returns the objects that `url` stands for, sorted by the bytes of their keys: those below a prefix that ends in `/`, or
-/// those that match a pattern.
+/// those that match a pattern. There may be none in outputs without rows: `has_rows` says whether a manifest is of another one.
 ///
 /// # Errors
 /// The bucket cannot be listed, or there is no such object.
-pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
+pub(crate) fn list(
+    url: &RemoteUrl,
+    has_rows: impl Fn(&RemoteObject) -> bool,
+) -> Result<Vec<RemoteObject>, RemoteError> {
     let store = client()?.store(url, StorePurpose::Read)?;
-    let objects = sorted(&store, &url.key)?;
-    if objects.is_empty() {
+    let Found { objects, manifests } = sorted(&store, &url.key)?;
+    let listed = |metas: Vec<ObjectMeta>| metas.into_iter().map(|meta| RemoteObject::listed(url, &store, meta));
+    if objects.is_empty() && (manifests.is_empty() || listed(manifests).any(|manifest| has_rows(&manifest))) {
         let found = "no objects have such a name (names that begin with . or _ are skipped)";
         return Err(RemoteError::new(found, "check the bucket and the prefix"));
     }
-    Ok(objects.into_iter().map(|meta| RemoteObject::listed(url, &store, meta)).collect())
+    Ok(listed(objects).collect())
 }
 
 /// Whether there are objects that `url` stands for.
 pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
-    Ok(!sorted(&client()?.store(url, StorePurpose::Read)?, &url.key)?.is_empty())
+    Ok(!sorted(&client()?.store(url, StorePurpose::Read)?, &url.key)?.objects.is_empty())
 }
 
-fn sorted(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+fn sorted(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {
     let (store, listed) = (store.clone(), key.to_string());
     let lost = || Err(RemoteError::new("the listing ended early", "run again"));
     let mut found = client()?.wait(async move { find(&store, &listed).await }).unwrap_or_else(lost)?;
     found.objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
     remove_markers(&mut found.objects);
     if is_prefix(key) {
-        remove_about_others(&mut found.objects, &found.outputs, |meta| meta.location.as_ref().as_bytes());
+        let keys = found.manifests.iter().map(|meta| meta.location.as_ref());
+        let outputs: Vec<_> = keys.filter_map(|key| Some(key.strip_suffix(MANIFEST)?.into())).collect();
+        remove_about_others(&mut found.objects, &outputs, |meta| meta.location.as_ref().as_bytes());
     }
-    Ok(found.objects)
+    Ok(found)
 }
 
 /// What a listing found.
 #[derive(Default)]
 struct Found {
     objects: Vec<ObjectMeta>,
-    /// The prefixes of outputs, which have a manifest.
-    outputs: Vec<Vec<u8>>,
+    /// The manifests of outputs.
+    manifests: Vec<ObjectMeta>,
 }
 
 /// Lists again from the beginning if a request fails. The time for repetitions begins again when a listing comes farther than
@@ -106,8 +112,8 @@ async fn below(store: &RemoteStore, prefix: &str, listed: &mut usize) -> Result<
                 found.objects.push(meta);
             } else if is_mark(rest, &meta) {
                 return Err(incomplete(key).into());
-            } else if let Some(output) = key.strip_suffix(MANIFEST) {
-                found.outputs.push(output.into());
+            } else if is_about_output(rest, MANIFEST) {
+                found.manifests.push(meta);
             }
         }
         check_count(found.objects.len())?;
@@ -116,9 +122,14 @@ async fn below(store: &RemoteStore, prefix: &str, listed: &mut usize) -> Result<
 
 /// The object marks a prefix that is in no hidden directory, and below which a job writes. An empty one does not.
 fn is_mark(rest: &str, meta: &ObjectMeta) -> bool {
+    meta.size > 0 && is_about_output(rest, INCOMPLETE)
+}
+
+/// The object is called `expected`, and in no hidden directory.
+fn is_about_output(rest: &str, expected: &str) -> bool {
     let rest = rest.trim_start_matches('/');
     let (above, name) = rest.rsplit_once('/').unwrap_or(("", rest));
-    name == INCOMPLETE && meta.size > 0 && !above.split('/').any(|name| is_hidden_name(name.as_bytes()))
+    name == expected && !above.split('/').any(|name| is_hidden_name(name.as_bytes()))
 }
 
 fn incomplete(mark: &str) -> RemoteError {
@@ -154,7 +165,7 @@ async fn matching(store: &RemoteStore, pattern: &str, listed: &mut usize) -> Res
         }
         prefixes = found;
     }
-    Ok(Found { objects, outputs: Vec::new() })
+    Ok(Found { objects, manifests: Vec::new() })
 }
 
 /// The objects of a listing whose names match the last part of a pattern, or the prefixes whose names match another one.

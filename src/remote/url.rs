@@ -96,6 +96,11 @@ impl RemoteUrl {
         ShownName::new(&self.text)
     }
 
+    /// The key of a file on an HTTP server without query and fragment.
+    pub(crate) fn path(&self) -> &str {
+        self.key.split(['?', '#']).next().unwrap_or_default()
+    }
+
     /// A name that is the same for all spellings of the scheme, to compare objects by.
     pub(crate) fn identity(&self) -> String {
         match self.text.strip_prefix("s3a://") {

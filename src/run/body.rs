@@ -11,7 +11,7 @@ use crate::record::archive::ArchiveParser;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
 use crate::record::fields::FieldSet;
 use crate::record::json_document::JsonDocumentParser;
-use crate::record::{BASE_SHARE, MAX_SOURCE_HEAD_LEN, SourceHead};
+use crate::record::{BASE_SHARE, source_head_len};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -211,18 +211,15 @@ impl SourceBody {
         }
     }
 
-    /// A copy of the beginning of the text, up to its first record or further, but at most [`MAX_SOURCE_HEAD_LEN`] bytes.
+    /// A copy of the beginning of the text, up to its first record or further, as [`source_head_len`] says.
     pub(super) fn head(&mut self) -> Vec<u8> {
-        let mut want = MAX_SOURCE_HEAD_LEN / 16;
-        loop {
-            self.fill(want);
-            if want == MAX_SOURCE_HEAD_LEN || self.text().len() < want || !SourceHead::new(&self.text()[..want]).is_cut
-            {
-                break;
-            }
-            want *= 2;
+        let (mut len, mut want) = (0, source_head_len(b""));
+        while len < want {
+            len = want;
+            self.fill(len);
+            want = source_head_len(self.text());
         }
-        self.text()[..self.text().len().min(want)].to_vec()
+        self.text()[..self.text().len().min(len)].to_vec()
     }
 
     pub(super) fn is_ended(&self) -> bool {

@@ -11,7 +11,7 @@
 
 use super::body::{CutOptions, MIN_RECORD_LEN, SourceBody};
 use super::error::ReadError;
-use super::open_source::{OpenError, OpenSource, SourceFile};
+use super::open_source::{OpenError, OpenSource, SourceFile, says_format};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
 use super::summary::{MAX_ADVICE, Progress};
@@ -158,16 +158,17 @@ impl<'a> Cutter<'a> {
 
     /// Opens the next source; false if there is none.
     fn open_next(&mut self) -> Result<bool, ReadError> {
-        let Some(source) = self.sources.next() else { return Ok(false) };
+        let Some(mut source) = self.sources.next() else { return Ok(false) };
         // With a limit, the sources after this one may not be read.
         if self.options.run.record_limit.is_none() {
             Sources::begin_ahead(self.sources.as_mut_slice().iter_mut());
         }
         let (number, name) = (self.formats.len() as u32, source.name.clone());
         self.formats.push(None);
-        let file = SourceFile::of(&source);
+        let answered = source.wait_for_server();
+        let (file, file_name) = (SourceFile::of(&source), source.file_name(says_format));
         let RunOptions { mmap, threads, .. } = *self.options.run;
-        let body = match source.open(OpenOptions { mmap, threads }) {
+        let body = match answered.and_then(|()| source.open(OpenOptions { mmap, threads })) {
             Ok(opened) => SourceBody::new(opened, &self.options),
             Err(defect) => {
                 self.errors.push(InputError::new(number, name, defect));
@@ -175,6 +176,7 @@ impl<'a> Cutter<'a> {
             }
         };
         let mut current = OpenSource::new(number, name, file, body);
+        current.file_name = file_name;
         let begun = current.begin(&self.options);
         self.formats[number as usize] = current.format_name;
         self.at += current.skipped_len;

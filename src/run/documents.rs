@@ -9,7 +9,10 @@ use crate::extract::{HeaderField, Markup, utf16_of_xml};
 use crate::input::detect::{ContentType, content_type};
 use crate::input::{BodyDefect, Defect, OpenOptions, Source, Stream, decode_body, unpack_gzip_file};
 use crate::record::archive::{ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN};
-use crate::record::{ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat};
+use crate::record::{
+    ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat, is_name_of_format,
+    source_head_len,
+};
 use data_encoding::BASE32;
 use sha1::{Digest, Sha1};
 use std::borrow::Cow;
@@ -63,32 +66,43 @@ pub(crate) struct ArchiveSummary {
 /// # Errors
 /// The source cannot be opened or read, or is neither a document nor an archive.
 pub(crate) fn open_documents(
-    source: Source,
+    mut source: Source,
     markup: Option<Markup>,
     charset: Option<Charset>,
     max_len: usize,
 ) -> Result<SourceDocuments, Defect> {
-    let name = source.name.clone();
+    let name = source.file_name(is_name_of_format);
     // Documents are parsed in place, so they are not mapped: another process may change a mapped file.
     let mut stream = source.open(OpenOptions { mmap: false, threads: 1 })?.into_stream();
     let mut bytes = Vec::new();
     let defect = stream.read_to_len(&mut bytes, HEAD_LEN).err();
-    match (ArchiveRows::of_source(&name, &bytes), defect) {
-        (Some(ArchiveRows::Links), _) => Err(Defect::Unsupported(WAT)),
-        (Some(ArchiveRows::Records), defect) => {
+    let archive = match ArchiveRows::of_source(&name, &bytes) {
+        Some(rows) => Ok(Some(rows)),
+        None => find_archive(&name, &bytes, markup, charset),
+    };
+    match (archive, defect) {
+        (Ok(Some(ArchiveRows::Links)), _) => Err(Defect::Unsupported(WAT)),
+        (Ok(Some(ArchiveRows::Records)), defect) => {
             Ok(SourceDocuments::Archive(Box::new(ArchiveDocuments::new(stream, &bytes, defect, max_len))))
         }
-        (None, Some(defect)) => Err(defect),
-        (None, None) => {
-            check_document(&name, &bytes, markup, charset)?;
+        (_, Some(defect)) | (Err(defect), None) => Err(defect),
+        (Ok(None), None) => {
             stream.read_to_len(&mut bytes, max_len.saturating_add(1))?;
             Ok(if bytes.len() > max_len { SourceDocuments::TooLong } else { SourceDocuments::One(bytes) })
         }
     }
 }
 
-/// Refuses what is recognized as another format. Read as HTML, it would give no references and no error.
-fn check_document(name: &str, head: &[u8], markup: Option<Markup>, charset: Option<Charset>) -> Result<(), Defect> {
+/// The rows of an archive with other bytes before its first record; `None` for a document.
+///
+/// # Errors
+/// What is recognized as another format is refused. Read as HTML, it would give no references and no error.
+fn find_archive(
+    name: &str,
+    head: &[u8],
+    markup: Option<Markup>,
+    charset: Option<Charset>,
+) -> Result<Option<ArchiveRows>, Defect> {
     let text = match content_type(head) {
         ContentType::Table(_) => return Err(Defect::Unsupported(TABLE)),
         ContentType::Unsupported(format) => return Err(Defect::Unsupported(format)),
@@ -97,20 +111,22 @@ fn check_document(name: &str, head: &[u8], markup: Option<Markup>, charset: Opti
         ContentType::UnmarkedUtf16(_) if charset.or_else(|| utf16_of_xml(head)).is_none() => {
             return Err(Defect::Unsupported(UNMARKED_UTF16));
         }
-        ContentType::Utf16(_) | ContentType::UnmarkedUtf16(_) => return Ok(()),
+        ContentType::Utf16(_) | ContentType::UnmarkedUtf16(_) => return Ok(None),
     };
     if markup.is_some() || text.trim_ascii_start().starts_with(b"<") {
-        return Ok(());
+        return Ok(None);
     }
     // Content without other markup counts as HTML.
     let is_html = Markup::of_content(text) == Markup::Html;
-    match InputFormat::Auto(FormatOptions::default()).of_source(name, text) {
+    let head = &text[..source_head_len(text).min(text.len())];
+    match InputFormat::Auto(FormatOptions::default()).of_source(name, head) {
         // A table of URLs looks like a list of them.
         SourceFormat::Csv(_) => Err(Defect::Unsupported(CAPTURES)),
-        SourceFormat::Text(TextFormat::Lines(_)) | SourceFormat::Archive(_) => Ok(()),
+        SourceFormat::Text(TextFormat::Lines(_)) => Ok(None),
+        SourceFormat::Archive(rows) => Ok(Some(rows)),
         SourceFormat::Text(_) | SourceFormat::Json(_) if is_html => Err(Defect::Unsupported(CAPTURES)),
         SourceFormat::Unsupported(format) if is_html => Err(Defect::Unsupported(format)),
-        _ => Ok(()),
+        _ => Ok(None),
     }
 }
 

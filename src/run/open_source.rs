@@ -15,7 +15,7 @@ use crate::record::fields::FieldValues;
 use crate::record::json_document::JsonDocumentParser;
 use crate::record::{
     ArchiveRows, FormatAdvice, FormatOptions, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
-    format_of_first_record,
+    format_of_first_record, is_name_of_format,
 };
 use crate::remote::is_table_name;
 use std::sync::Arc;
@@ -44,6 +44,8 @@ pub(super) struct OpenSource {
     /// Number of the source in the list of sources.
     pub(super) number: u32,
     pub(super) name: String,
+    /// The name by which the format is recognized.
+    pub(super) file_name: String,
     pub(super) body: SourceBody,
     /// The name of its format, once it is known.
     pub(super) format_name: Option<&'static str>,
@@ -115,6 +117,11 @@ impl OpenError {
     }
 }
 
+/// Whether a name says something about the format of a source.
+pub(super) fn says_format(name: &str) -> bool {
+    is_name_of_format(name) || is_table_name(name)
+}
+
 /// The format that records have by themselves, if the user chose none. They may be read as a table all the same, because the user
 /// chose a column.
 fn detect_records(chosen: &InputFormat, head: &[u8]) -> Option<TextFormat> {
@@ -136,6 +143,7 @@ impl OpenSource {
     pub(super) fn new(number: u32, name: String, file: SourceFile, body: SourceBody) -> OpenSource {
         OpenSource {
             number,
+            file_name: name.clone(),
             name,
             body,
             format_name: None,
@@ -154,7 +162,7 @@ impl OpenSource {
     pub(super) fn begin(&mut self, options: &CutOptions<'_>) -> Result<(), OpenError> {
         // A defect within these bytes is reported later, after the records before it.
         self.body.fill(SNIFF_LEN);
-        if self.body.text().is_empty() && self.body.is_ended() && is_table_name(&self.name) {
+        if self.body.text().is_empty() && self.body.is_ended() && is_table_name(&self.file_name) {
             return Err(Defect::Unsupported(EMPTY_TABLE).into());
         }
         if let Some(charset) = options.charset.filter(|charset| !charset.allows_bom_of(self.body.text())) {
@@ -173,7 +181,7 @@ impl OpenSource {
             (ContentType::Unsupported(format), _) => return Err(Defect::Unsupported(format).into()),
         }
         let head = self.body.head();
-        let format = options.run.format.of_source(&self.name, &head);
+        let format = options.run.format.of_source(&self.file_name, &head);
         self.format_name = format.name(&head);
         if !matches!(format, SourceFormat::Csv(_)) {
             check_charset_columns(self.format_name, options)?;
@@ -242,6 +250,7 @@ impl OpenSource {
                 TableReader::arrow(file, format == TableFormat::ArrowStream, &options)?
             }
         };
+        self.advice = table.has_input().then_some(FormatAdvice::OwnTable);
         self.body = SourceBody::Rows(Box::new(table));
         self.format_name = Some(format.name());
         Ok(())
@@ -265,7 +274,9 @@ impl OpenSource {
                     self.format = format(first.columns);
                     let CsvComments { len, count } = comments.unwrap_or_default();
                     self.header_count = count + u64::from(first.header_len > 0);
-                    self.advice = self.advice.take().or(first.base_name.map(FormatAdvice::BaseColumn));
+                    let of_columns = || first.columns.input.map(|_| FormatAdvice::OwnTable);
+                    let of_base = || first.base_name.map(FormatAdvice::BaseColumn);
+                    self.advice = self.advice.take().or_else(of_columns).or_else(of_base);
                     self.skip(len + first.header_len);
                     self.body.return_end(end);
                     return Ok(());

@@ -236,6 +236,9 @@ impl Summary {
     }
 }
 
+const OWN_TABLE: &str = "rows without a uri have the fault no-url and the text in the column input, as irikey writes records \
+                         with a fault; the column fault of this table names their faults";
+
 /// Maximum number of sources that have advice.
 pub(super) const MAX_ADVICE: usize = 5;
 
@@ -251,13 +254,15 @@ pub(crate) struct SourceAdvice {
 pub(super) fn chosen_advice(tally: &Tally, advice: Vec<(String, FormatAdvice)>) -> Vec<SourceAdvice> {
     let flagged = |flag: Flags| tally.flags[flag.0.trailing_zeros() as usize];
     let odd = tally.faulty + flagged(Flags::EXCLUDED).max(flagged(Flags::CONTROL));
-    let is_relative = tally.rows > 0 && tally.faults[FaultKind::Relative as usize] == tally.rows;
+    let faults = |kind: FaultKind| tally.faults[kind as usize];
+    let is_relative = tally.rows > 0 && faults(FaultKind::Relative) == tally.rows;
     let text = |advice| match advice {
         FormatAdvice::Format(text) => (odd * 2 > tally.rows).then(|| text.to_string()),
         FormatAdvice::Header(text) => (tally.faulty > 0).then(|| text.to_string()),
         FormatAdvice::BaseColumn(name) => {
             is_relative.then(|| format!("all records are relative references; use --base-column {name}"))
         }
+        FormatAdvice::OwnTable => (faults(FaultKind::NoUrl) * 2 > tally.rows).then(|| OWN_TABLE.to_string()),
     };
     advice.into_iter().filter_map(|(source, advice)| Some(SourceAdvice { source, text: text(advice)? })).collect()
 }

@@ -490,6 +490,35 @@ fn documents_may_be_named_by_a_list_of_common_crawl() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// As `canon` recognizes an archive, whatever precedes its first record; unless that is markup.
+#[test]
+fn archives_may_begin_after_other_bytes() {
+    let http = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<a href=x>";
+    let head = format!("WARC-Type: response\r\nWARC-Target-URI: http://h/\r\nContent-Length: {}", http.len());
+    let record = format!("WARC/1.0\r\n{head}\r\n\r\n{http}\r\n\r\n");
+    let rows = |input: &[u8], flags: &[&str]| {
+        let ran = irikey(&[&["extract", "--columns", "page,url"], flags].concat(), input, Stdio::piped());
+        (String::from_utf8(ran.stdout).unwrap(), ran.status.code(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let of_archive = "page,url\nhttp://h/,x\n";
+    for junk in ["junk\n", "http://a/\nhttp://b/\n", "\0\x01\x02\x03\n"] {
+        let bytes = format!("{junk}{record}");
+        for input in [bytes.clone().into_bytes(), gzip(bytes.as_bytes())] {
+            let (found, code, message) = rows(&input, &[]);
+            assert_eq!((found.as_str(), code), (of_archive, Some(4)), "{junk:?}: {message}");
+            assert!(message.contains("belong to no record"), "{message}");
+        }
+        // What was read before a damage is not lost.
+        let cut = gzip(bytes.as_bytes());
+        let (found, code, message) = rows(&cut[..cut.len() - 4], &[]);
+        assert_eq!((found.as_str(), code), (of_archive, Some(4)), "{junk:?}: {message}");
+    }
+    for (before, flags) in [("<pre>\n", &[][..]), ("junk\n", &["--format", "html"])] {
+        let (found, code, message) = rows(format!("{before}{record}").as_bytes(), flags);
+        assert_eq!((found.as_str(), code), ("page,url\n,x\n", Some(0)), "{before:?}: {message}");
+    }
+}
+
 /// Read as HTML, these would give no rows, and the command would succeed.
 #[test]
 fn what_is_no_document_is_refused() {

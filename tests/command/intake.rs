@@ -578,7 +578,7 @@ fn texts_of_rows_without_a_uri_are_read_from_tables() {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..3000).map(|i| format!("HTTP://a/{i}\nhttp://b/{i}\nhttp://h:{i}x/\n../{i}\n")).collect();
     let of_lines = rows(&[], "uri,key,input", lines.as_bytes());
-    for name in ["x.parquet", "x.arrow", "x.arrows", "x.csv", "x.tsv"] {
+    for name in ["x.parquet", "x.arrow", "x.arrows", "x.csv", "x.tsv", "x.jsonl"] {
         let path = folder.path().join(name).display().to_string();
         printed(&["canon", "-q", "-o", &path, "--row-group-size", "64K"], lines.as_bytes());
         for flags in [&["--threads", "1"][..], &["--threads", "2"], &["--column", "uri"]] {
@@ -594,6 +594,33 @@ fn texts_of_rows_without_a_uri_are_read_from_tables() {
             }
         }
     }
+}
+
+/// Rows in JSON are recognized, although none has a URI, and bytes that are not UTF-8 stay as they are.
+#[test]
+fn texts_of_faulty_rows_are_read_from_json_without_a_name() {
+    let faulty = (0..20).map(|i| format!("http://h:{i}x/\n").into_bytes()).chain([b"http://h:\xFF/\n".to_vec()]);
+    let of_lines = rows(&[], "uri,key,input", &faulty.flatten().collect::<Vec<u8>>());
+    let json: String = of_lines.iter().map(|row| format!("{row}\n")).collect();
+    let again = rows(&[], "uri,key,input", json.as_bytes());
+    assert_eq!(again, of_lines);
+    assert!(json.contains(r#"{"hex":"#), "{json}");
+}
+
+/// The rows of a table that irikey wrote have no URL in another column.
+#[test]
+fn advice_on_own_tables_names_no_other_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "http://h:x/\n../a\nhttp://b/\n".repeat(9);
+    for name in ["x.parquet", "x.arrow", "x.csv", "x.jsonl"] {
+        let path = folder.path().join(name).display().to_string();
+        printed(&["canon", "-q", "-o", &path], lines.as_bytes());
+        let message = String::from_utf8(irikey(&["canon", &path], b"", Stdio::null()).stderr).unwrap();
+        assert!(message.contains("no-url") && !message.contains("--column"), "{message}");
+        assert!(message.contains(&format!("{name}: rows without a uri")), "{message}");
+    }
+    let message = String::from_utf8(irikey(&["canon"], b"{\"url\":1}\n", Stdio::null()).stderr).unwrap();
+    assert!(!message.contains("rows without a uri"), "{message}");
 }
 
 /// Bytes before the first record of an archive are reported, and no records.

@@ -99,10 +99,11 @@ impl DocumentUnits {
         let (name, ReadOptions { context, max_len, .. }) = (source.name.clone(), &self.options);
         let answered = source.wait_for_server();
         let charset = context.charset.or_else(|| source.declared_charset());
+        let file_name = source.file_name(|name| markup_of_name(name).is_some());
         let address = source.address().map(String::into_bytes);
         let is_query_hidden = context.base.is_none() && source.is_query_hidden();
         let context = DocumentContext {
-            markup: context.markup.or_else(|| markup_of_name(&name)),
+            markup: context.markup.or_else(|| markup_of_name(&file_name)),
             base: context.base.clone().or(address),
             charset,
             ..context.clone()

@@ -26,7 +26,7 @@ use super::page_memory::PageMemory;
 use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start, columns, first_repeated, rows_are_missing};
 use super::parquet_thrift::load_metadata;
 use super::positioned_file::{PositionedFile, TableFile};
-use super::rows::{BatchRows, PositionedRows, check_types};
+use super::rows::{BatchRows, OpenedTable, PositionedRows, check_types};
 use super::text_pages::TextPages;
 use super::text_schema::{only_text_column, with_text_as_bytes};
 use crate::input::error::Defect;
@@ -53,14 +53,13 @@ const BATCH_LEN: u64 = 1 << 20;
 const UNITS_AHEAD: usize = 16;
 
 /// Opens `file`. Returns its rows in order, and the length of the file in bytes.
-pub(super) fn open(
-    file: &TableFile,
-    options: &TableOptions,
-) -> Result<(Box<dyn Iterator<Item = PositionedRows> + Send>, u64), Defect> {
+pub(super) fn open(file: &TableFile, options: &TableOptions) -> Result<OpenedTable, Defect> {
     let parquet = Arc::new(ParquetTable::open(file, options)?);
     let (file_len, mut units) = (parquet.file.len(), parquet.units(UNIT_LEN));
+    let has_input = parquet.projection.input.is_some();
     if options.threads < 2 || units.clone().nth(1).is_none() {
-        return Ok((Box::new(units.flat_map(move |unit| parquet.read(unit))), file_len));
+        let rows = Box::new(units.flat_map(move |unit| parquet.read(unit)));
+        return Ok(OpenedTable { rows, file_len, has_input });
     }
     let limits =
         QueueLimits { window: UNITS_AHEAD * options.threads, bytes: options.held_len.saturating_mul(options.threads) };
@@ -79,7 +78,7 @@ pub(super) fn open(
     );
     let decoder_panicked = || PositionedRows { records: Err(Defect::Table("Parquet", DECODER_PANICKED.into())), at: 0 };
     let rows = rows.map_err(Defect::Open)?.map(move |rows| rows.unwrap_or_else(|_| decoder_panicked()));
-    Ok((Box::new(rows), file_len))
+    Ok(OpenedTable { rows: Box::new(rows), file_len, has_input })
 }
 
 /// A file, and the columns to read.

@@ -11,16 +11,15 @@ use super::guard::catch_panic;
 use super::ipc_lengths::{check_ipc_lengths, check_stream_lengths};
 use super::parquet;
 use super::positioned_file::TableFile;
-use super::rows::{BatchRows, PositionedRows, check_types};
+use super::rows::{BatchRows, OpenedTable, PositionedRows, check_types};
 use crate::input::error::Defect;
 use crate::record::RecordBuffer;
 use crate::remote::RemoteError;
 
 pub(crate) struct TableReader {
-    rows: Box<dyn Iterator<Item = PositionedRows> + Send>,
+    table: OpenedTable,
     /// Byte offset in the file of the rows that were returned last, as far as it is known.
     at: u64,
-    file_len: u64,
     is_ended: bool,
 }
 
@@ -30,8 +29,7 @@ impl TableReader {
     /// # Errors
     /// The file cannot be read, is damaged, or lacks a requested column.
     pub(crate) fn parquet(file: &TableFile, options: &TableOptions) -> Result<TableReader, Defect> {
-        let (rows, file_len) = parquet::open(file, options)?;
-        Ok(TableReader { rows, at: 0, file_len, is_ended: false })
+        Ok(TableReader { table: parquet::open(file, options)?, at: 0, is_ended: false })
     }
 
     /// Opens an Arrow IPC file, or a file of the streaming format.
@@ -64,8 +62,9 @@ impl TableReader {
         check_types(&schema, &projection)?;
         let places = (0..schema.fields().len()).filter(|&i| projection.has(schema.field(i).name())).collect();
         let reader = read(Some(places))?;
+        let has_input = projection.input.is_some();
         let rows = ArrowRows { batches: reader, projection, rows: None, number: 0, damage };
-        Ok(TableReader { rows: Box::new(rows), at: 0, file_len, is_ended: false })
+        Ok(TableReader { table: OpenedTable { rows: Box::new(rows), file_len, has_input }, at: 0, is_ended: false })
     }
 
     /// Reads the next rows. Returns `None` at the end, and after an error.
@@ -76,16 +75,21 @@ impl TableReader {
         if self.is_ended {
             return Ok(None);
         }
-        match self.rows.next() {
+        match self.table.rows.next() {
             Some(PositionedRows { records, at }) => {
                 (self.at, self.is_ended) = (at, records.is_err());
                 records.map(Some)
             }
             None => {
-                (self.at, self.is_ended) = (self.file_len, true);
+                (self.at, self.is_ended) = (self.table.file_len, true);
                 Ok(None)
             }
         }
+    }
+
+    /// Whether rows without a `uri` have their text in the column `input`.
+    pub(crate) fn has_input(&self) -> bool {
+        self.table.has_input
     }
 
     /// Bytes of the file read so far, as far as they are known.

@@ -32,6 +32,14 @@ pub(super) struct PositionedRows {
     pub(super) at: u64,
 }
 
+/// The rows of a table that was opened.
+pub(super) struct OpenedTable {
+    pub(super) rows: Box<dyn Iterator<Item = PositionedRows> + Send>,
+    pub(super) file_len: u64,
+    /// Rows without a `uri` have their text in the column `input`.
+    pub(super) has_input: bool,
+}
+
 /// No records yet, with memory for at most `count` rows and about [`TEXT_LEN`] bytes of text.
 pub(super) fn empty_records(projection: &TableProjection, count: usize) -> RecordBuffer {
     let mut records = RecordBuffer::new(projection.carry);

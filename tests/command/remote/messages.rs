@@ -114,6 +114,52 @@ fn redirected_documents_have_the_final_address_as_base() {
     }
 }
 
+/// The name of a file is that in its address after redirects, without the query; if that says nothing of the format, it is the
+/// one that was requested.
+#[test]
+fn formats_are_recognized_by_the_names_of_files() {
+    let page = b"<a href='x'/>".to_vec();
+    let objects = [("/b/t.csv", b"n,url\n1,http://a/\n".to_vec()), ("/b/blob", b"n,url\n1,http://a/\n".to_vec())];
+    let objects =
+        objects.into_iter().chain([("/b/p.html", page.clone()), ("/b/p.xml", page.clone()), ("/b/page", page)]);
+    let server = Server::start(objects.map(|(name, bytes)| (name.to_string(), bytes)), |_, request| {
+        match request.target.split_once("?to=") {
+            Some((_, place)) => Fault::Redirect(format!("/b/{place}")),
+            None => Fault::Answer,
+        }
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    let read = |flags: &[&str], name: &str| {
+        fs::write(&list, format!("http://{}/b/{name}\n", server.address)).unwrap();
+        let listed = format!("@{}", list.display());
+        let ran = [&listed[1..], &listed].map(|input| {
+            let name = fs::read_to_string(&list).unwrap();
+            let input = if input.starts_with('@') { input } else { name.trim() };
+            let ran = irikey_at(&server, &[flags, &[input]].concat(), &[]);
+            (String::from_utf8(ran.stdout.clone()).unwrap(), stderr(&ran))
+        });
+        assert_eq!(ran[0].0, ran[1].0, "{name}: {ran:?}");
+        ran[0].clone()
+    };
+    for name in ["t.csv", "t.csv?sig=1", "x?to=t.csv", "x.tsv?to=t.csv?a=b.txt", "x.csv?to=blob?a=b.tsv", "blob?x.csv"]
+    {
+        assert_eq!(read(&["canon", "-q", "--output-format", "text"], name).0, "http://a/\n", "{name}");
+    }
+    for (name, markup) in [
+        ("p.html", "html"),
+        ("p.xml?page=1", "xml"),
+        ("p.html?to=p.xml", "xml"),
+        ("p.xml?to=p.html?q=.xml", "html"),
+        ("x.xml?to=page?a=b.html", "xml"),
+        ("page?a=b.xml", "xml"),
+        ("x?to=page", "html"),
+    ] {
+        let (_, message) = read(&["extract"], name);
+        assert!(message.contains(&format!("1 document ({markup})")), "{name}: {message}");
+    }
+}
+
 /// A reference with the query of the address has no base if that contains a secret: with another query, it would be another URI.
 #[test]
 fn secrets_of_addresses_are_in_no_base() {
@@ -187,7 +233,6 @@ fn a_page_of_html_is_not_taken_for_a_packed_file() {
     }
 }
 
-/// Credentials are in no message, no report, no metadata and no column.
 /// Some values are only checked when a store is opened.
 #[test]
 fn wrong_and_useless_options_are_reported() {
@@ -205,6 +250,17 @@ fn wrong_and_useless_options_are_reported() {
         let message = stderr(&ran);
         assert!(ran.status.code() == Some(2) && message.contains("options of the store"), "{option}: {message}");
     }
+    for job in [vec!["s3://b/x"], vec!["gs://b/x"], vec!["az://b/x", "--store-option", "account_name=a"], vec![&http]] {
+        let flags = ["canon", "-q", "--store-option", "allow_http=False"];
+        let ran = irikey_at(&server, &[&flags[..], &job].concat(), &[]);
+        let message = stderr(&ran);
+        assert!(ran.status.code() == Some(2) && message.contains("allow_http forbids"), "{job:?}: {message}");
+    }
+    let forbidden = irikey_at(&server, &["canon", "-q", "s3://b/x"], &[("AWS_ALLOW_HTTP", "false")]);
+    assert!(forbidden.status.code() == Some(2) && stderr(&forbidden).contains("allow_http forbids"));
+    let flags = ["--store-option", "allow_http=false", "--store-option", "allow_http=true"];
+    let allowed = irikey_at(&server, &[&["canon", "-q", "s3://b/x"], &flags[..]].concat(), &[]);
+    assert_eq!(allowed.status.code(), Some(0), "{}", stderr(&allowed));
     let is_useless = |job: &[&str]| {
         let ran = irikey_at(&server, &[&["canon", "-q"], job].concat(), &[]);
         assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
@@ -214,6 +270,7 @@ fn wrong_and_useless_options_are_reported() {
     assert!(!is_useless(&["s3://b/x"]) && !is_useless(&[local, "-o", "s3://b/y.csv"]));
 }
 
+/// Credentials are in no message, no report, no metadata and no column.
 #[test]
 fn credentials_are_shown_nowhere() {
     let text = b"http://a/\nx\n".to_vec();

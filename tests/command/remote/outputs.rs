@@ -242,6 +242,36 @@ fn parts_of_a_failed_job_are_not_taken_for_an_output() {
     }
 }
 
+/// An output without rows has a manifest only. It is read as in a directory: as no sources.
+#[test]
+fn outputs_without_rows_can_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let local = directory.path().join("out").display().to_string();
+    for flags in [&[][..], &["--partition", "host:4"], &["--part-rows", "9"]] {
+        let server = empty_server(|_, _| Fault::Answer);
+        let outputs = [local.as_str(), "s3://b/out/"];
+        let found = outputs.map(|output| {
+            let _ = fs::remove_dir_all(&local);
+            let write = ["canon", "-q", "/dev/null", "-o", &format!("{}/", output.trim_end_matches('/'))];
+            let written = irikey_at(&server, &[&write[..], flags].concat(), &[]);
+            assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
+            let read = irikey_at(&server, &["canon", "-q", output, "--output-format", "csv"], &[]);
+            assert_eq!(read.status.code(), Some(0), "{}", stderr(&read));
+            String::from_utf8(read.stdout).unwrap()
+        });
+        assert_eq!(found[0], found[1]);
+        assert_eq!(found[1].lines().count(), 1, "{}", found[1]);
+        // A manifest that lists parts, which are gone, is of another output.
+        assert_eq!(irikey_at(&server, &[&PARTS[..], &["s3://b/parts/"]].concat(), &[]).status.code(), Some(0));
+        server.put("/b/x/out/_manifest.json", &server.object("/b/parts/_manifest.json").unwrap());
+        server.put("/b/x/_manifest.json", &server.object("/b/out/_manifest.json").unwrap());
+        for (place, code) in [("s3://b/out/", 0), ("s3://b/x/", 4), ("s3://b/y/", 4)] {
+            let read = irikey_at(&server, &["count", "-q", place], &[]);
+            assert_eq!(read.status.code(), Some(code), "{place}: {}", stderr(&read));
+        }
+    }
+}
+
 /// Writers that must not delete objects leave an empty mark, which means nothing.
 #[test]
 fn complete_parts_have_no_mark() {
