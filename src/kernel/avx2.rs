@@ -14,7 +14,7 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_
     let (non_attention, non_stop) =
         (Avx2Set::new(&classifier.non_attention_tables), Avx2Set::new(&classifier.non_stop_tables));
     let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
-    let newline = splat(b'\n');
+    let crlf = [b'\r', b'\n'].map(splat);
     let (attention_pair, stop_pair) = (classifier.attention_pair.map(splat), classifier.stop_pair.map(splat));
     write_masks(text, words, |bytes, before| {
         let half = |at: usize| {
@@ -28,7 +28,8 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_
             };
             let mask = |bytes| u64::from(_mm256_movemask_epi8(bytes) as u32);
             MaskBlock {
-                newline: mask(_mm256_cmpeq_epi8(bytes, newline)),
+                newline: mask(_mm256_cmpeq_epi8(bytes, crlf[1])),
+                crlf: mask(is_pair(crlf)),
                 attention: mask(_mm256_or_si256(non_attention.misses(bytes), is_pair(attention_pair))),
                 stop: mask(_mm256_or_si256(non_stop.misses(bytes), is_pair(stop_pair))),
             }
@@ -36,6 +37,7 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_
         let (low, high) = (half(0), half(32));
         MaskBlock {
             newline: low.newline | high.newline << 32,
+            crlf: low.crlf | high.crlf << 32,
             attention: low.attention | high.attention << 32,
             stop: low.stop | high.stop << 32,
         }

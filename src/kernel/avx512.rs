@@ -20,8 +20,10 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, words: MaskWords<'_
         let pairs = |[first, second]: [u8; 2]| {
             _mm512_mask_cmpeq_epi8_mask(_mm512_cmpeq_epi8_mask(before, splat(first)), bytes, splat(second))
         };
+        let newline = _mm512_cmpeq_epi8_mask(bytes, splat(b'\n'));
         MaskBlock {
-            newline: _mm512_cmpeq_epi8_mask(bytes, splat(b'\n')),
+            newline,
+            crlf: _mm512_mask_cmpeq_epi8_mask(newline, before, splat(b'\r')),
             attention: !non_attention.mask_of(bytes) | pairs(classifier.attention_pair),
             stop: !non_stop.mask_of(bytes) | pairs(classifier.stop_pair),
         }

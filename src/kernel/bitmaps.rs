@@ -14,6 +14,7 @@ use super::cpu::SimdLevel;
 #[derive(Debug, Default)]
 pub struct Bitmaps {
     newline: Vec<Word>,
+    has_crlf: bool,
     attention: Vec<Word>,
     stop: Vec<Word>,
 }
@@ -37,8 +38,10 @@ impl Bitmaps {
             bitmap.resize(len + END_LEN, [0; 8]);
             bitmap[len..].fill([end; 8]);
         }
+        self.has_crlf = false;
         let words = MaskWords {
             newline: &mut self.newline[..len],
+            has_crlf: &mut self.has_crlf,
             attention: &mut self.attention[..len],
             stop: &mut self.stop[..len],
         };
@@ -98,6 +101,11 @@ impl Bitmaps {
     #[cfg(target_arch = "x86_64")]
     pub(super) fn bytes(&self) -> (&[u8], &[u8]) {
         (self.stop.as_flattened(), self.attention.as_flattened())
+    }
+
+    /// Returns true if there is a `CR` directly before a newline.
+    pub(crate) fn has_crlf(&self) -> bool {
+        self.has_crlf
     }
 
     /// Appends the offsets of all newlines to `offsets`, in ascending order.

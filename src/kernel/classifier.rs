@@ -12,6 +12,8 @@ use super::sse2;
 pub(super) struct MaskBlock {
     /// `LF`.
     pub(super) newline: u64,
+    /// Every `LF` after a `CR`.
+    pub(super) crlf: u64,
     /// The classifier's attention set and pair.
     pub(super) attention: u64,
     /// The classifier's stop set and pair.
@@ -73,6 +75,8 @@ pub(super) type Word = [u8; 8];
 /// The bitmaps that a kernel writes: one word of each for 64 bytes of the text.
 pub(super) struct MaskWords<'a> {
     pub(super) newline: &'a mut [Word],
+    /// Is set if the text has a `CR LF`.
+    pub(super) has_crlf: &'a mut bool,
     pub(super) attention: &'a mut [Word],
     pub(super) stop: &'a mut [Word],
 }
@@ -81,6 +85,7 @@ impl MaskWords<'_> {
     #[inline(always)]
     fn set(&mut self, at: usize, block: MaskBlock) {
         self.newline[at] = block.newline.to_le_bytes();
+        *self.has_crlf |= block.crlf != 0;
         self.attention[at] = block.attention.to_le_bytes();
         self.stop[at] = block.stop.to_le_bytes();
     }
@@ -107,15 +112,18 @@ pub(super) fn write_masks(text: &[u8], mut words: MaskWords<'_>, masks: impl Fn(
     // Whole blocks, and the same blocks one byte earlier.
     let whole = text.get(64..).unwrap_or_default().as_chunks::<64>().0;
     let before = text.get(63..).unwrap_or_default().as_chunks::<64>().0;
-    let MaskWords { newline, attention, stop } = &mut words;
+    let MaskWords { newline, has_crlf, attention, stop } = &mut words;
+    let mut crlf = 0;
     let written = newline[1..].iter_mut().zip(&mut attention[1..]).zip(&mut stop[1..]);
     for (i, ((bytes, before), ((newline, attention), stop))) in whole.iter().zip(before).zip(written).enumerate() {
         prefetch(whole, i + PREFETCH_DISTANCE);
         let block = masks(bytes, before);
+        crlf |= block.crlf;
         *newline = block.newline.to_le_bytes();
         *attention = block.attention.to_le_bytes();
         *stop = block.stop.to_le_bytes();
     }
+    **has_crlf |= crlf != 0;
     let tail_at = last / 64 * 64;
     if tail_at > 0 && last % 64 != 63 {
         words.set(last / 64, padded(text[tail_at - 1], &text[tail_at..]));
@@ -130,6 +138,7 @@ pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, words: Mas
         let pairs = |bit, first: u8| mask(bit + 1) & (mask(bit) << 1 | u64::from(before[0] == first));
         MaskBlock {
             newline: mask(NEWLINE),
+            crlf: mask(NEWLINE) & (mask(CR) << 1 | u64::from(before[0] == b'\r')),
             attention: mask(ATTENTION) | pairs(ATTENTION_PAIR, classifier.attention_pair[0]),
             stop: mask(STOP) | pairs(STOP_PAIR, classifier.stop_pair[0]),
         }
@@ -138,6 +147,7 @@ pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, words: Mas
 
 // The bits of `Classifier::classes`. A pair has two bits, one for each of its bytes.
 const NEWLINE: u32 = 0;
+const CR: u32 = 7;
 const ATTENTION: u32 = 1;
 const ATTENTION_PAIR: u32 = 2;
 const STOP: u32 = 4;
@@ -152,6 +162,7 @@ const fn classes(attention: &ByteSet, attention_pair: [u8; 2], stop: &ByteSet, s
         byte += 1;
     }
     classes[b'\n' as usize] |= 1 << NEWLINE;
+    classes[b'\r' as usize] |= 1 << CR;
     classes[attention_pair[0] as usize] |= 1 << ATTENTION_PAIR;
     classes[attention_pair[1] as usize] |= 1 << (ATTENTION_PAIR + 1);
     classes[stop_pair[0] as usize] |= 1 << STOP_PAIR;

@@ -311,7 +311,7 @@ mod tests {
         let block = |from: usize| {
             let offsets = newlines.iter().filter_map(|at| (*at as usize).checked_sub(from)).filter(|at| *at < 64);
             let newline = offsets.fold(0, |mask, at| mask | 1 << at);
-            MaskBlock { newline, attention: bitmaps.attentions(from), stop: bitmaps.stops(from) }
+            MaskBlock { newline, crlf: 0, attention: bitmaps.attentions(from), stop: bitmaps.stops(from) }
         };
         (0..len).step_by(64).map(block).collect()
     }
@@ -346,6 +346,23 @@ mod tests {
             let stops = (from..text.len()).take(64).filter(|&at| bitmaps.next_stop(at) == at);
             let past_end = u64::MAX.checked_shl((text.len() - from) as u32).unwrap_or(0);
             assert_eq!(bitmaps.stops(from), stops.fold(past_end, |mask, at| mask | 1 << (at - from)));
+        }
+    }
+
+    #[test]
+    fn line_ends_of_two_bytes_are_found_at_all_positions() {
+        let mut bitmaps = Bitmaps::default();
+        for level in SimdLevel::available() {
+            for at in 0..200 {
+                for (pair, has_crlf) in [(b"\r\n", true), (b"\n\r", false), (b"a\n", false), (b"\r\r", false)] {
+                    let mut text = vec![b'a'; 202];
+                    text[at..at + 2].copy_from_slice(pair);
+                    bitmaps.classify_at_level(level, &text, &CLASSIFIER);
+                    assert_eq!(bitmaps.has_crlf(), has_crlf, "{level:?}, {pair:?} at {at}");
+                    bitmaps.classify_at_level(level, &text[..at + 1], &CLASSIFIER);
+                    assert!(!bitmaps.has_crlf(), "{level:?}, {pair:?} at {at}");
+                }
+            }
         }
     }
 

@@ -45,16 +45,16 @@ impl SimdTask for FindLines<'_> {
         let FindLines { chunk, bitmaps, ends, urls } = self;
         ends.clear();
         bitmaps.push_newlines(ends);
+        let has_crlf = bitmaps.has_crlf() || chunk.last() == Some(&b'\r');
         if chunk.last().is_some_and(|&byte| byte != b'\n') {
             ends.push(chunk.len() as u32);
         }
-        let mut at = 0;
         urls.clear();
-        urls.extend(ends.iter().map(|&end| {
-            let has_cr = end > at && chunk[end as usize - 1] == b'\r';
-            let url = Span { at, len: end - at - u32::from(has_cr) };
-            at = end + 1;
-            url
-        }));
+        urls.extend(ends.first().map(|&end| Span { at: 0, len: end }));
+        urls.extend(ends.array_windows().map(|&[before, end]| Span { at: before + 1, len: end - before - 1 }));
+        if has_crlf {
+            let has_cr = |url: &&mut Span| url.of(chunk).last() == Some(&b'\r');
+            urls.iter_mut().filter(has_cr).for_each(|url| url.len -= 1);
+        }
     }
 }
