@@ -283,7 +283,7 @@ fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result
     let arrangement = Arrangement { bloom: job.layout.arrangement.bloom, ..Arrangement::default() };
     let destination = Destination::File(input.part.clone());
     let (encoder, mut output) = output::create_arranged(&destination, output_options, &arrangement)?;
-    let summary = run::canon_encoded(request, &encoder, None, |part| output.append(part))?;
+    let summary = run::canon_encoded(request, &encoder, None, |encoded| output.append(encoded))?;
     if output.rows() != summary.rows {
         let message = format!("{} of {} rows were written", output.rows(), summary.rows);
         return Err(CommandError::Internal(message));

@@ -162,10 +162,10 @@ impl Bench<'_> {
                 clocks[Clock::Encode as usize] += nanoseconds(began);
             }
             let began = Instant::now();
-            let part = encoder.join(slices)?;
+            let encoded = encoder.join(slices)?;
             clocks[Clock::Encode as usize] += nanoseconds(began);
             let began = Instant::now();
-            output.append(part)?;
+            output.append(encoded)?;
             clocks[Clock::Write as usize] += nanoseconds(began);
         }
         Ok(output.abort()?)

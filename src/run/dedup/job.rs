@@ -16,7 +16,7 @@ use crate::batch::SourceRun;
 use crate::canon::Rows;
 use crate::dedup::seen::{SeenError, SeenSet};
 use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, PARTITION_GROUPS, PartitionedKeys};
-use crate::output::{Encoder, OutputError, Part};
+use crate::output::{EncodedRows, Encoder, OutputError};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -35,7 +35,7 @@ pub(super) const STAGE_COUNT: usize = PARTITION_GROUPS + 2;
 /// What a row group becomes.
 pub(super) enum DedupStep {
     /// An encoded row group.
-    Encoded(Part),
+    Encoded(EncodedRows),
     /// Its rows are part of the row group of a later step.
     Combined,
     /// Rows encoded for the spool.
@@ -65,9 +65,9 @@ impl DedupStep {
         append: &mut impl FnMut(DedupOutput) -> Result<(), OutputError>,
     ) -> Result<(), DedupError> {
         match self {
-            DedupStep::Encoded(part) => {
+            DedupStep::Encoded(encoded) => {
                 waiting.count_decided();
-                append(DedupOutput::Kept(part))?;
+                append(DedupOutput::Kept(encoded))?;
             }
             DedupStep::Combined => waiting.count_decided(),
             DedupStep::Pending(encoded, extent) => spool.append(&encoded, extent)?,
@@ -357,7 +357,7 @@ impl<'a> DedupJob<'a> {
         let Some(batches) = full else { return Ok(Some(DedupStep::Combined)) };
         let batch = concat_batches(self.encoder.schema(), batches).map_err(SpillError::from)?;
         let step = DedupStep::Encoded(self.encoder.encode_batch(&batch)?);
-        // Rows, batch and part are all in memory: a peak.
+        // Rows, batch and encoded rows are all in memory: a peak.
         memory::sample();
         Ok(Some(step))
     }
