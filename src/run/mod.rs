@@ -123,6 +123,8 @@ pub(crate) use learn::{
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, core_count};
 pub use options::{MAX_THREADS, RunOptions, RunRequest};
 pub use row_key::RowKey;
+#[cfg(feature = "cli")]
+pub(crate) use sort::{MAX_SORTED_SOURCE_ROWS, MAX_SORTED_SOURCES};
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedRows, sort};
 pub(crate) use sort::{Sorter, columns_to_sort};
 pub(crate) use summary::{FaultExample, SourceAdvice};

@@ -181,7 +181,8 @@ impl<'a> Sorter<'a> {
     }
 
     /// Sorts each row group of the request and passes it to `add`. `first_source` is the number of the first source of the
-    /// request among all sources of the sort.
+    /// request among all sources of the sort. If it is not 0, the request has one source: at most [`MAX_SORTED_SOURCES`] may
+    /// be sorted so, and each may have at most [`MAX_SORTED_SOURCE_ROWS`] rows.
     pub(crate) fn sort_runs(
         &self,
         request: RunRequest<'_>,
@@ -251,8 +252,15 @@ fn run_memory(options: &SortOptions) -> usize {
     options.memory - options.memory / ALLOCATOR_SHARE
 }
 
-/// Bits of the number of a row within its source, when the runs of each source are made by themselves.
+/// Bits of the number of a row within its source, when the runs of each source are made by themselves. The other bits of
+/// its ordinal are the number of the source.
 const SOURCE_ROW_BITS: u32 = 40;
+
+/// Maximum number of sources whose runs are made by themselves.
+pub(crate) const MAX_SORTED_SOURCES: usize = 1 << (u64::BITS - SOURCE_ROW_BITS);
+
+/// Maximum number of rows of a source whose runs are made by themselves.
+pub(crate) const MAX_SORTED_SOURCE_ROWS: u64 = 1 << SOURCE_ROW_BITS;
 
 /// Ordinal of the first row of a source: rows of earlier sources come before it.
 fn first_ordinal(source: u32) -> u64 {
