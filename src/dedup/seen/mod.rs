@@ -103,7 +103,7 @@ impl SeenStore {
         let lock = lock(directory)?;
         // Loaded after locking, because another process may have changed the store before.
         let mut store = match directory.join(MANIFEST).exists() {
-            true => SeenStore::load(directory).map_err(SeenError::missing_as_damaged)?,
+            true => SeenStore::load_locked(directory)?,
             false => SeenStore {
                 directory: directory.to_path_buf(),
                 policy: policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect(),
@@ -125,11 +125,17 @@ impl SeenStore {
     /// # Errors
     /// The store does not exist, another process is changing it, or it is damaged.
     pub(crate) fn open_to_merge(directory: &Path) -> Result<SeenStore, SeenError> {
-        SeenStore::open(directory)?;
+        // Locking creates a file, which only a store may get.
+        StoreManifest::read(directory)?;
         let lock = lock(directory)?;
-        let store = SeenStore { lock: Some(lock), ..SeenStore::load(directory)? };
+        let store = SeenStore { lock: Some(lock), ..SeenStore::load_locked(directory)? };
         store.remove_unlisted_files();
         Ok(store)
+    }
+
+    /// Loads a store that this process has locked, so that no other process has just removed a file that the manifest names.
+    fn load_locked(directory: &Path) -> Result<SeenStore, SeenError> {
+        SeenStore::load(directory).map_err(SeenError::missing_as_damaged)
     }
 
     fn load(directory: &Path) -> Result<SeenStore, SeenError> {
@@ -491,8 +497,9 @@ mod tests {
         let run = directory.path().join(&store.info().runs[0].name);
         drop(store);
         fs::remove_file(&run).unwrap();
-        for opened in [SeenStore::open(directory.path()), SeenStore::open_to_add(directory.path(), &policy("scheme"))] {
-            assert!(matches!(opened, Err(SeenError::Damaged { path, .. }) if path == run));
+        let open_to_add = |path: &Path| SeenStore::open_to_add(path, &policy("scheme"));
+        for open in [SeenStore::open, open_to_add, SeenStore::open_to_merge, SeenStore::load_locked] {
+            assert!(matches!(open(directory.path()), Err(SeenError::Damaged { path, .. }) if path == run));
         }
     }
 
