@@ -1,7 +1,7 @@
 //! Recognizes an input that an earlier job has read: by its size, time, and a hash of the content.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::time::UNIX_EPOCH;
 
 use serde_json::Value;
@@ -95,18 +95,48 @@ pub(crate) fn hash_file(source: &Source) -> Result<String, CommandError> {
     }
     let Some(path) = source.origin.file() else { return Ok(String::new()) };
     let failed = |error| CommandError::unreadable(path, &error);
-    let (mut file, mut hasher) = (File::open(path).map_err(failed)?, Xxh3::new());
+    let mut file = File::open(path).map_err(failed)?;
     let mut rest = u64::MAX;
     if let Origin::Member(member) = &source.origin {
         file.seek(SeekFrom::Start(member.range.start)).map_err(failed)?;
         rest = member.range.end - member.range.start;
     }
-    let mut bytes = file.take(rest);
-    let mut buffer = vec![0; 1 << 20];
+    Ok(format!("{:032x}", hash_bytes(file.take(rest)).map_err(failed)?))
+}
+
+/// XXH3-128 of all bytes. An interrupted read is repeated.
+fn hash_bytes(mut bytes: impl Read) -> io::Result<u128> {
+    let (mut hasher, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
     loop {
-        match bytes.read(&mut buffer).map_err(failed)? {
-            0 => return Ok(format!("{:032x}", hasher.digest128())),
-            count => hasher.update(&buffer[..count]),
+        match bytes.read(&mut buffer) {
+            Ok(0) => return Ok(hasher.digest128()),
+            Ok(count) => hasher.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns one byte at a time, and an interruption before each.
+    struct InterruptedReader(&'static [u8], bool);
+
+    impl Read for InterruptedReader {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            self.0.read(&mut into[..1])
+        }
+    }
+
+    #[test]
+    fn interrupted_reads_are_repeated() {
+        let hash = hash_bytes(InterruptedReader(b"http://example.org/\n", false)).unwrap();
+        assert_eq!(hash, xxhash_rust::xxh3::xxh3_128(b"http://example.org/\n"));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::time::Instant;
 
 use crate::batch::{ColumnSet, SourceRun};
@@ -209,10 +209,14 @@ impl Bench<'_> {
         self.file.rewind()?;
         let mut buffer = vec![0; 1 << 20];
         let began = Instant::now();
-        while self.file.read(&mut buffer)? > 0 {
-            black_box(&buffer);
+        loop {
+            match self.file.read(&mut buffer) {
+                Ok(0) => return Ok(nanoseconds(began)),
+                Ok(_) => _ = black_box(&buffer),
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(error) => return Err(error),
+            }
         }
-        Ok(nanoseconds(began))
     }
 }
 
