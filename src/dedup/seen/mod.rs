@@ -6,10 +6,10 @@
 //! DIR/lock            locked by a process that changes the store; the system releases it when the process ends
 //! ```
 //!
-//! Every byte of a run and every value of the manifest is covered by a checksum that readers check. A file that the manifest
-//! does not list does not count. A process that is killed may leave such files, which the next
-//! process that opens the store for changes removes. Runs are merged while a job runs, when later runs have become more
-//! than half as large as earlier ones, so that N keys are in little more than log2 N runs.
+//! Every byte of a run and every value of the manifest is covered by a checksum that readers check. Runs that the manifest does
+//! not list are ignored: a process that is killed may leave such files, and the next process that opens the store for changes
+//! removes them. A job merges runs when later runs have become more than half as large as earlier ones, so that N keys are in
+//! little more than log2 N runs.
 
 mod manifest;
 mod merge;
@@ -401,7 +401,7 @@ mod tests {
         SeenStore::open_to_add(&path, &policy("scheme")).unwrap().verify().unwrap();
         assert!(!path.join("run-000099").exists());
         let manifests = [
-            ("{", "not a manifest"),
+            ("{", "not a manifest of seen keys: EOF while parsing an object at line 1 column 1;"),
             (r#"{"format": "other 1"}"#, "not a manifest"),
             (r#"{"format": "irikey seen 3"}"#, "use the version of irikey that wrote it"),
         ];
