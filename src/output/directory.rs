@@ -152,23 +152,26 @@ impl PartDirectory {
     /// # Errors
     /// A file cannot be written, or reading it back fails.
     pub(crate) fn append(&mut self, encoded: EncodedRows, partition: u32, part: u32) -> Result<(), OutputError> {
-        if self.current.as_ref().is_none_or(|current| (current.partition, current.part) != (partition, part)) {
-            self.close()?;
-            let path = self.layout.file(partition, part, self.options.format.suffixes()[0]);
-            self.mark.add_file(&path)?;
-            if self.mark.is_local() {
-                // Its name is made durable in the end, with those of all partitions.
-                let directory = parent(&path);
-                fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
-            }
-            let destination = Destination::File(path);
-            let (_, output) = create_arranged(&destination, self.options.clone(), &self.arrangement)?;
-            self.current = Some(OpenPart { partition, part, output });
+        if let Some(current) = &mut self.current
+            && (current.partition, current.part) == (partition, part)
+        {
+            return current.output.append(encoded);
         }
-        match &mut self.current {
-            Some(current) => current.output.append(encoded),
-            None => Ok(()),
+        self.close()?;
+        let output = self.open(&self.layout.file(partition, part, self.options.format.suffixes()[0]))?;
+        self.current.insert(OpenPart { partition, part, output }).output.append(encoded)
+    }
+
+    /// Opens the next file.
+    fn open(&mut self, path: &Path) -> Result<Output, OutputError> {
+        self.mark.add_file(path)?;
+        if self.mark.is_local() {
+            // Its name is made durable in the end, with those of all partitions.
+            let directory = parent(path);
+            fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
         }
+        let destination = Destination::File(path.to_path_buf());
+        Ok(create_arranged(&destination, self.options.clone(), &self.arrangement)?.1)
     }
 
     /// Marks the directory before the files about the parts are written, also if there are no parts.

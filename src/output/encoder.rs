@@ -205,7 +205,8 @@ impl Encoder {
         matches!(self.plan, EncodingPlan::Cdxj | EncodingPlan::Zipnum)
     }
 
-    /// Returns whether encoded rows stay separate in the output, so that few rows at a time make reading slower.
+    /// Returns whether the output keeps rows that were encoded together as a group: a row group, a record batch, or a member or
+    /// frame. Then few rows at a time make reading slower.
     pub(crate) fn has_groups(&self) -> bool {
         let is_packed = self.packing != TextPacking::None;
         is_packed || matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
