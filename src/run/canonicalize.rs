@@ -73,7 +73,7 @@ where
     let cut = CutOptions::new(&options, &request);
     let RunRequest { sources, policy, progress, stage_count, has_slices, appends_nothing, skipped, .. } = request;
     progress.set_total(sources.total_len());
-    let mut to_skip = skipped.count;
+    let (mut to_skip, mut appended) = (skipped.count, 0);
     let numbers = Mutex::new(RecordNumbers::after(skipped, sources.0.len()));
     let remaining = options.record_limit.map(AtomicU64::new);
     // Record numbers have the last stage.
@@ -92,19 +92,13 @@ where
     let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input: RowGroupInput| {
         job.encode_row_group(worker, stages, input, &encode)
     };
-    let mut appended = 0;
     let append = |(encoded, row_count): (P, u64)| {
         append(encoded)?;
         appended += row_count;
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let is_limit_reached = job.is_limit_reached();
-    let numbers = job.numbers.into_inner();
-    if is_limit_reached {
-        cutter.forget_after_limit(&numbers.by_source);
-    }
-    summarize(cutter, workers, numbers, appended)
+    summarize(cutter, workers, job, appended)
 }
 
 /// What the workers of a run share.
@@ -154,11 +148,16 @@ impl CanonJob {
 /// Checks that no record was lost, and adds up what the cutter and the workers counted. `appended` is the number of rows
 /// appended.
 fn summarize<E>(
-    cutter: Cutter<'_>,
+    mut cutter: Cutter<'_>,
     workers: Vec<Worker<'_>>,
-    numbers: RecordNumbers,
+    job: CanonJob,
     appended: u64,
 ) -> Result<Summary, RunError<E>> {
+    let is_limit_reached = job.is_limit_reached();
+    let numbers = job.numbers.into_inner();
+    if is_limit_reached {
+        cutter.forget_after_limit(&numbers.by_source);
+    }
     let Cutter { counts: CutCounts { headers, row_bytes, skipped, pages }, formats, advice, .. } = cutter;
     let (numbered, source_records, mut input_errors) = (numbers.count(), numbers.by_source, cutter.errors);
     let mut source_formats: Vec<_> = formats.into_iter().map(|name| name.map(Cow::Borrowed)).collect();
