@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use xxhash_rust::xxh3::Xxh3;
@@ -14,7 +14,7 @@ use crate::remote::RemoteObject;
 /// What the hash of an input begins with if it is an entity tag.
 const TAG: &str = "etag:";
 
-/// Length and time of the last change (nanoseconds since 1970) of an input.
+/// Length and time of the last change ([`nanoseconds`]) of an input.
 #[derive(PartialEq, Eq)]
 pub(crate) struct FileStamp {
     pub(crate) size: u64,
@@ -40,9 +40,9 @@ impl FileStamp {
         let path = source.origin.file().ok_or_else(not_a_file)?;
         let failed = |error| CommandError::unreadable(path, &error);
         let metadata = fs::metadata(path).map_err(failed)?;
-        let modified = metadata.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let modified = metadata.modified().map_err(failed)?;
         match metadata.is_file() {
-            true => Ok(FileStamp { size: metadata.len(), modified: modified.as_nanos() as u64 }),
+            true => Ok(FileStamp { size: metadata.len(), modified: nanoseconds(modified) }),
             false => Err(not_a_file()),
         }
     }
@@ -72,6 +72,14 @@ impl FileStamp {
              another directory",
             source.name
         )))
+    }
+}
+
+/// Nanoseconds since 1970, modulo 2^64: also times before 1970 differ.
+fn nanoseconds(time: SystemTime) -> u64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_nanos() as u64,
+        Err(before) => (before.duration().as_nanos() as u64).wrapping_neg(),
     }
 }
 
@@ -132,6 +140,20 @@ mod tests {
             }
             self.0.read(&mut into[..1])
         }
+    }
+
+    #[test]
+    fn times_before_1970_differ() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.txt");
+        let stamp = |seconds| {
+            let file = File::create(&path).unwrap();
+            file.set_modified(UNIX_EPOCH - std::time::Duration::from_secs(seconds)).unwrap();
+            FileStamp::of(&Source::path(path.clone()).unwrap()).unwrap().modified
+        };
+        assert_eq!(stamp(0), 0);
+        assert_eq!(stamp(1), u64::MAX - 999_999_999);
+        assert_ne!(stamp(7), stamp(8));
     }
 
     #[test]
