@@ -36,7 +36,7 @@ fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputEr
     let summary = run::canon(
         run::RunRequest::new(sources, &run_options, &policy, &Progress::new()),
         |group| encode(group.rows, group.runs).map(Some),
-        |part| output.append(part),
+        |encoded| output.append(encoded),
     )?;
     output.finish().map_err(RunError::Output)?;
     Ok(summary.rows)

@@ -135,20 +135,20 @@ fn create(path: &Path, options: OutputOptions) -> Result<(output::Encoder, Outpu
     output::create(&Destination::File(path.to_path_buf()), options)
 }
 
-/// Writes `parts` parts with the same rows and returns the file.
-fn write(directory: &Path, options: OutputOptions, parts: usize) -> PathBuf {
+/// Writes the same rows `times` times and returns the file.
+fn write(directory: &Path, options: OutputOptions, times: usize) -> PathBuf {
     let path = directory.join(format!("out.{}", options.format.suffixes()[0]));
     let (encoder, mut output) = create(&path, options).unwrap();
     let mut rows_again = Rows::default();
-    for _ in 0..parts {
+    for _ in 0..times {
         // Reuses the buffers, as a worker does.
         rows_again.clone_from(&rows());
-        let part = encoder.encode(&mut rows_again, &RUNS).unwrap();
-        assert_eq!((part.rows(), rows_again.len(), rows_again.uri.len()), (5, 0, 0));
-        output.append(part).unwrap();
+        let encoded = encoder.encode(&mut rows_again, &RUNS).unwrap();
+        assert_eq!((encoded.rows(), rows_again.len(), rows_again.uri.len()), (5, 0, 0));
+        output.append(encoded).unwrap();
     }
     let finished = output.finish().unwrap();
-    assert_eq!((finished.rows, finished.row_groups), (5 * parts as u64, parts as u64));
+    assert_eq!((finished.rows, finished.row_groups), (5 * times as u64, times as u64));
     assert_eq!(finished.bytes, fs::metadata(&path).unwrap().len());
     assert_eq!(finished.path.as_deref(), Some(path.as_path()));
     assert_eq!(fs::read_dir(directory).unwrap().count(), 1, "the directory contains only the output");
@@ -627,7 +627,7 @@ fn a_dropped_output_leaves_no_file() {
     let (_, mut output) = create(&directory.path().join("x"), options(OutputFormat::Parquet)).unwrap();
     let (other, _) = create(&directory.path().join("y"), options(OutputFormat::Text)).unwrap();
     let foreign = output.append(other.encode(&mut rows(), &RUNS).unwrap());
-    assert!(matches!(foreign, Err(OutputError::ForeignPart)));
+    assert!(matches!(foreign, Err(OutputError::ForeignRows)));
 }
 
 #[test]

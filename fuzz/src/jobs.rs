@@ -16,7 +16,7 @@ use irikey::output::{
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{
-    DedupOptions, DedupOutput, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortedPart, canon,
+    DedupOptions, DedupOutput, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortedRows, canon,
     dedup as dedup_run, sort as sort_run,
 };
 use irikey::sort::SortBy;
@@ -88,7 +88,7 @@ pub fn outputs(input: &[u8]) -> Corpus {
     canon::<_, OutputError>(
         RunRequest::new(request, &options, &policy(), &Progress::new()),
         |group| encoder.encode(group.rows, group.runs).map(Some),
-        |part| output.append(part),
+        |encoded| output.append(encoded),
     )
     .expect("the rows can be written");
     output.finish().expect("the output can be finished");
@@ -193,8 +193,8 @@ pub fn dedup(input: &[u8]) -> Corpus {
     let columns = ColumnSet::named(["record"]).expect("a column");
     let (encoder, mut output) = open(&target, OutputFormat::JsonLines, Compression::None, columns, &SortBy::default());
     let options = RunOptions { threads: 1 + flags / 128, ..options(1 + group * group, 1 + chunk * chunk) };
-    let append = |part| match part {
-        DedupOutput::Kept(part) => output.append(part),
+    let append = |kept| match kept {
+        DedupOutput::Kept(encoded) => output.append(encoded),
         DedupOutput::Duplicates(_) | DedupOutput::Groups(_) => panic!("evidence was not requested"),
     };
     let progress = Progress::new();
@@ -294,7 +294,7 @@ pub fn sort(input: &[u8]) -> Corpus {
     canon::<_, OutputError>(
         RunRequest::new(sources(data), &whole, &policy, &Progress::new()),
         |group| encoder.encode(group.rows, group.runs).map(Some),
-        |part| output.append(part),
+        |encoded| output.append(encoded),
     )
     .expect("the rows can be written");
     output.finish().expect("the output can be finished");
@@ -319,7 +319,7 @@ pub fn sort(input: &[u8]) -> Corpus {
     let options = options(1 + group * group, 1 + chunk * chunk);
     let progress = Progress::new();
     let request = RunRequest::new(sources(data), &options, &policy, &progress);
-    let append = |SortedPart { part, .. }| output.append(part);
+    let append = |SortedRows { encoded, .. }| output.append(encoded);
     sort_run(request, &sort_options, &encoder, append).expect("the rows can be written");
     output.finish().expect("the output can be finished");
     assert_eq!(records(&target), expected.into_iter().map(|(record, _)| record).collect::<Vec<_>>(), "by {names:?}");

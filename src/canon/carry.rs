@@ -1,4 +1,5 @@
-//! Carries fields from records to rows: one entry per row in every column of the policy's [`FieldSet`].
+//! Carries fields from records to rows: one entry per row in every column of the policy's
+//! [`FieldSet`](crate::record::fields::FieldSet).
 //!
 //! A redirect is resolved against its row's URI (RFC 9110 section 10.2.2) and normalized to the row's rung; so is the URL
 //! that redirected here. A redirect that is not a URI reference becomes null: it is not a fault of the record's own URL. An

@@ -48,7 +48,7 @@ pub struct Rows {
     pub more_keys: Vec<Vec<KeyBytes>>,
     /// The keys of the rung `protocol`, one per row if the policy has equivalences.
     pub protocol: Vec<KeyBytes>,
-    /// The [`Flags`](crate::iri::Flags) of each row.
+    /// The [`Flags`] of each row.
     pub flags: Vec<u32>,
     /// The [`SpoofingFlags`](crate::iri::SpoofingFlags) of each row, if the policy asks for them.
     pub spoofing_flags: Vec<u32>,

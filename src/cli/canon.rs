@@ -144,7 +144,7 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
         let request = RunRequest::new(sources, &job.options, &job.policy, progress);
         match &job.sort {
             Some(sort) => Ok(run::sort(request, sort, &encoder, |sorted| files.append_sorted(sorted))?.summary),
-            None => Ok(run::canon_encoded(request, &encoder, job.layout.part_rows, |part| files.append(part))?),
+            None => Ok(run::canon_encoded(request, &encoder, job.layout.part_rows, |encoded| files.append(encoded))?),
         }
     });
     let summary = summary?;

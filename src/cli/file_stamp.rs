@@ -1,8 +1,8 @@
 //! Recognizes an input that an earlier job has read: by its size, time, and a hash of the content.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
-use std::time::UNIX_EPOCH;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use xxhash_rust::xxh3::Xxh3;
@@ -14,7 +14,7 @@ use crate::remote::RemoteObject;
 /// What the hash of an input begins with if it is an entity tag.
 const TAG: &str = "etag:";
 
-/// Length and time of the last change (nanoseconds since 1970) of an input.
+/// Length and time of the last change ([`nanoseconds`]) of an input.
 #[derive(PartialEq, Eq)]
 pub(crate) struct FileStamp {
     pub(crate) size: u64,
@@ -40,9 +40,9 @@ impl FileStamp {
         let path = source.origin.file().ok_or_else(not_a_file)?;
         let failed = |error| CommandError::unreadable(path, &error);
         let metadata = fs::metadata(path).map_err(failed)?;
-        let modified = metadata.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let modified = metadata.modified().map_err(failed)?;
         match metadata.is_file() {
-            true => Ok(FileStamp { size: metadata.len(), modified: modified.as_nanos() as u64 }),
+            true => Ok(FileStamp { size: metadata.len(), modified: nanoseconds(modified) }),
             false => Err(not_a_file()),
         }
     }
@@ -75,6 +75,14 @@ impl FileStamp {
     }
 }
 
+/// Nanoseconds since 1970, modulo 2^64: also times before 1970 differ.
+fn nanoseconds(time: SystemTime) -> u64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_nanos() as u64,
+        Err(before) => (before.duration().as_nanos() as u64).wrapping_neg(),
+    }
+}
+
 /// The entry states the hash of the source. An object without an entity tag has none: only its time shows that it has changed.
 fn has_hash(source: &Source, entry: &Value) -> Result<bool, CommandError> {
     let hash = hash_file(source)?;
@@ -95,18 +103,62 @@ pub(crate) fn hash_file(source: &Source) -> Result<String, CommandError> {
     }
     let Some(path) = source.origin.file() else { return Ok(String::new()) };
     let failed = |error| CommandError::unreadable(path, &error);
-    let (mut file, mut hasher) = (File::open(path).map_err(failed)?, Xxh3::new());
+    let mut file = File::open(path).map_err(failed)?;
     let mut rest = u64::MAX;
     if let Origin::Member(member) = &source.origin {
         file.seek(SeekFrom::Start(member.range.start)).map_err(failed)?;
         rest = member.range.end - member.range.start;
     }
-    let mut bytes = file.take(rest);
-    let mut buffer = vec![0; 1 << 20];
+    Ok(format!("{:032x}", hash_bytes(file.take(rest)).map_err(failed)?))
+}
+
+/// XXH3-128 of all bytes. An interrupted read is repeated.
+fn hash_bytes(mut bytes: impl Read) -> io::Result<u128> {
+    let (mut hasher, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
     loop {
-        match bytes.read(&mut buffer).map_err(failed)? {
-            0 => return Ok(format!("{:032x}", hasher.digest128())),
-            count => hasher.update(&buffer[..count]),
+        match bytes.read(&mut buffer) {
+            Ok(0) => return Ok(hasher.digest128()),
+            Ok(count) => hasher.update(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns one byte at a time, and an interruption before each.
+    struct InterruptedReader(&'static [u8], bool);
+
+    impl Read for InterruptedReader {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            self.0.read(&mut into[..1])
+        }
+    }
+
+    #[test]
+    fn times_before_1970_differ() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.txt");
+        let stamp = |seconds| {
+            let file = File::create(&path).unwrap();
+            file.set_modified(UNIX_EPOCH - std::time::Duration::from_secs(seconds)).unwrap();
+            FileStamp::of(&Source::path(path.clone()).unwrap()).unwrap().modified
+        };
+        assert_eq!(stamp(0), 0);
+        assert_eq!(stamp(1), u64::MAX - 999_999_999);
+        assert_ne!(stamp(7), stamp(8));
+    }
+
+    #[test]
+    fn interrupted_reads_are_repeated() {
+        let hash = hash_bytes(InterruptedReader(b"http://example.org/\n", false)).unwrap();
+        assert_eq!(hash, xxhash_rust::xxh3::xxh3_128(b"http://example.org/\n"));
     }
 }

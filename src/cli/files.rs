@@ -10,12 +10,12 @@ use super::job::Job;
 use super::report::pairs_to_json;
 use super::terminal::print_error;
 use crate::output::{
-    self, Destination, DirectoryLayout, Encoder, FinishedOutput, NewReadBack, Output, OutputError, Part, PartDirectory,
-    ReadBack,
+    self, Destination, DirectoryLayout, EncodedRows, Encoder, FinishedOutput, NewReadBack, Output, OutputError,
+    PartDirectory, ReadBack,
 };
 use crate::process::part_names::{MANIFEST, SPLITS};
 use crate::process::path_name;
-use crate::run::{SortedPart, Summary, sorted_rows_counter};
+use crate::run::{SortedRows, Summary, sorted_rows_counter};
 use crate::sort::{SORT_METADATA_KEY, SplitPoints};
 
 /// The state of the parts when only files about them are missing.
@@ -97,17 +97,17 @@ impl OutputFiles {
     }
 
     /// Appends rows in the order of the input.
-    pub(crate) fn append(&mut self, part: Part) -> Result<(), OutputError> {
+    pub(crate) fn append(&mut self, encoded: EncodedRows) -> Result<(), OutputError> {
         match self {
-            OutputFiles::Single(output, _) => output.append(part),
-            OutputFiles::Directory(directory) => directory.append(part),
+            OutputFiles::Single(output, _) => output.append(encoded),
+            OutputFiles::Directory(directory) => directory.append(encoded),
         }
     }
 
     /// Appends rows in the order of a sort.
-    pub(crate) fn append_sorted(&mut self, sorted: SortedPart) -> Result<(), OutputError> {
+    pub(crate) fn append_sorted(&mut self, sorted: SortedRows) -> Result<(), OutputError> {
         match self {
-            OutputFiles::Single(output, _) => output.append(sorted.part),
+            OutputFiles::Single(output, _) => output.append(sorted.encoded),
             OutputFiles::Directory(directory) => directory.append_sorted(sorted),
         }
     }
@@ -173,28 +173,28 @@ impl OutputFiles {
 }
 
 impl OutputDirectory {
-    fn append(&mut self, part: Part) -> Result<(), OutputError> {
-        if part.rows() == 0 {
+    fn append(&mut self, encoded: EncodedRows) -> Result<(), OutputError> {
+        if encoded.rows() == 0 {
             return Ok(());
         }
         let (number, rows) = self.current;
         if self.part_rows.is_some_and(|limit| rows >= limit) {
             self.current = (number + 1, 0);
         }
-        self.current.1 += part.rows();
-        self.rows += part.rows();
-        self.series.append(part, 0, self.current.0)
+        self.current.1 += encoded.rows();
+        self.rows += encoded.rows();
+        self.series.append(encoded, 0, self.current.0)
     }
 
-    fn append_sorted(&mut self, sorted: SortedPart) -> Result<(), OutputError> {
-        let SortedPart { part, partition, number, first_key } = sorted;
-        self.rows += part.rows();
-        let Some(splits) = &mut self.splits else { return self.series.append(part, partition, number) };
-        if number + 1 > splits.partitions() {
+    fn append_sorted(&mut self, sorted: SortedRows) -> Result<(), OutputError> {
+        let SortedRows { encoded, partition, part, first_key } = sorted;
+        self.rows += encoded.rows();
+        let Some(splits) = &mut self.splits else { return self.series.append(encoded, partition, part) };
+        if part + 1 > splits.partitions() {
             // Rows without a key come last, where no split point is needed.
             splits.push(first_key.unwrap_or_else(|| "\u{10FFFF}".to_string()));
         }
-        self.series.append(part, number, 0)
+        self.series.append(encoded, part, 0)
     }
 
     fn finish(self, job: &Job) -> Result<WrittenFiles, CommandError> {

@@ -127,6 +127,7 @@ impl Manifest {
         };
         check_policy(&path, &found, &policy)?;
         inputs.extend(log.read()?);
+        check_numbers(&path, &inputs)?;
         Ok(Manifest { inputs, path, log, policy, merge: found["merge"].take() })
     }
 
@@ -274,6 +275,24 @@ impl Manifest {
 /// No input is finished, as far as a manifest without its log says, and nothing is merged.
 fn is_unused(inputs: &Map<String, Value>, merge: &Value) -> bool {
     inputs.values().all(|entry| entry["rows"].is_null()) && merge.is_null()
+}
+
+/// Numbers of parts are less than this. Without a limit, there might be no number after one that was changed by hand.
+const MAX_NUMBERS: u64 = 1 << 48;
+
+/// Checks that every input has the number of a part of its own.
+fn check_numbers(path: &Path, inputs: &Map<String, Value>) -> Result<(), CommandError> {
+    let mut numbers = HashSet::new();
+    let mut is_own =
+        |entry: &Value| entry["part"].as_u64().is_some_and(|number| number < MAX_NUMBERS && numbers.insert(number));
+    match inputs.iter().find(|(_, entry)| !is_own(entry)) {
+        None => Ok(()),
+        Some((input, entry)) => {
+            let number = &entry["part"];
+            let reason = "is too large, not a number, or also the part of another input";
+            Err(damaged(path, &format!("the part of {input} is {number}, which {reason}")))
+        }
+    }
 }
 
 /// Refuses a file that does not have the length with which it was finished.
@@ -496,6 +515,29 @@ mod tests {
         found.write("no input was read").unwrap();
         assert!(!place.join(LOG).exists());
         assert!(Manifest::open(place, policy).unwrap().inputs == manifest.inputs);
+    }
+
+    /// A part is the file of one input.
+    #[test]
+    fn an_input_without_a_part_of_its_own_is_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        let policy = json!({"format": "csv"});
+        let open = |parts: [Value; 2]| {
+            let [a, b] = parts.map(|part| json!({"part": part, "rows": 3}));
+            let inputs = json!({"a": a, "b": b});
+            let manifest = json!({"manifest_version": VERSION, "policy": policy, "inputs": inputs, "merge": null});
+            fs::write(directory.path().join(MANIFEST), manifest.to_string()).unwrap();
+            Manifest::open(directory.path(), policy.clone()).map_err(|error| error.to_string())
+        };
+        assert_eq!(open([json!(7), json!(3)]).unwrap().next_number(), 8);
+        assert_eq!(open([json!(MAX_NUMBERS - 1), json!(1_u64 << 32)]).unwrap().next_number(), MAX_NUMBERS);
+        for part in [json!(0), json!(MAX_NUMBERS), json!(u64::MAX), json!(-1), json!(1.0), json!("1"), Value::Null] {
+            let message = open([json!(0), part]).err().unwrap();
+            assert!(
+                message.contains("_manifest.json: not a manifest") && message.contains("part of b is "),
+                "{message}"
+            );
+        }
     }
 
     /// What is finished binds the next job, also if its parts were moved away.

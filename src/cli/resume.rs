@@ -30,8 +30,8 @@ use crate::process::part_names::MANIFEST;
 use crate::process::{NewDirectories, PendingFile, commit_all, parent};
 use crate::remote::RemoteUrl;
 use crate::run::{
-    self, InputRun, OrderedSummaries, RunError, RunOptions, RunRequest, SortError, Sorter, SourceAdvice, Summary,
-    ThreadShares,
+    self, InputRun, MAX_SORTED_SOURCE_ROWS, MAX_SORTED_SOURCES, OrderedSummaries, RunError, RunOptions, RunRequest,
+    SortError, Sorter, SourceAdvice, Summary, ThreadShares,
 };
 use crate::sort::RunFileWriter;
 
@@ -78,6 +78,9 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let started = Instant::now();
     let directory = local_directory(&job.destination)?;
     let mut sources = job.input.sources()?;
+    if job.layout.is_sorted() {
+        check_source_count(sources.0.len())?;
+    }
     sources.find_objects();
     let stamps = sources.0.iter().map(FileStamp::of).collect::<Result<Vec<_>, _>>()?;
     let replaced = job.files.check(&sources)?;
@@ -120,6 +123,16 @@ fn other_runs(directory: &Path) -> CommandError {
          another directory",
         directory.display()
     ))
+}
+
+/// Refuses more inputs than can be told apart in the order of a sort.
+fn check_source_count(count: usize) -> Result<(), CommandError> {
+    match count {
+        0..=MAX_SORTED_SOURCES => Ok(()),
+        _ => Err(CommandError::Usage(format!(
+            "--resume sorts at most {MAX_SORTED_SOURCES} inputs, but there are {count}; concatenate some of them"
+        ))),
+    }
 }
 
 fn local_directory(destination: &Destination) -> Result<&Path, CommandError> {
@@ -283,7 +296,7 @@ fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result
     let arrangement = Arrangement { bloom: job.layout.arrangement.bloom, ..Arrangement::default() };
     let destination = Destination::File(input.part.clone());
     let (encoder, mut output) = output::create_arranged(&destination, output_options, &arrangement)?;
-    let summary = run::canon_encoded(request, &encoder, None, |part| output.append(part))?;
+    let summary = run::canon_encoded(request, &encoder, None, |encoded| output.append(encoded))?;
     if output.rows() != summary.rows {
         let message = format!("{} of {} rows were written", output.rows(), summary.rows);
         return Err(CommandError::Internal(message));
@@ -296,9 +309,27 @@ fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result
 fn write_runs(sorter: &Sorter, input: PendingInput, request: RunRequest<'_>) -> Result<FinishedInput, CommandError> {
     let started = Instant::now();
     let mut runs = RunFileWriter::create(parent(&input.part)).map_err(SortError::from)?;
-    let summary = sorter.sort_runs(request, input.number as u32, |blocks| runs.add(blocks))?;
+    // Not the number of the part, which depends on the manifest. `check_source_count` has checked that it is small.
+    let summary = sorter.sort_runs(request, input.place as u32, |blocks| runs.add(blocks))?;
+    if summary.rows > MAX_SORTED_SOURCE_ROWS {
+        let message =
+            format!("{}: --resume sorts at most {MAX_SORTED_SOURCE_ROWS} rows per input; divide it", input.source.name);
+        return Err(CommandError::Input(message));
+    }
     let hash = input.hash_unchanged()?;
     let (bytes, file) = runs.finish().map_err(SortError::from)?;
     let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, row_groups: 1 };
     Ok(FinishedInput { input, part, file: Some(file), summary, hash, elapsed: started.elapsed() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_inputs_of_a_sort_are_refused() {
+        assert!(check_source_count(MAX_SORTED_SOURCES).is_ok());
+        let error = check_source_count(MAX_SORTED_SOURCES + 1).unwrap_err().to_string();
+        assert!(error.contains("at most 16777216 inputs, but there are 16777217"), "{error}");
+    }
 }

@@ -42,10 +42,12 @@ pub(crate) struct Decisions {
     reasons: Option<ReasonSpool>,
 }
 
-/// The bits from this one on of the word of a duplicate say on which rung it is equal; those before are an ordinal.
+/// The reason of a duplicate is a word of 64 bits. From this bit on, it has the number of the rung on which both rows are equal;
+/// below, the ordinal of the kept row.
 const RUNG_SHIFT: u32 = 60;
+/// The bits of the ordinal.
 const ORDINAL: u64 = (1 << RUNG_SHIFT) - 1;
-/// Bytes of a word.
+/// Bytes of the word that is the reason of a decision.
 const WORD_LEN: usize = size_of::<u64>();
 
 impl Decisions {
@@ -77,7 +79,7 @@ impl Decisions {
             self.kept[(ordinal / 64) as usize].fetch_or(1 << (ordinal % 64), Relaxed);
         }
         let word = match decision {
-            // What a row has without a word.
+            // These need no word: without one, a row is kept alone, or seen.
             Decision::Kept(..=1) | Decision::Seen => return Ok(()),
             Decision::Kept(count) => count,
             Decision::Duplicate { of, rung } => rung.map_or(4, |rung| 1 + rung as u64) << RUNG_SHIFT | of,

@@ -124,6 +124,19 @@ struct EntryGroup<'t> {
     is_kept: bool,
 }
 
+/// The key and the canonical text that the rows of a group have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct EntryGroupKey(u128, Vec<u8>);
+
+impl EntryGroupKey {
+    /// Replaces the key and the text by those of an entry, in the same memory.
+    fn set(&mut self, entry: &PendingEntry, texts: &EntryTexts<'_>) {
+        self.0 = entry.key;
+        self.1.clear();
+        self.1.extend_from_slice(texts.canonical);
+    }
+}
+
 /// The best entry of a group that is found while entries are read.
 struct BestEntry {
     entry: PendingEntry,
@@ -165,11 +178,36 @@ impl<'a, E: From<SpillError>, Accept: FnMut(u128) -> Result<bool, E>> PartitionR
 
     /// Resolves the rows of few keys, however many rows there are, and reads them twice.
     fn resolve_in_two_passes(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), E> {
-        let mut groups: BTreeMap<(u128, Vec<u8>), BestEntry> = BTreeMap::new();
-        let group_key = |entry: &PendingEntry, texts: &EntryTexts<'_>| (entry.key, texts.canonical.to_vec());
+        let mut groups = self.find_best(spill, partition)?;
+        let mut previous = None;
+        for (EntryGroupKey(key, canonical), BestEntry { entry, count, is_kept, .. }) in &mut groups {
+            let group = EntryGroup { key: *key, canonical, best: entry.ordinal, count: *count, is_kept: false };
+            *is_kept = self.decide_group(group, &mut previous)?;
+        }
+        let mut wanted = EntryGroupKey::default();
         spill.visit(partition, |entry, texts| {
-            let new = || BestEntry { entry, uri: texts.uri.to_vec(), count: 0, is_kept: false };
-            let best = groups.entry(group_key(&entry, &texts)).or_insert_with(new);
+            wanted.set(&entry, &texts);
+            let best = groups.get(&wanted);
+            best.map_or(Ok(()), |best| self.set(&entry, &best.entry, best.count, best.is_kept))
+        })?;
+        spill.clear(partition);
+        Ok(())
+    }
+
+    /// Finds the best entry of each group of a partition.
+    fn find_best(
+        &self,
+        spill: &EntrySpill,
+        partition: usize,
+    ) -> Result<BTreeMap<EntryGroupKey, BestEntry>, SpillError> {
+        let (mut groups, mut wanted) = (BTreeMap::<EntryGroupKey, BestEntry>::new(), EntryGroupKey::default());
+        spill.visit(partition, |entry, texts| {
+            wanted.set(&entry, &texts);
+            let Some(best) = groups.get_mut(&wanted) else {
+                let best = BestEntry { entry, uri: texts.uri.to_vec(), count: 1, is_kept: false };
+                groups.insert(wanted.clone(), best);
+                return Ok(());
+            };
             best.count += 1;
             let (better, better_texts) =
                 self.better((best.entry, EntryTexts { uri: &best.uri, ..texts }), (entry, texts));
@@ -178,17 +216,7 @@ impl<'a, E: From<SpillError>, Accept: FnMut(u128) -> Result<bool, E>> PartitionR
             }
             Ok(())
         })?;
-        let mut previous = None;
-        for ((key, canonical), BestEntry { entry, count, is_kept, .. }) in &mut groups {
-            let group = EntryGroup { key: *key, canonical, best: entry.ordinal, count: *count, is_kept: false };
-            *is_kept = self.decide_group(group, &mut previous)?;
-        }
-        spill.visit(partition, |entry, texts| {
-            let best = groups.get(&group_key(&entry, &texts));
-            best.map_or(Ok(()), |best| self.set(&entry, &best.entry, best.count, best.is_kept))
-        })?;
-        spill.clear(partition);
-        Ok(())
+        Ok(groups)
     }
 
     /// Decides whether a row of a group is kept. A group with the key of the `previous` one has another text: a collision.

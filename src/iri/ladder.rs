@@ -227,7 +227,7 @@ impl OwnedComponents {
         }
     }
 
-    /// Section 5.3.3: "http://example.com" and "http://example.com/" are equivalent.
+    /// Section 5.3.3: `http://example.com` and `http://example.com/` are equivalent.
     fn normalize_empty_path(&mut self) {
         if self.host.is_some() && self.path.is_empty() && self.known_scheme().is_network() {
             self.path.push(b'/');

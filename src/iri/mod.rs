@@ -11,7 +11,7 @@
 //! | Domain names | [`domain_to_ascii`], [`domain_to_unicode`] |
 //! | Right-to-left IRIs | [`check_bidi`], [`bidi_visual`], [`bidi_display`] |
 //! | Misleading references | [`find_spoofing`], [`skeleton`] |
-//! | References in documents | [`preprocess`] |
+//! | References in documents | [`preprocess()`] |
 //! | Other specifications | [`Profile`] |
 //!
 //! Everything that the grammar rejects is a [`Fault`] with kind, component and byte offset. Everything that lenient

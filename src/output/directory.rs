@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::cluster::{ClusterIndex, MemberPlace};
 use super::directory_mark::{DirectoryMark, StoreMark};
-use super::encoder::{Encoder, Part};
+use super::encoder::{EncodedRows, Encoder};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::sink::{check_name, open_error};
@@ -147,28 +147,31 @@ impl PartDirectory {
         ))
     }
 
-    /// Appends rows to file `number` of a partition. Another file or partition than before closes the current file.
+    /// Appends rows to a part of a partition. Another part or partition than before closes the current file.
     ///
     /// # Errors
     /// A file cannot be written, or reading it back fails.
-    pub(crate) fn append(&mut self, part: Part, partition: u32, number: u32) -> Result<(), OutputError> {
-        if self.current.as_ref().is_none_or(|current| (current.partition, current.part) != (partition, number)) {
-            self.close()?;
-            let path = self.layout.file(partition, number, self.options.format.suffixes()[0]);
-            self.mark.add_file(&path)?;
-            if self.mark.is_local() {
-                // Its name is made durable in the end, with those of all partitions.
-                let directory = parent(&path);
-                fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
-            }
-            let destination = Destination::File(path);
-            let (_, output) = create_arranged(&destination, self.options.clone(), &self.arrangement)?;
-            self.current = Some(OpenPart { partition, part: number, output });
+    pub(crate) fn append(&mut self, encoded: EncodedRows, partition: u32, part: u32) -> Result<(), OutputError> {
+        if let Some(current) = &mut self.current
+            && (current.partition, current.part) == (partition, part)
+        {
+            return current.output.append(encoded);
         }
-        match &mut self.current {
-            Some(current) => current.output.append(part),
-            None => Ok(()),
+        self.close()?;
+        let output = self.open(&self.layout.file(partition, part, self.options.format.suffixes()[0]))?;
+        self.current.insert(OpenPart { partition, part, output }).output.append(encoded)
+    }
+
+    /// Opens the next file.
+    fn open(&mut self, path: &Path) -> Result<Output, OutputError> {
+        self.mark.add_file(path)?;
+        if self.mark.is_local() {
+            // Its name is made durable in the end, with those of all partitions.
+            let directory = parent(path);
+            fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
         }
+        let destination = Destination::File(path.to_path_buf());
+        Ok(create_arranged(&destination, self.options.clone(), &self.arrangement)?.1)
     }
 
     /// Marks the directory before the files about the parts are written, also if there are no parts.

@@ -82,7 +82,7 @@ impl StoreMark {
             return Ok(());
         }
         // Who may write objects may have no right to remove them. An empty object is no mark.
-        let removed = self.remove().or_else(|_| self.write(""));
+        let removed = self.remove().or_else(|error| self.write("").map_err(|_| error));
         removed.map_err(|error| self.error("remove", error, "the parts are complete; remove this object"))
     }
 

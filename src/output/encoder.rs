@@ -1,4 +1,4 @@
-//! Encodes rows as parts of an output. This is the expensive part of writing, so that workers do it in parallel.
+//! Encodes rows for an output. This is the expensive step of writing, so that workers do it in parallel.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::row_group::{EncodedRowGroup, RowGroupSlice, RowGroups};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Rows;
 
-/// Encodes rows as parts of one output. Workers share it.
+/// Encodes rows for one output. Workers share it.
 pub struct Encoder {
     pub(super) builder: BatchBuilder,
     pub(super) plan: EncodingPlan,
@@ -33,8 +33,8 @@ pub(super) enum EncodingPlan {
 }
 
 /// Encoded rows of one output, to be appended in order.
-pub struct Part {
-    pub(super) body: PartBody,
+pub struct EncodedRows {
+    pub(super) body: EncodedBody,
     rows: u64,
 }
 
@@ -59,9 +59,9 @@ impl FileRows {
     }
 }
 
-pub(super) enum PartBody {
+pub(super) enum EncodedBody {
     Empty,
-    /// A part of a row group, for [`Encoder::join`].
+    /// A slice of a row group, for [`Encoder::join`].
     Slice(RowGroupSlice),
     RowGroup(EncodedRowGroup),
     Batch(RecordBatch),
@@ -76,13 +76,13 @@ impl fmt::Debug for Encoder {
     }
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for EncodedRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part").field("rows", &self.rows).finish_non_exhaustive()
+        f.debug_struct("EncodedRows").field("rows", &self.rows).finish_non_exhaustive()
     }
 }
 
-impl Part {
+impl EncodedRows {
     /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -95,7 +95,7 @@ impl Encoder {
     ///
     /// # Errors
     /// The rows do not form a batch, or the format cannot encode them.
-    pub fn encode(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<Part, OutputError> {
+    pub fn encode(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<EncodedRows, OutputError> {
         self.join(self.slices(rows, runs, None)?)
     }
 
@@ -105,13 +105,13 @@ impl Encoder {
         if let EncodingPlan::Parquet(groups) = &self.plan { groups.pool.count() } else { 0 }
     }
 
-    /// Returns whether a part can be joined from slices, so that several threads encode it. With Snappy, the general encoder
+    /// Returns whether a row group can be joined from slices, so that several threads encode it. With Snappy, the general encoder
     /// encodes texts, which are most of the work, and it needs a whole row group.
     pub(crate) fn joins_slices(&self) -> bool {
         matches!(&self.plan, EncodingPlan::Parquet(groups) if groups.codecs.is_some())
     }
 
-    /// Encodes `rows` as slices, of which [`Encoder::join`] makes parts: as one slice, unless `files` ends files of the
+    /// Encodes `rows` as slices, of which [`Encoder::join`] makes row groups: as one slice, unless `files` ends files of the
     /// output within these rows. Then each slice but the last one ends a file. Afterwards `rows` is empty as after
     /// [`Encoder::encode`].
     pub(crate) fn slices(
@@ -119,53 +119,53 @@ impl Encoder {
         rows: &mut Rows,
         runs: &[SourceRun],
         files: Option<FileRows>,
-    ) -> Result<Vec<Part>, OutputError> {
+    ) -> Result<Vec<EncodedRows>, OutputError> {
         let count = rows.len() as u64;
         let mut next = files.map_or(u64::MAX, FileRows::remaining);
         if count <= next {
-            let body = if rows.is_empty() { PartBody::Empty } else { self.body(rows, runs)? };
+            let body = if rows.is_empty() { EncodedBody::Empty } else { self.body(rows, runs)? };
             rows.clear();
-            return Ok(vec![Part { body, rows: count }]);
+            return Ok(vec![EncodedRows { body, rows: count }]);
         }
         let batch = self.batch(rows, runs)?;
         let (mut slices, mut at) = (Vec::new(), 0);
         while at < count {
             let places = UInt64Array::from_iter_values(at..next.min(count));
             let body = self.batch_body(&take_record_batch(&batch, &places).map_err(WriteError::from)?)?;
-            slices.push(Part { body, rows: places.len() as u64 });
+            slices.push(EncodedRows { body, rows: places.len() as u64 });
             (at, next) = (next, next.saturating_add(files.map_or(u64::MAX, |files| files.limit)));
         }
         self.reclaim(batch, rows);
         Ok(slices)
     }
 
-    /// Joins slices that follow each other as one part. Only row groups of Parquet can have several.
+    /// Joins slices that follow each other. Only row groups of Parquet can have several.
     ///
     /// # Errors
     /// The format cannot encode the rows, or cannot join slices.
-    pub(crate) fn join(&self, slices: Vec<Part>) -> Result<Part, OutputError> {
+    pub(crate) fn join(&self, slices: Vec<EncodedRows>) -> Result<EncodedRows, OutputError> {
         let (mut rows, mut bodies) = (0, Vec::new());
         for slice in slices {
             rows += slice.rows;
-            bodies.extend(Some(slice.body).filter(|body| !matches!(body, PartBody::Empty)));
+            bodies.extend(Some(slice.body).filter(|body| !matches!(body, EncodedBody::Empty)));
         }
         let EncodingPlan::Parquet(groups) = &self.plan else {
-            let body = bodies.pop().unwrap_or(PartBody::Empty);
-            return if bodies.is_empty() { Ok(Part { body, rows }) } else { Err(OutputError::ForeignPart) };
+            let body = bodies.pop().unwrap_or(EncodedBody::Empty);
+            return if bodies.is_empty() { Ok(EncodedRows { body, rows }) } else { Err(OutputError::ForeignRows) };
         };
-        let slice = |body| if let PartBody::Slice(slice) = body { Ok(slice) } else { Err(OutputError::ForeignPart) };
+        let slice = |body| if let EncodedBody::Slice(slice) = body { Ok(slice) } else { Err(OutputError::ForeignRows) };
         let slices = bodies.into_iter().map(slice).collect::<Result<Vec<_>, _>>()?;
-        let body = if slices.is_empty() { PartBody::Empty } else { PartBody::RowGroup(groups.join(slices)?) };
-        Ok(Part { body, rows })
+        let body = if slices.is_empty() { EncodedBody::Empty } else { EncodedBody::RowGroup(groups.join(slices)?) };
+        Ok(EncodedRows { body, rows })
     }
 
-    fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<PartBody, OutputError> {
+    fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<EncodedBody, OutputError> {
         if matches!(self.plan, EncodingPlan::Text) {
             return self.packed(lines::uris_of_rows(&rows.uri));
         }
         let batch = self.builder.build(rows, runs)?;
         let body = self.batch_body(&batch)?;
-        if !matches!(body, PartBody::Batch(_)) {
+        if !matches!(body, EncodedBody::Batch(_)) {
             self.builder.reclaim(batch, rows);
         }
         Ok(body)
@@ -205,33 +205,34 @@ impl Encoder {
         matches!(self.plan, EncodingPlan::Cdxj | EncodingPlan::Zipnum)
     }
 
-    /// Returns whether parts stay separate in the output, so that small parts make reading slower.
+    /// Returns whether the output keeps rows that were encoded together as a group: a row group, a record batch, or a member or
+    /// frame. Then few rows at a time make reading slower.
     pub(crate) fn has_groups(&self) -> bool {
         let is_packed = self.packing != TextPacking::None;
         is_packed || matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
     }
 
-    pub(crate) fn encode_batch(&self, batch: &RecordBatch) -> Result<Part, OutputError> {
+    pub(crate) fn encode_batch(&self, batch: &RecordBatch) -> Result<EncodedRows, OutputError> {
         let rows = batch.num_rows() as u64;
-        let body = if rows == 0 { PartBody::Empty } else { self.batch_body(batch)? };
-        self.join(vec![Part { body, rows }])
+        let body = if rows == 0 { EncodedBody::Empty } else { self.batch_body(batch)? };
+        self.join(vec![EncodedRows { body, rows }])
     }
 
-    fn packed(&self, lines: Vec<u8>) -> Result<PartBody, OutputError> {
-        Ok(PartBody::Bytes(self.packing.pack(lines).map_err(WriteError::from)?))
+    fn packed(&self, lines: Vec<u8>) -> Result<EncodedBody, OutputError> {
+        Ok(EncodedBody::Bytes(self.packing.pack(lines).map_err(WriteError::from)?))
     }
 
-    fn batch_body(&self, batch: &RecordBatch) -> Result<PartBody, OutputError> {
+    fn batch_body(&self, batch: &RecordBatch) -> Result<EncodedBody, OutputError> {
         Ok(match &self.plan {
-            EncodingPlan::Parquet(groups) => PartBody::Slice(groups.slice(batch)?),
+            EncodingPlan::Parquet(groups) => EncodedBody::Slice(groups.slice(batch)?),
             EncodingPlan::Delimited(delimiter) => {
                 self.packed(lines::delimited(self.builder.columns(), batch, *delimiter))?
             }
             EncodingPlan::JsonLines => self.packed(lines::json(self.builder.columns(), batch))?,
-            EncodingPlan::Cdxj => PartBody::Bytes(index_lines::cdxj(batch).map_err(WriteError::from)?),
-            EncodingPlan::Zipnum => PartBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
+            EncodingPlan::Cdxj => EncodedBody::Bytes(index_lines::cdxj(batch).map_err(WriteError::from)?),
+            EncodingPlan::Zipnum => EncodedBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
             EncodingPlan::Text => self.packed(lines::uris_of_batch(batch))?,
-            EncodingPlan::Batch => PartBody::Batch(batch.clone()),
+            EncodingPlan::Batch => EncodedBody::Batch(batch.clone()),
         })
     }
 }

@@ -84,9 +84,9 @@ pub enum OutputError {
     /// Arrow could not encode the rows.
     #[error("cannot encode: {0}")]
     Arrow(ArrowError),
-    /// The part comes from the encoder of another output.
-    #[error("the part belongs to another output")]
-    ForeignPart,
+    /// The rows were encoded for another output.
+    #[error("the rows were encoded for another output")]
+    ForeignRows,
 }
 
 /// What to do about an error, unless `advice` says it.

@@ -121,13 +121,15 @@ fn write_text_member(name: &str, text: &str, out: &mut Vec<u8>) {
 }
 
 impl<'a> IndexColumns<'a> {
-    /// Returns `None` if the batch lacks a column, which does not happen: the columns of these formats are fixed.
-    fn of(batch: &'a RecordBatch) -> Option<IndexColumns<'a>> {
+    /// Fails if the batch lacks a column, which does not happen: the columns of these formats are fixed.
+    fn of(batch: &'a RecordBatch) -> Result<IndexColumns<'a>, ArrowError> {
         let text = |name| batch.column_by_name(name).and_then(|column: &ArrayRef| column.as_string_opt::<i32>());
+        let needed =
+            |name| text(name).ok_or_else(|| ArrowError::SchemaError(format!("rows of an index have no column {name}")));
         let cell = |name: &str| batch.column_by_name(name).and_then(MemberValues::of);
-        Some(IndexColumns {
-            keys: text(INDEX_KEY)?,
-            uris: text("uri")?,
+        Ok(IndexColumns {
+            keys: needed(INDEX_KEY)?,
+            uris: needed("uri")?,
             inputs: batch.column_by_name("input").and_then(|column| column.as_binary_opt()),
             times: batch.column_by_name(CarriedField::FetchTime.column()).and_then(|column| column.as_primitive_opt()),
             payload_digests: text(CarriedField::PayloadDigest.column()),
@@ -232,8 +234,7 @@ fn word(key: &str) -> Cow<'_, str> {
 /// Renders a batch as rows of an index: the key, and the rest of the line. Rows that are sorted by both columns are in the
 /// order of `LC_ALL=C sort` of the lines.
 pub(crate) fn index_rows(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let missing = || ArrowError::SchemaError("a column of the index is missing".to_string());
-    let fields = IndexColumns::of(batch).ok_or_else(missing)?;
+    let fields = IndexColumns::of(batch)?;
     let rows = batch.num_rows();
     let mut keys = StringBuilder::with_capacity(rows, fields.keys.value_data().len());
     let mut rests = LargeStringBuilder::with_capacity(rows, batch.get_array_memory_size());

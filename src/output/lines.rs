@@ -1,4 +1,4 @@
-//! Renders batches as lines: delimited text, JSON lines, or URIs. Every line ends with `LF`, so parts can be concatenated.
+//! Renders batches as lines: delimited text, JSON lines, or URIs. Every line ends with `LF`, so encoded rows can be concatenated.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 

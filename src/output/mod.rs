@@ -1,9 +1,9 @@
 //! Writes rows as Parquet, Arrow IPC, CSV, TSV, JSON lines, CDXJ, zipnum or text, to a file, a directory or standard output.
 //!
 //! ```text
-//! workers:         Rows --Encoder::encode--> Part       build the batch, encode, compress, render
-//!                  Rows --slices--join----->            the same by several workers, each of which has a slice of the rows
-//! writing thread:  Part --Output::append-->  Sink       append bytes in order
+//! workers:         Rows --Encoder::encode--> EncodedRows   build the batch, encode, compress, render
+//!                  Rows --slices--join----->               the same by several workers, each of which has a slice of the rows
+//! writing thread:  EncodedRows --Output::append-> Sink     append bytes in order
 //!                  Output::finish: footer, flush, fsync, rename to the final name
 //! ```
 //!
@@ -13,7 +13,7 @@
 //! - `options`: formats, codecs, and what an output contains
 //! - `encoder`: encodes rows, with `row_group` and `pages` (Parquet), `lines` and `values` (text), `index_lines`
 //!   (CDXJ, zipnum)
-//! - `writer`: appends parts, on a `sink`; `directory`: a directory of such files, with a `directory_mark` until it
+//! - `writer`: appends encoded rows, on a `sink`; `directory`: a directory of such files, with a `directory_mark` until it
 //!   is complete; `cluster`: their index of members
 //! - `packing`: compressed text
 //! - `tables`, `plain_rows`: files of other rows than canonical ones
@@ -39,7 +39,7 @@ pub(crate) use directory::{
     DirectoryLayout, NewReadBack, PartDirectory, has_visible_files, is_part_file, lock_directory,
 };
 pub(crate) use encoder::FileRows;
-pub use encoder::{Encoder, Part};
+pub use encoder::{EncodedRows, Encoder};
 pub use error::OutputError;
 pub(crate) use index_lines::{INDEX_KEY, INDEX_REST, index_columns, index_rows, index_schema};
 pub(crate) use options::ReadBack;

@@ -1,5 +1,5 @@
-//! Compressed text outputs: the suffix of the file chooses gzip or zstd ([`TextPacking`]). Workers compress each part as a
-//! member or frame of its own, so that the bytes depend on the rows alone, and parts can be concatenated.
+//! Compressed text outputs: the suffix of the file chooses gzip or zstd ([`TextPacking`]). Workers compress each row group as a
+//! member or frame of its own, so that the bytes depend on the rows alone, and members can be concatenated.
 
 use std::io::{self, Write};
 use std::path::Path;

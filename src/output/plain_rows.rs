@@ -181,7 +181,7 @@ impl RowWriter {
         let packing = TextPacking::of(destination.path(), format.is_packable());
         let lines = LineEncoder::new(format, columns).header();
         let mut output = LineOutput { sink, target, packing, lines };
-        output.put()?;
+        output.write_lines()?;
         Ok(RowWriter::Lines(Box::new(output)))
     }
 
@@ -222,7 +222,7 @@ impl LineOutput {
             self.lines.extend_from_slice(&rows.lines[at..end]);
             at = end;
             if self.lines.len() >= PACKED_LEN {
-                self.put()?;
+                self.write_lines()?;
             }
         }
         Ok(())
@@ -230,12 +230,13 @@ impl LineOutput {
 
     fn finish(mut self) -> Result<(), OutputError> {
         if !self.lines.is_empty() {
-            self.put()?;
+            self.write_lines()?;
         }
         self.target.commit(self.sink)
     }
 
-    fn put(&mut self) -> Result<(), OutputError> {
+    /// Writes the lines that were collected, as a member or frame if the output is packed.
+    fn write_lines(&mut self) -> Result<(), OutputError> {
         let written = match self.packing {
             TextPacking::None => self.sink.write_all(&self.lines),
             packing => packing.pack(std::mem::take(&mut self.lines)).and_then(|packed| self.sink.write_all(&packed)),

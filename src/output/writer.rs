@@ -1,4 +1,4 @@
-//! Opens outputs, appends parts in order, and finishes files.
+//! Opens outputs, appends encoded rows in order, and finishes files.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::file::writer::SerializedFileWriter;
 
 use super::cluster::{MemberPlace, location, write_index};
-use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
+use super::encoder::{EncodedBody, EncodedRows, Encoder, EncodingPlan};
 use super::error::{OutputError, WriteError};
 use super::index_lines::GzipMember;
 use super::lines;
@@ -82,7 +82,7 @@ pub struct FinishedOutput {
     pub row_groups: u64,
 }
 
-/// Opens an output: the encoder that workers share, and the output that parts are appended to.
+/// Opens an output: the encoder that workers share, and the output that encoded rows are appended to.
 ///
 /// # Errors
 /// The destination is a directory, its directory does not exist, or it is not writable.
@@ -156,27 +156,27 @@ fn open(
 }
 
 impl Output {
-    /// Appends a part. After an error the output can only be aborted or dropped.
+    /// Appends encoded rows. After an error the output can only be aborted or dropped.
     ///
     /// # Errors
-    /// The part belongs to another output, or writing failed.
-    pub fn append(&mut self, part: Part) -> Result<(), OutputError> {
-        let rows = part.rows();
-        let written: Result<(), WriteError> = match (&mut self.writer, part.body) {
-            (_, PartBody::Empty) => return Ok(()),
-            (Writer::Parquet(writer), PartBody::RowGroup(group)) => {
+    /// The rows were encoded for another output, or writing failed.
+    pub fn append(&mut self, encoded: EncodedRows) -> Result<(), OutputError> {
+        let rows = encoded.rows();
+        let written: Result<(), WriteError> = match (&mut self.writer, encoded.body) {
+            (_, EncodedBody::Empty) => return Ok(()),
+            (Writer::Parquet(writer), EncodedBody::RowGroup(group)) => {
                 row_group::append(writer, group).map_err(WriteError::from)
             }
-            (Writer::Arrow(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
-            (Writer::ArrowStream(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
-            (Writer::Bytes(sink), PartBody::Bytes(bytes)) => sink.write_all(&bytes).map_err(WriteError::from),
-            (Writer::Zipnum(sink, places), PartBody::Members(members)) => {
+            (Writer::Arrow(writer), EncodedBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
+            (Writer::ArrowStream(writer), EncodedBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
+            (Writer::Bytes(sink), EncodedBody::Bytes(bytes)) => sink.write_all(&bytes).map_err(WriteError::from),
+            (Writer::Zipnum(sink, places), EncodedBody::Members(members)) => {
                 members.into_iter().try_for_each(|GzipMember { key, bytes }| {
                     places.push(MemberPlace { key, offset: sink.written(), len: bytes.len() });
                     sink.write_all(&bytes).map_err(WriteError::from)
                 })
             }
-            _ => return Err(OutputError::ForeignPart),
+            _ => return Err(OutputError::ForeignRows),
         };
         written.map_err(|error| self.target.error(error))?;
         self.rows += rows;

@@ -8,12 +8,18 @@ use std::os::unix::fs::FileExt;
 #[cfg(windows)]
 use std::os::windows::fs::FileExt;
 
-/// Reads up to `into.len()` bytes at byte `at`; 0 at the end of the file.
+/// Reads up to `into.len()` bytes at byte `at`; 0 at the end of the file. An interrupted read is repeated, which not all
+/// callers do: the reader of ZIP archives does not.
 pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
-    #[cfg(unix)]
-    return file.read_at(into, at);
-    #[cfg(windows)]
-    file.seek_read(into, at)
+    loop {
+        #[cfg(unix)]
+        let read = file.read_at(into, at);
+        #[cfg(windows)]
+        let read = file.seek_read(into, at);
+        if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
+            return read;
+        }
+    }
 }
 
 /// Fills `into` with the bytes at byte `at`.
@@ -22,14 +28,12 @@ pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize
 /// The file cannot be read, or ends before.
 pub(crate) fn read_exact_at(file: &File, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
     while !into.is_empty() {
-        match read_at(file, into, at) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => {
+        match read_at(file, into, at)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
                 into = &mut into[count..];
                 at += count as u64;
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(error),
         }
     }
     Ok(())

@@ -130,6 +130,14 @@ fn join(inputs: impl Iterator<Item = InputGroup>) -> Vec<InputGroup> {
     groups
 }
 
+/// Divides sources into those that have a run together, which come with their lengths.
+fn divide(sources: Sources) -> Vec<(u64, Sources)> {
+    let groups = join(sources.0.iter().map(|source| InputGroup::of(source, sources.0.len())));
+    let mut sources = sources.0.into_iter();
+    let mut next = |group: InputGroup| Sources(sources.by_ref().take(group.count).collect());
+    groups.into_iter().map(|group| (group.len.unwrap_or(0), next(group))).collect()
+}
+
 /// [`canon`] with a run for each input, or for several that are short or that threads can divide, side by side. `use_rows` gets
 /// the row groups of all inputs in any order, and nothing is appended. The summary is that of one run, except that advice
 /// depends on the rows of a run.
@@ -147,10 +155,7 @@ pub(super) fn canon_unordered<E: Error + Send>(
         return canon(request, |group| use_rows(group).map(Some), |()| Ok(()));
     }
     progress.set_total(sources.total_len());
-    let groups = join(sources.0.iter().map(|source| InputGroup::of(source, sources.0.len()))).into_iter();
-    let mut sources = sources.0.into_iter();
-    let groups = groups.map(|group| (group.len.unwrap_or(0), Sources(sources.by_ref().take(group.count).collect())));
-    let ThreadShares { threads, runs } = ThreadShares::new(groups.collect(), options.threads, usize::MAX);
+    let ThreadShares { threads, runs } = ThreadShares::new(divide(sources), options.threads, usize::MAX);
     let (count, mut rest) = (runs.len(), runs.into_iter());
     let next = move || {
         let run: InputRun<Sources> = rest.next()?;

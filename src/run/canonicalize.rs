@@ -1,4 +1,4 @@
-//! The run that all jobs share: records become rows, and rows become parts in order. See [`canon`], and
+//! The run that all jobs share: records become rows, which are encoded and appended in order. See [`canon`], and
 //! [`canon_encoded`] for rows that are written in the order of the input.
 
 use super::body::CutOptions;
@@ -14,7 +14,7 @@ use super::worker::Worker;
 use crate::batch::SourceRun;
 use crate::canon::Rows;
 use crate::ordered::StageTicket;
-use crate::output::{Encoder, FileRows, OutputError, Part};
+use crate::output::{EncodedRows, Encoder, FileRows, OutputError};
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,7 +73,7 @@ where
     let cut = CutOptions::new(&options, &request);
     let RunRequest { sources, policy, progress, stage_count, has_slices, appends_nothing, skipped, .. } = request;
     progress.set_total(sources.total_len());
-    let mut to_skip = skipped.count;
+    let (mut to_skip, mut appended) = (skipped.count, 0);
     let numbers = Mutex::new(RecordNumbers::after(skipped, sources.0.len()));
     let remaining = options.record_limit.map(AtomicU64::new);
     // Record numbers have the last stage.
@@ -92,19 +92,13 @@ where
     let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input: RowGroupInput| {
         job.encode_row_group(worker, stages, input, &encode)
     };
-    let mut appended = 0;
-    let append = |(part, row_count): (P, u64)| {
-        append(part)?;
+    let append = |(encoded, row_count): (P, u64)| {
+        append(encoded)?;
         appended += row_count;
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let is_limit_reached = job.is_limit_reached();
-    let numbers = job.numbers.into_inner();
-    if is_limit_reached {
-        cutter.forget_after_limit(&numbers.by_source);
-    }
-    summarize(cutter, workers, numbers, appended)
+    summarize(cutter, workers, job, appended)
 }
 
 /// What the workers of a run share.
@@ -122,7 +116,7 @@ impl CanonJob {
         self.remaining.as_ref().is_some_and(|remaining| remaining.load(Ordering::Relaxed) == 0)
     }
 
-    /// Makes and encodes the rows of a row group, or of a slice. Returns the part and its number of rows, or `None` if the run
+    /// Makes and encodes the rows of a row group, or of a slice. Returns them and the number of rows, or `None` if the run
     /// was stopped.
     fn encode_row_group<P, E>(
         &self,
@@ -141,24 +135,29 @@ impl CanonJob {
         worker.counts.add_fault_examples(rows, runs, first_row);
         let row_count = rows.len() as u64;
         let ticket = Ticket { stages: *stages, first_row };
-        let part = encode(RowGroup { rows, runs, ticket, ends_group }).map_err(RunError::Output)?;
-        let Some(part) = part else { return Ok(None) };
+        let encoded = encode(RowGroup { rows, runs, ticket, ends_group }).map_err(RunError::Output)?;
+        let Some(encoded) = encoded else { return Ok(None) };
         worker.clear();
         if ends_group || !self.has_slices {
             memory::sample();
         }
-        Ok(Some((part, row_count)))
+        Ok(Some((encoded, row_count)))
     }
 }
 
 /// Checks that no record was lost, and adds up what the cutter and the workers counted. `appended` is the number of rows
 /// appended.
 fn summarize<E>(
-    cutter: Cutter<'_>,
+    mut cutter: Cutter<'_>,
     workers: Vec<Worker<'_>>,
-    numbers: RecordNumbers,
+    job: CanonJob,
     appended: u64,
 ) -> Result<Summary, RunError<E>> {
+    let is_limit_reached = job.is_limit_reached();
+    let numbers = job.numbers.into_inner();
+    if is_limit_reached {
+        cutter.forget_after_limit(&numbers.by_source);
+    }
     let Cutter { counts: CutCounts { headers, row_bytes, skipped, pages }, formats, advice, .. } = cutter;
     let (numbered, source_records, mut input_errors) = (numbers.count(), numbers.by_source, cutter.errors);
     let mut source_formats: Vec<_> = formats.into_iter().map(|name| name.map(Cow::Borrowed)).collect();
@@ -222,7 +221,7 @@ impl RecordNumbers {
 /// The stage in which slices are put together.
 const JOIN_STAGE: usize = 0;
 
-/// [`canon`], with rows that `encoder` encodes. If files have `file_rows` rows, no part that `append` gets belongs to two
+/// [`canon`], with rows that `encoder` encodes. If files have `file_rows` rows, no encoded rows that `append` gets belong to two
 /// files.
 ///
 /// If the format allows it, workers take slices of row groups. Slices of lines follow each other in the file. Slices of a row
@@ -231,7 +230,7 @@ pub(crate) fn canon_encoded(
     request: RunRequest<'_>,
     encoder: &Encoder,
     file_rows: Option<u64>,
-    mut append: impl FnMut(Part) -> Result<(), OutputError> + Send,
+    mut append: impl FnMut(EncodedRows) -> Result<(), OutputError> + Send,
 ) -> Result<Summary, RunError<OutputError>> {
     let joins_slices = encoder.joins_slices();
     let request = if joins_slices || !encoder.has_groups() { request.in_slices() } else { request };
@@ -248,14 +247,14 @@ pub(crate) fn canon_encoded(
         let Some(groups) = ticket.pass(JOIN_STAGE, add) else { return Ok(None) };
         groups.into_iter().map(|group| encoder.join(group)).collect::<Result<Vec<_>, _>>().map(Some)
     };
-    let summary = canon(request, encode, |parts| parts.into_iter().try_for_each(&mut append))?;
+    let summary = canon(request, encode, |groups| groups.into_iter().try_for_each(&mut append))?;
     let rest = group.into_inner();
     let appended = if rest.is_empty() { Ok(()) } else { encoder.join(rest).and_then(append) };
     appended.map(|()| summary).map_err(RunError::Output)
 }
 
 /// Adds slices to `group`, and returns the row groups that are complete. Each slice but the last ends a row group.
-fn add_slices(group: &mut Vec<Part>, slices: Vec<Part>, last_ends_group: bool) -> Vec<Vec<Part>> {
+fn add_slices(group: &mut Vec<EncodedRows>, slices: Vec<EncodedRows>, last_ends_group: bool) -> Vec<Vec<EncodedRows>> {
     let (count, mut complete) = (slices.len(), Vec::new());
     for (number, slice) in (1..).zip(slices) {
         group.push(slice);

@@ -63,10 +63,7 @@ impl OrderedPool {
             let Some(result) = work(worker, &ticket, unit)? else { return Ok(false) };
             sender.push(result, 0);
             sender.finish();
-            queue.drain(|result| {
-                let mut append = append.lock();
-                append(result).map_err(RunError::Output)
-            })
+            queue.drain(|result| (append.lock())(result).map_err(RunError::Output))
         };
         let workers = self.threads.broadcast(|_| {
             let mut worker = new_worker();

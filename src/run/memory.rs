@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct MemoryPeaks {
     /// Peak of resident memory, mapped files included.
     pub(crate) peak_resident: Option<u64>,
-    /// Peak of anonymous memory, sampled once per part.
+    /// Peak of anonymous memory, sampled once per row group.
     pub(crate) peak_anonymous: Option<u64>,
 }
 
 /// Highest sample of anonymous memory; 0 if there is none.
 static PEAK_ANONYMOUS: AtomicU64 = AtomicU64::new(0);
 
-/// Takes a sample of anonymous memory. It takes about 20 microseconds, so call it once per part and not per record.
+/// Takes a sample of anonymous memory. It takes about 20 microseconds, so call it once per row group and not per record.
 pub(super) fn sample() {
     if let Some(anonymous) = anonymous() {
         PEAK_ANONYMOUS.fetch_max(anonymous, Ordering::Relaxed);

@@ -3,13 +3,13 @@
 //!
 //! ```text
 //!            one worker at a time      every worker                            one worker at a time, in order
-//! Sources --[cut: input groups]--> text or rows --decode--> records --canon--> Rows --encode--> part --> append
+//! Sources --[cut: input groups]--> text or rows --decode--> records --canon--> Rows --encode--> append
 //!                                                               ^
 //!                                            [stage: record numbers, in order]
 //! ```
 //!
 //! A **row group** is the unit of output order: the whole records that begin in one range of `row_group_len` bytes of the
-//! concatenated sources. So rows and parts depend on the sources, the format and `row_group_len` only, and not on the number
+//! concatenated sources. So rows and their bytes depend on the sources, the format and `row_group_len` only, and not on the number
 //! of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
 //! appending, which bounds memory. Workers take the row groups of Parquet slice by slice; then at most two slices per thread
 //! and one row group are between cutting and appending.
@@ -45,7 +45,7 @@
 //! let (run_options, progress) = (RunOptions::default(), Progress::new());
 //! let request = RunRequest::new(sources, &run_options, &policy, &progress);
 //! let encode = |group: run::RowGroup<'_>| encoder.encode(group.rows, group.runs).map(Some);
-//! let summary = run::canon(request, encode, |part| output.append(part))?;
+//! let summary = run::canon(request, encode, |encoded| output.append(encoded))?;
 //! output.finish()?;
 //! assert_eq!((summary.rows, summary.tally.faulty, summary.distinct_keys), (3, 1, 2));
 //! # Ok(())
@@ -123,7 +123,9 @@ pub(crate) use learn::{
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, core_count};
 pub use options::{MAX_THREADS, RunOptions, RunRequest};
 pub use row_key::RowKey;
-pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, sort};
+#[cfg(feature = "cli")]
+pub(crate) use sort::{MAX_SORTED_SOURCE_ROWS, MAX_SORTED_SOURCES};
+pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedRows, sort};
 pub(crate) use sort::{Sorter, columns_to_sort};
 pub(crate) use summary::{FaultExample, SourceAdvice};
 pub use summary::{Phase, Progress, Summary};

@@ -160,6 +160,14 @@ impl OpenSource {
 
     /// Detects charset and format, and skips byte-order mark and header.
     pub(super) fn begin(&mut self, options: &CutOptions<'_>) -> Result<(), OpenError> {
+        match self.begin_charset(options)? {
+            Some(table) => self.begin_table(table, options),
+            None => self.begin_format(options),
+        }
+    }
+
+    /// Detects the charset, and skips a byte-order mark. Returns the format if it is a binary table, which has no charset.
+    fn begin_charset(&mut self, options: &CutOptions<'_>) -> Result<Option<TableFormat>, OpenError> {
         // A defect within these bytes is reported later, after the records before it.
         self.body.fill(SNIFF_LEN);
         if self.body.text().is_empty() && self.body.is_ended() && is_table_name(&self.file_name) {
@@ -177,9 +185,14 @@ impl OpenSource {
             (ContentType::UnmarkedUtf16(_), None) => return Err(Defect::Unsupported(UNMARKED_UTF16).into()),
             (ContentType::Records(mark_len), _) => self.skip(mark_len),
             (ContentType::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
-            (ContentType::Table(table), _) => return self.begin_table(table, options),
+            (ContentType::Table(table), _) => return Ok(Some(table)),
             (ContentType::Unsupported(format), _) => return Err(Defect::Unsupported(format).into()),
         }
+        Ok(None)
+    }
+
+    /// Detects the format of text, and skips the header of a table.
+    fn begin_format(&mut self, options: &CutOptions<'_>) -> Result<(), OpenError> {
         let head = self.body.head();
         let format = options.run.format.of_source(&self.file_name, &head);
         self.format_name = format.name(&head);

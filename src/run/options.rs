@@ -1,4 +1,4 @@
-//! What a run reads and how. None of the options changes a row; `row_group_len` decides where parts end.
+//! What a run reads and how. None of the options changes a row; `row_group_len` decides where row groups end.
 
 use super::summary::Progress;
 use crate::canon::Policy;

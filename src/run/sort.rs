@@ -9,7 +9,7 @@ use super::summary::{Phase, Summary};
 use super::{RowGroup, canon, memory};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Policy;
-use crate::output::{Encoder, INDEX_KEY, INDEX_REST, OutputError, Part, index_rows, index_schema};
+use crate::output::{EncodedRows, Encoder, INDEX_KEY, INDEX_REST, OutputError, index_rows, index_schema};
 use crate::sort::{
     EncodedBlock, MergeLimits, Merger, Partition, PickedRows, PlainMemory, SortBy, SortSchema, SortedRuns,
 };
@@ -56,13 +56,13 @@ pub enum PartCut {
 
 /// Encoded rows of a sorted output.
 #[derive(Debug)]
-pub struct SortedPart {
+pub struct SortedRows {
     /// The rows.
-    pub part: Part,
+    pub encoded: EncodedRows,
     /// Their partition, from 0.
     pub partition: u32,
     /// Their part within the partition, from 0.
-    pub number: u32,
+    pub part: u32,
     /// The value of the first row in the first column to sort by, if that is a text.
     pub(crate) first_key: Option<String>,
 }
@@ -118,7 +118,7 @@ pub fn sort(
     request: RunRequest<'_>,
     options: &SortOptions,
     encoder: &Encoder,
-    append: impl FnMut(SortedPart) -> Result<(), OutputError> + Send,
+    append: impl FnMut(SortedRows) -> Result<(), OutputError> + Send,
 ) -> Result<SortSummary, RunError<SortError>> {
     let RunRequest { options: run, progress, .. } = request;
     let sorter = Sorter::new(&request.sources.names(), options, request.policy, encoder)?;
@@ -181,7 +181,8 @@ impl<'a> Sorter<'a> {
     }
 
     /// Sorts each row group of the request and passes it to `add`. `first_source` is the number of the first source of the
-    /// request among all sources of the sort.
+    /// request among all sources of the sort. If it is not 0, the request has one source: at most [`MAX_SORTED_SOURCES`] may
+    /// be sorted so, and each may have at most [`MAX_SORTED_SOURCE_ROWS`] rows.
     pub(crate) fn sort_runs(
         &self,
         request: RunRequest<'_>,
@@ -212,7 +213,7 @@ impl<'a> Sorter<'a> {
         &self,
         run: &RunOptions,
         runs: SortedRuns,
-        mut append: impl FnMut(SortedPart) -> Result<(), OutputError> + Send,
+        mut append: impl FnMut(SortedRows) -> Result<(), OutputError> + Send,
     ) -> Result<(u64, u64), RunError<SortError>> {
         let (run, rows) = (run.clamped(), runs.rows());
         let mut runs = runs.reduce(&self.schema).map_err(RunError::output)?;
@@ -223,8 +224,8 @@ impl<'a> Sorter<'a> {
         let limits = MergeLimits { len, part_rows, ..MergeLimits::default() };
         let merger: Mutex<Merger<'_>> = Mutex::new(runs.merger(&self.schema, limits).map_err(RunError::output)?);
         let mut written = 0;
-        let take = |sorted: SortedPart| {
-            written += sorted.part.rows();
+        let take = |sorted: SortedRows| {
+            written += sorted.encoded.rows();
             Ok(append(sorted)?)
         };
         let next = || Ok(merger.lock().next_rows()?);
@@ -235,14 +236,14 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    fn encode(&self, picked: &PickedRows) -> Result<SortedPart, SortError> {
+    fn encode(&self, picked: &PickedRows) -> Result<SortedRows, SortError> {
         let batch = self.schema.gather(picked)?;
         let first = self.options.by.names().next();
         let column = first.and_then(|name| batch.column_by_name(name)?.as_string_opt::<i32>());
         let first_key = column.filter(|keys| keys.is_valid(0)).map(|keys| keys.value(0).to_string());
         memory::sample();
-        let part = self.encoder.encode_batch(&self.encoder.project(&batch)?)?;
-        Ok(SortedPart { part, partition: picked.partition, number: picked.part, first_key })
+        let encoded = self.encoder.encode_batch(&self.encoder.project(&batch)?)?;
+        Ok(SortedRows { encoded, partition: picked.partition, part: picked.part, first_key })
     }
 }
 
@@ -251,8 +252,15 @@ fn run_memory(options: &SortOptions) -> usize {
     options.memory - options.memory / ALLOCATOR_SHARE
 }
 
-/// Bits of the number of a row within its source, when the runs of each source are made by themselves.
+/// Bits of the number of a row within its source, when the runs of each source are made by themselves. The other bits of
+/// its ordinal are the number of the source.
 const SOURCE_ROW_BITS: u32 = 40;
+
+/// Maximum number of sources whose runs are made by themselves.
+pub(crate) const MAX_SORTED_SOURCES: usize = 1 << (u64::BITS - SOURCE_ROW_BITS);
+
+/// Maximum number of rows of a source whose runs are made by themselves.
+pub(crate) const MAX_SORTED_SOURCE_ROWS: u64 = 1 << SOURCE_ROW_BITS;
 
 /// Ordinal of the first row of a source: rows of earlier sources come before it.
 fn first_ordinal(source: u32) -> u64 {

@@ -491,6 +491,42 @@ fn a_job_with_another_policy_or_input_is_not_resumed() {
     assert_rejected(&resume(&inputs, path, &[]), 4, "in-3.txt: the input has changed since its part was made");
 }
 
+/// Numbers that were changed by hand, of inputs whose runs are not finished.
+#[test]
+fn changed_numbers_of_parts_lose_no_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let inputs = ["a", "b"].map(|name| directory.path().join(name).display().to_string());
+    // Equal URIs, which are sorted by their inputs.
+    let texts = ["http://example.org/\n", "HTTP://example.org/\n"];
+    inputs.iter().zip(texts).for_each(|(input, text)| std::fs::write(input, text).unwrap());
+    let target = directory.path().join("out");
+    let (path, manifest) = (target.to_str().unwrap(), target.join("_runs/_manifest.json"));
+    let job = resume(&inputs, path, &["--sort", "uri", "--columns", "source,input"]);
+    succeed(&job);
+    let (whole, text) = (parts(&target), std::fs::read_to_string(&manifest).unwrap());
+    let change = |numbers: [u64; 2]| {
+        let mut changed: serde_json::Value = serde_json::from_str(&text).unwrap();
+        changed["merge"] = serde_json::Value::Null;
+        let entries = changed["inputs"].as_object_mut().unwrap().values_mut();
+        entries.zip(numbers).for_each(|(entry, number)| *entry = serde_json::json!({"part": number}));
+        std::fs::write(&manifest, changed.to_string()).unwrap();
+        // Without any part, the job would start again.
+        std::fs::write(target.join("_runs/part-00077.runs"), "").unwrap();
+        ["_manifest.json", "part-00000.jsonl"].iter().for_each(|name| std::fs::remove_file(target.join(name)).unwrap());
+    };
+    for numbers in [[1, 0], [1 << 32 | 1, 0], [1 << 24, 0]] {
+        change(numbers);
+        succeed(&job);
+        assert!(parts(&target) == whole, "{numbers:?}: {:?}", parts(&target));
+    }
+    for numbers in [[0, 0], [0, u64::MAX]] {
+        change(numbers);
+        assert_rejected(&job, 2, "not a manifest of --resume (the part of");
+        std::fs::write(target.join("_manifest.json"), "").unwrap();
+        std::fs::write(target.join("part-00000.jsonl"), "").unwrap();
+    }
+}
+
 /// What an earlier run could not read of an input is reported by every later run.
 #[test]
 fn errors_of_finished_inputs_are_reported_again() {

@@ -115,7 +115,7 @@ pub fn written_lines(target: &Path, sources: Sources, output_options: OutputOpti
     canon::<_, OutputError>(
         RunRequest::new(sources, &options(1, 1 << 20, 1 << 20), &policy, &Progress::new()),
         |group| encoder.encode(group.rows, group.runs).map(Some),
-        |part| output.append(part),
+        |encoded| output.append(encoded),
     )
     .unwrap();
     output.finish().unwrap();

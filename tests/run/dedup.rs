@@ -73,7 +73,7 @@ fn dedup_rows(
 ) -> (Vec<String>, DedupSummary) {
     let target = directory.path().join("some.jsonl");
     let (encoder, mut output) = open(&target, &sources.names());
-    let append = |part| append_kept(&mut output, part);
+    let append = |kept| append_kept(&mut output, kept);
     let deduped =
         dedup(RunRequest::new(sources, options, &policy(), &Progress::new()), dedup_options, &encoder, append).unwrap();
     assert_eq!(output.rows(), deduped.totals.written);
@@ -81,9 +81,9 @@ fn dedup_rows(
     (std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect(), deduped)
 }
 
-fn append_kept(output: &mut Output, part: DedupOutput) -> Result<(), OutputError> {
-    match part {
-        DedupOutput::Kept(part) => output.append(part),
+fn append_kept(output: &mut Output, kept: DedupOutput) -> Result<(), OutputError> {
+    match kept {
+        DedupOutput::Kept(encoded) => output.append(encoded),
         DedupOutput::Duplicates(_) | DedupOutput::Groups(_) => panic!("evidence was not requested"),
     }
 }
@@ -158,11 +158,11 @@ fn dedup_changing(
     let dedup_options = DedupOptions { directory: directory.path().to_path_buf(), ..DedupOptions::default() };
     let dedup_options = DedupOptions { keep: KeepPolicy::Last, ..dedup_options };
     let (progress, mut is_changed) = (Progress::new(), false);
-    let append = |part| {
+    let append = |kept| {
         if !std::mem::replace(&mut is_changed, true) {
             change(&mut std::fs::OpenOptions::new().write(true).open(&name).unwrap());
         }
-        append_kept(&mut output, part)
+        append_kept(&mut output, kept)
     };
     let run_options = options(1, 2_000, 1_000);
     let ran = dedup(RunRequest::new(path(&name), &run_options, &policy(), &progress), &dedup_options, &encoder, append);
@@ -207,7 +207,7 @@ fn a_temporary_directory_that_cannot_be_written_stops_the_run() {
     let (encoder, mut output) = open(&directory.path().join("x.jsonl"), &["pipe".to_string()]);
     let dedup_options =
         DedupOptions { keep: KeepPolicy::Last, directory: directory.path().join("no"), ..DedupOptions::default() };
-    let append = |part| append_kept(&mut output, part);
+    let append = |kept| append_kept(&mut output, kept);
     let sources = pipe(b"http://a/\n", 9);
     let ran = dedup(
         RunRequest::new(sources, &options(2, 100, 10), &policy(), &Progress::new()),
@@ -285,7 +285,7 @@ fn policies_keep_what_a_sort_puts_first() {
                 DedupOptions { key, keep, memory, directory, verify: memory == 0, ..DedupOptions::default() };
             let options =
                 RunOptions { format: format.clone(), ..options(threads, row_group_len, 1 + row_group_len / 3) };
-            let append = |part| append_kept(&mut output, part);
+            let append = |kept| append_kept(&mut output, kept);
             let deduped = dedup(
                 RunRequest::new(path(&name), &options, &policy, &Progress::new()),
                 &dedup_options,
@@ -392,9 +392,9 @@ fn evidence_lists_representatives_and_reasons() {
         let target = directory.path().join("some.jsonl");
         let (encoder, mut output) = open(&target, &sources().names());
         let (mut duplicate_rows, mut group_rows) = (Vec::new(), Vec::new());
-        let append = |part| {
-            match part {
-                DedupOutput::Kept(part) => output.append(part)?,
+        let append = |kept| {
+            match kept {
+                DedupOutput::Kept(encoded) => output.append(encoded)?,
                 DedupOutput::Duplicates(rows) => duplicate_rows.push(rows),
                 DedupOutput::Groups(rows) => group_rows.push(rows),
             }

@@ -13,7 +13,7 @@ use irikey::output::{self, Arrangement, Destination, OutputFormat, OutputOptions
 use irikey::record::fields::FieldSet;
 use irikey::run::{
     CheckSortedError, CheckSortedReason, PartCut, Phase, Progress, RunOptions, RunRequest, SortOptions, SortSummary,
-    SortedPart, check_sorted, sort,
+    SortedRows, check_sorted, sort,
 };
 use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
 use parquet::arrow::ArrowWriter;
@@ -77,13 +77,13 @@ fn sorted_file(
     let arrangement = Arrangement { by: sort_options.by.clone(), bloom: false };
     let (encoder, mut output) =
         output::create_arranged(&Destination::File(target.clone()), output_options, &arrangement).unwrap();
-    let append = |SortedPart { part, partition, number, .. }| {
+    let append = |SortedRows { encoded, partition, part, .. }| {
         match parts.last_mut() {
             // Another row group of the same part.
-            Some((last, of, rows)) if (*last, *of) == (partition, number) => *rows += part.rows(),
-            _ => parts.push((partition, number, part.rows())),
+            Some((last, of, rows)) if (*last, *of) == (partition, part) => *rows += encoded.rows(),
+            _ => parts.push((partition, part, encoded.rows())),
         }
-        output.append(part)
+        output.append(encoded)
     };
     let policy = policy();
     let progress = Progress::new();

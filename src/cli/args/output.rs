@@ -58,8 +58,9 @@ pub(crate) struct OutputArgs {
     /// Add the column host_skeleton: hosts that look alike have the same skeleton. Not with text output
     #[arg(long, help_heading = "Output")]
     skeleton: bool,
-    /// Compression of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet
-    #[arg(long, value_name = "CODEC", value_parser = COMPRESSIONS, hide_possible_values = true, help_heading = "Output")]
+    // Not a comment for documentation, which would take `[:LEVEL]` for a link.
+    #[arg(long, value_name = "CODEC", value_parser = COMPRESSIONS, hide_possible_values = true, help_heading = "Output",
+          help = "Compression of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet")]
     compression: Option<Compression>,
     /// Bytes of input whose rows make one row group or record batch, from 1K to 128M. Small row groups make larger files and
     /// need more memory: with Parquet, about 7 KB for each until the file is complete

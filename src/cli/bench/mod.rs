@@ -34,9 +34,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = parse_number::<u16, 1, 65535>,
           allow_negative_numbers = true)]
     rounds: u16,
-    /// Compression of the Parquet output: zstd[:LEVEL], lz4, snappy or none
+    // Not a comment for documentation, which would take `[:LEVEL]` for a link.
     #[arg(long, value_name = "CODEC", value_parser = COMPRESSIONS, hide_possible_values = true,
-          default_value_t = Compression::default())]
+          default_value_t = Compression::default(),
+          help = "Compression of the Parquet output: zstd[:LEVEL], lz4, snappy or none")]
     compression: Compression,
     /// Print JSON, for --compare
     #[arg(long)]

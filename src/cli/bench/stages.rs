@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::time::Instant;
 
 use crate::batch::{ColumnSet, SourceRun};
@@ -162,10 +162,10 @@ impl Bench<'_> {
                 clocks[Clock::Encode as usize] += nanoseconds(began);
             }
             let began = Instant::now();
-            let part = encoder.join(slices)?;
+            let encoded = encoder.join(slices)?;
             clocks[Clock::Encode as usize] += nanoseconds(began);
             let began = Instant::now();
-            output.append(part)?;
+            output.append(encoded)?;
             clocks[Clock::Write as usize] += nanoseconds(began);
         }
         Ok(output.abort()?)
@@ -209,10 +209,14 @@ impl Bench<'_> {
         self.file.rewind()?;
         let mut buffer = vec![0; 1 << 20];
         let began = Instant::now();
-        while self.file.read(&mut buffer)? > 0 {
-            black_box(&buffer);
+        loop {
+            match self.file.read(&mut buffer) {
+                Ok(0) => return Ok(nanoseconds(began)),
+                Ok(_) => _ = black_box(&buffer),
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(error) => return Err(error),
+            }
         }
-        Ok(nanoseconds(began))
     }
 }
 

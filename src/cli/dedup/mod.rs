@@ -196,7 +196,7 @@ impl DedupOutputs {
 
     fn append(&mut self, given: DedupOutput) -> Result<(), OutputError> {
         match given {
-            DedupOutput::Kept(part) => self.kept.append(part),
+            DedupOutput::Kept(encoded) => self.kept.append(encoded),
             DedupOutput::Duplicates(rows) => self.duplicates.as_mut().map_or(Ok(()), |table| table.append(&rows)),
             DedupOutput::Groups(rows) => self.groups.as_mut().map_or(Ok(()), |table| table.append(&rows)),
         }

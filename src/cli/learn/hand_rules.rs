@@ -42,9 +42,13 @@ impl HandRules {
             .map_err(|error| refused(String::new(), &format!("cannot read: {}", error_and_remedy(&error))))?;
         let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(&text[..]);
         let find = |header: &StringRecord| COLUMNS.map(|name| header.iter().position(|field| field == name));
-        let columns = reader.headers().ok().map(find).filter(|columns| columns[..3].iter().all(Option::is_some));
-        let no_header = || refused(String::new(), "expected a header with the columns host, pattern and how");
-        let (columns, mut rules) = (columns.ok_or_else(no_header)?, HandRules::default());
+        let unreadable =
+            |error: csv::Error| refused(", row 1".to_string(), &format!("cannot read the header: {error}"));
+        let columns = find(reader.headers().map_err(unreadable)?);
+        if columns[..3].contains(&None) {
+            return Err(refused(String::new(), "expected a header with the columns host, pattern and how"));
+        }
+        let mut rules = HandRules::default();
         for (i, row) in reader.records().enumerate() {
             let place = || format!(", row {}", i + 2);
             let row = row.map_err(|error| refused(place(), &error.to_string()))?;
@@ -207,6 +211,9 @@ mod tests {
             ("host,pattern,how\n%41.org,ignore-query,hand\n", "no canonical URI has; write \"a.org\""),
             ("host,pattern,how\nh?x,ignore-query,hand\n", "no canonical URI has"),
         ];
+        std::fs::write(&path, b"host,pattern,how\xFF\na,ignore-query,hand\n").unwrap();
+        let error = HandRules::read(&path).unwrap_err().to_string();
+        assert!(error.contains("rules.csv, row 1: cannot read the header: ") && error.contains("UTF-8"), "{error}");
         for host in
             ["*", "*.a.b", "a:8080", "[::1]", "[::1]:8080", "127.0.0.1", "a.b.", "u@a", "xn--bcher-kva.example", "a_b"]
         {

@@ -13,6 +13,8 @@ pub(super) const MANIFEST: &str = "manifest.json";
 const FORMAT: &str = "irikey seen 2";
 const FORMAT_NAME: &str = "irikey seen ";
 
+const MALFORMED: &str = "it is not a manifest of seen keys";
+
 /// Jobs that a store remembers.
 const MAX_JOBS: usize = 1000;
 
@@ -57,9 +59,12 @@ impl StoreManifest {
         StoreManifest::parse(&text).map_err(|reason| SeenError::damaged(&path, reason))
     }
 
-    fn parse(text: &[u8]) -> Result<StoreManifest, &'static str> {
-        const MALFORMED: &str = "it is not a manifest of seen keys";
-        let mut found: Value = serde_json::from_slice(text).map_err(|_| MALFORMED)?;
+    fn parse(text: &[u8]) -> Result<StoreManifest, String> {
+        let found: Value = serde_json::from_slice(text).map_err(|error| format!("{MALFORMED}: {error}"))?;
+        Ok(StoreManifest::of_json(found)?)
+    }
+
+    fn of_json(mut found: Value) -> Result<StoreManifest, &'static str> {
         let manifest = found.as_object_mut().ok_or(MALFORMED)?;
         let checksum = manifest.shift_remove("checksum");
         match manifest.get("format").and_then(Value::as_str) {

@@ -6,10 +6,10 @@
 //! DIR/lock            locked by a process that changes the store; the system releases it when the process ends
 //! ```
 //!
-//! Every byte of a run and every value of the manifest is covered by a checksum that readers check. A file that the manifest
-//! does not list does not count. A process that is killed may leave such files, which the next
-//! process that opens the store for changes removes. Runs are merged while a job runs, when later runs have become more
-//! than half as large as earlier ones, so that N keys are in little more than log2 N runs.
+//! Every byte of a run and every value of the manifest is covered by a checksum that readers check. Runs that the manifest does
+//! not list are ignored: a process that is killed may leave such files, and the next process that opens the store for changes
+//! removes them. A job merges runs when later runs have become more than half as large as earlier ones, so that N keys are in
+//! little more than log2 N runs.
 
 mod manifest;
 mod merge;
@@ -103,7 +103,7 @@ impl SeenStore {
         let lock = lock(directory)?;
         // Loaded after locking, because another process may have changed the store before.
         let mut store = match directory.join(MANIFEST).exists() {
-            true => SeenStore::load(directory).map_err(SeenError::missing_as_damaged)?,
+            true => SeenStore::load_locked(directory)?,
             false => SeenStore {
                 directory: directory.to_path_buf(),
                 policy: policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect(),
@@ -125,11 +125,17 @@ impl SeenStore {
     /// # Errors
     /// The store does not exist, another process is changing it, or it is damaged.
     pub(crate) fn open_to_merge(directory: &Path) -> Result<SeenStore, SeenError> {
-        SeenStore::open(directory)?;
+        // Locking creates a file, which only a store may get.
+        StoreManifest::read(directory)?;
         let lock = lock(directory)?;
-        let store = SeenStore { lock: Some(lock), ..SeenStore::load(directory)? };
+        let store = SeenStore { lock: Some(lock), ..SeenStore::load_locked(directory)? };
         store.remove_unlisted_files();
         Ok(store)
+    }
+
+    /// Loads a store that this process has locked, so that no other process has just removed a file that the manifest names.
+    fn load_locked(directory: &Path) -> Result<SeenStore, SeenError> {
+        SeenStore::load(directory).map_err(SeenError::missing_as_damaged)
     }
 
     fn load(directory: &Path) -> Result<SeenStore, SeenError> {
@@ -395,7 +401,7 @@ mod tests {
         SeenStore::open_to_add(&path, &policy("scheme")).unwrap().verify().unwrap();
         assert!(!path.join("run-000099").exists());
         let manifests = [
-            ("{", "not a manifest"),
+            ("{", "not a manifest of seen keys: EOF while parsing an object at line 1 column 1;"),
             (r#"{"format": "other 1"}"#, "not a manifest"),
             (r#"{"format": "irikey seen 3"}"#, "use the version of irikey that wrote it"),
         ];
@@ -491,8 +497,9 @@ mod tests {
         let run = directory.path().join(&store.info().runs[0].name);
         drop(store);
         fs::remove_file(&run).unwrap();
-        for opened in [SeenStore::open(directory.path()), SeenStore::open_to_add(directory.path(), &policy("scheme"))] {
-            assert!(matches!(opened, Err(SeenError::Damaged { path, .. }) if path == run));
+        let open_to_add = |path: &Path| SeenStore::open_to_add(path, &policy("scheme"));
+        for open in [SeenStore::open, open_to_add, SeenStore::open_to_merge, SeenStore::load_locked] {
+            assert!(matches!(open(directory.path()), Err(SeenError::Damaged { path, .. }) if path == run));
         }
     }
 

@@ -58,6 +58,13 @@ impl RowGroupSurvey {
     }
 }
 
+/// The samples of a run.
+#[derive(Debug)]
+struct Samples {
+    groups: GroupSet,
+    records: RecordSet,
+}
+
 /// The survey of a run.
 #[derive(Debug)]
 pub(crate) struct DuplicateSurvey {
@@ -66,7 +73,7 @@ pub(crate) struct DuplicateSurvey {
     record_bound: AtomicU64,
     /// URIs of groups are compared: a group may have several.
     has_uris: bool,
-    samples: Mutex<(GroupSet, RecordSet)>,
+    samples: Mutex<Samples>,
 }
 
 impl DuplicateSurvey {
@@ -76,7 +83,10 @@ impl DuplicateSurvey {
             group_bound: AtomicU64::new(u64::MAX),
             record_bound: AtomicU64::new(u64::MAX),
             has_uris,
-            samples: Mutex::new((GroupSet::new(u64::MAX, has_uris), RecordSet::new(u64::MAX))),
+            samples: Mutex::new(Samples {
+                groups: GroupSet::new(u64::MAX, has_uris),
+                records: RecordSet::new(u64::MAX),
+            }),
         }
     }
 
@@ -90,22 +100,22 @@ impl DuplicateSurvey {
 
     /// Adds a row group. The order does not matter.
     pub(crate) fn add(&self, row_group: RowGroupSurvey) {
-        let mut samples = self.samples.lock();
-        samples.0.merge(row_group.groups);
-        samples.1.merge(row_group.records);
-        self.group_bound.fetch_min(samples.0.bound(), Ordering::Relaxed);
-        self.record_bound.fetch_min(samples.1.bound(), Ordering::Relaxed);
+        let Samples { groups, records } = &mut *self.samples.lock();
+        groups.merge(row_group.groups);
+        records.merge(row_group.records);
+        self.group_bound.fetch_min(groups.bound(), Ordering::Relaxed);
+        self.record_bound.fetch_min(records.bound(), Ordering::Relaxed);
     }
 
     /// Decides about pending records: `is_kept` is called with their ordinals.
     pub(crate) fn decide_pending(&mut self, is_kept: impl Fn(u64) -> bool) {
-        self.samples.get_mut().1.decide_pending(is_kept);
+        self.samples.get_mut().records.decide_pending(is_kept);
     }
 
     /// Removes sampled groups and marks sampled records whose keys earlier runs have seen. `is_seen` is called with
     /// ascending keys.
     pub(crate) fn remove_seen<E>(&mut self, mut is_seen: impl FnMut(u128) -> Result<bool, E>) -> Result<(), E> {
-        let (groups, records) = self.samples.get_mut();
+        let Samples { groups, records } = self.samples.get_mut();
         let mut keys: Vec<u128> = groups.keys().chain(records.left_out_keys()).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -122,7 +132,7 @@ impl DuplicateSurvey {
 
     /// The findings about rows whose numbers are `totals`. `rules` names the rules that give two URIs the same key.
     pub(crate) fn finish(self, totals: &SurveyTotals, rules: impl Fn(&[u8], &[u8]) -> Vec<String>) -> Findings {
-        let (groups, records) = self.samples.into_inner();
+        let Samples { groups, records } = self.samples.into_inner();
         Findings::new(&groups, &records.into_samples(), totals, rules)
     }
 }

@@ -16,8 +16,8 @@ use crate::batch::SourceRun;
 use crate::canon::Rows;
 use crate::dedup::seen::{SeenError, SeenSet};
 use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, PARTITION_GROUPS, PartitionedKeys};
-use crate::output::{Encoder, OutputError, Part};
-use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
+use crate::output::{EncodedRows, Encoder, OutputError};
+use crate::spill::{PendingRows, RowGroupExtent, RowSpool};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use parking_lot::Mutex;
@@ -35,7 +35,7 @@ pub(super) const STAGE_COUNT: usize = PARTITION_GROUPS + 2;
 /// What a row group becomes.
 pub(super) enum DedupStep {
     /// An encoded row group.
-    Encoded(Part),
+    Encoded(EncodedRows),
     /// Its rows are part of the row group of a later step.
     Combined,
     /// Rows encoded for the spool.
@@ -65,9 +65,9 @@ impl DedupStep {
         append: &mut impl FnMut(DedupOutput) -> Result<(), OutputError>,
     ) -> Result<(), DedupError> {
         match self {
-            DedupStep::Encoded(part) => {
+            DedupStep::Encoded(encoded) => {
                 waiting.count_decided();
-                append(DedupOutput::Kept(part))?;
+                append(DedupOutput::Kept(encoded))?;
             }
             DedupStep::Combined => waiting.count_decided(),
             DedupStep::Pending(encoded, extent) => spool.append(&encoded, extent)?,
@@ -355,9 +355,9 @@ impl<'a> DedupJob<'a> {
         let combine = || self.row_groups.lock().add(selected, rows);
         let Some(full) = ticket.pass(ROW_GROUP_STAGE, combine) else { return Ok(None) };
         let Some(batches) = full else { return Ok(Some(DedupStep::Combined)) };
-        let batch = concat_batches(self.encoder.schema(), batches).map_err(SpillError::from)?;
+        let batch = concat_batches(self.encoder.schema(), batches)?;
         let step = DedupStep::Encoded(self.encoder.encode_batch(&batch)?);
-        // Rows, batch and part are all in memory: a peak.
+        // Rows, batch and encoded rows are all in memory: a peak.
         memory::sample();
         Ok(Some(step))
     }
@@ -386,10 +386,10 @@ fn find_ranges(states: &[RowState], ranges: &mut Vec<Range<usize>>) {
 }
 
 /// The selected rows of a batch.
-pub(super) fn filter(batch: &RecordBatch, is_selected: impl Iterator<Item = bool>) -> Result<RecordBatch, SpillError> {
+pub(super) fn filter(batch: &RecordBatch, is_selected: impl Iterator<Item = bool>) -> Result<RecordBatch, OutputError> {
     let is_selected = BooleanArray::from_iter(is_selected.map(Some));
     if is_selected.true_count() == batch.num_rows() {
         return Ok(batch.clone());
     }
-    Ok(filter_record_batch(batch, &is_selected)?)
+    filter_record_batch(batch, &is_selected).map_err(OutputError::Arrow)
 }

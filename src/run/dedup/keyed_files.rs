@@ -3,7 +3,7 @@
 //! is a row group of the run.
 
 use super::super::in_order::OrderedPool;
-use super::super::{Phase, RowKey, RunError, RunRequest, Summary, Ticket, memory};
+use super::super::{Phase, Progress, RowKey, RunError, RunRequest, Summary, Ticket, memory};
 use super::job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
 use super::options::DedupOptions;
 use super::resolve::{ReadRun, finish, resolve};
@@ -16,7 +16,7 @@ use crate::iri::{Component, Fault, FaultKind};
 use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::ordered::StageTicket;
 use crate::output::{Encoder, OutputError};
-use arrow::array::{Array, AsArray, FixedSizeBinaryArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int16Type, Schema, SchemaRef, TimeUnit, TimestampMillisecondType};
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -241,6 +241,69 @@ impl ReadRowGroups {
     }
 }
 
+/// Reads row groups of files for a dedup job.
+struct KeyedReader<'a> {
+    files: &'a KeyedFiles,
+    encoder: &'a Encoder,
+    algorithm: KeyAlgorithm,
+    progress: &'a Progress,
+    /// The dictionaries that all rows share, and their arrays.
+    dictionaries: Option<(SharedDictionaries, Vec<ArrayRef>)>,
+    read: Mutex<ReadRowGroups>,
+    tally: Mutex<Tally>,
+}
+
+impl<'a> KeyedReader<'a> {
+    fn new(files: &'a KeyedFiles, encoder: &'a Encoder, request: &RunRequest<'a>) -> KeyedReader<'a> {
+        let with_values = |shared: SharedDictionaries| {
+            let values = shared.values();
+            (shared, values)
+        };
+        let source_records = vec![0; files.names().len()];
+        KeyedReader {
+            files,
+            encoder,
+            algorithm: request.policy.algorithm,
+            progress: request.progress,
+            dictionaries: files.dictionaries(encoder).map(with_values),
+            read: Mutex::new(ReadRowGroups { source_records, rows: 0, bytes: 0, errors: Vec::new() }),
+            tally: Mutex::default(),
+        }
+    }
+
+    /// Decides about the rows of a row group as far as possible; `None` if the run was stopped.
+    fn decide(
+        &self,
+        job: &DedupJob<'_>,
+        stages: &StageTicket<'_>,
+        row_group: &KeyedRowGroup<'_>,
+    ) -> Result<Option<DedupStep>, DedupError> {
+        let Some((first_row, batch)) = self.read(stages, row_group) else { return Ok(None) };
+        let rows = rows_of(&batch, &self.files.key, job.options.key, self.algorithm);
+        self.tally.lock().add(&rows.tally);
+        let batch = match &self.dictionaries {
+            Some((shared, values)) => shared.apply(&batch, values).ok_or(DedupError::Changed)?,
+            None => batch,
+        };
+        let step = job.add_batch(&Ticket { stages: *stages, first_row }, &rows, &batch)?;
+        memory::sample();
+        Ok(step)
+    }
+
+    /// Reads a row group. Returns its first row and its rows, of which there are none after the end of the file; `None` if
+    /// the run was stopped.
+    fn read(&self, stages: &StageTicket<'_>, row_group: &KeyedRowGroup<'_>) -> Option<(u64, RecordBatch)> {
+        let schema = self.files.schema(row_group.file, self.encoder);
+        let is_ended = self.read.lock().is_ended(row_group.source);
+        let batch = (!is_ended).then(|| row_group.file.read(row_group.group, &schema));
+        let (first_row, batch) = stages.pass(READ_STAGE, || self.read.lock().add(row_group, batch))?;
+        let batch = batch.unwrap_or_else(|| RecordBatch::new_empty(schema));
+        self.progress.add_read(row_group.len());
+        self.progress.add(batch.num_rows() as u64, batch.num_rows() as u64);
+        Some((first_row, batch))
+    }
+}
+
 /// Checks that the keys of a file were made with this policy.
 fn check_policy(file: &KeyedFile, policy: &Policy, key: RowKey) -> Result<(), KeyedFileDefect> {
     let is_recipe = matches!(key, RowKey::Recipe(_));
@@ -268,45 +331,24 @@ pub(crate) fn dedup_keyed_files(
     encoder: &Encoder,
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<DedupSummary, RunError<DedupError>> {
-    let (progress, algorithm) = (request.progress, request.policy.algorithm);
-    let threads = request.options.clamped().threads;
+    let (progress, threads) = (request.progress, request.options.clamped().threads);
     let key = if options.key == RowKey::Rung { RowKey::Rung } else { RowKey::More(0) };
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
     let mut job = DedupJob::new(options, encoder, &request, &names).map_err(RunError::output)?;
-    let dictionaries = files.dictionaries(encoder);
-    let dictionaries = dictionaries.as_ref().map(|shared| (shared, shared.values()));
+    let reader = KeyedReader::new(&files, encoder, &request);
     let row_groups = files.row_groups();
-    let tally = Mutex::new(Tally::default());
-    let source_records = vec![0; names.len()];
-    let read = Mutex::new(ReadRowGroups { source_records, rows: 0, bytes: 0, errors: Vec::new() });
     progress.set_total(Some(row_groups.iter().map(KeyedRowGroup::len).sum()));
-    let decide = |stages: &StageTicket<'_>, row_group: KeyedRowGroup<'_>| -> Result<_, DedupError> {
-        let schema = files.schema(row_group.file, encoder);
-        let is_ended = read.lock().is_ended(row_group.source);
-        let batch = (!is_ended).then(|| row_group.file.read(row_group.group, &schema));
-        let Some((first_row, batch)) = stages.pass(READ_STAGE, || read.lock().add(&row_group, batch)) else {
-            return Ok(None);
-        };
-        let batch = batch.unwrap_or_else(|| RecordBatch::new_empty(schema));
-        progress.add_read(row_group.len());
-        progress.add(batch.num_rows() as u64, batch.num_rows() as u64);
-        let rows = rows_of(&batch, &files.key, options.key, algorithm);
-        tally.lock().add(&rows.tally);
-        let batch = match &dictionaries {
-            Some((shared, values)) => shared.apply(&batch, values).ok_or(DedupError::Changed)?,
-            None => batch,
-        };
-        let step = job.add_batch(&Ticket { stages: *stages, first_row }, &rows, &batch)?;
-        memory::sample();
-        Ok(step)
-    };
     let mut pending = PendingRowGroups::new(&options.directory);
     let take = |step: DedupStep| step.append(&mut pending, &mut append);
     let pool = OrderedPool::new(threads.min(row_groups.len()), STAGE_COUNT + 1)?;
     let mut row_groups = row_groups.into_iter();
-    let work = |(): &mut (), stages: &StageTicket<'_>, row_group| decide(stages, row_group).map_err(RunError::Output);
-    pool.run(|| (), || Ok(row_groups.next().map(|group| (1, group))), work, take)?;
+    let next = || Ok(row_groups.next().map(|row_group| (1, row_group)));
+    let work = |(): &mut (), stages: &StageTicket<'_>, row_group: KeyedRowGroup<'_>| {
+        reader.decide(&job, stages, &row_group).map_err(RunError::Output)
+    };
+    pool.run(|| (), next, work, take)?;
+    let KeyedReader { read, tally, .. } = reader;
     let summary = summary(files, read.into_inner(), tally.into_inner());
     let read = ReadRun { names, threads, summary };
     progress.begin(Phase::Resolve);

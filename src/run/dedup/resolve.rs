@@ -16,7 +16,7 @@ use crate::dedup::{
 };
 use crate::output::{Encoder, OutputError};
 use crate::process::release_free_memory;
-use crate::spill::{PendingRows, RowSpool, SpillError};
+use crate::spill::{PendingRows, RowSpool};
 use arrow::array::RecordBatch;
 use parking_lot::Mutex;
 use std::ops::Range;
@@ -306,7 +306,7 @@ impl PendingWriter<'_> {
 
     /// Encodes an output row group.
     fn encode(&self, batches: Vec<RecordBatch>) -> Result<DedupOutput, DedupError> {
-        let rows = concat_batches(self.encoder.schema(), batches).map_err(SpillError::from)?;
+        let rows = concat_batches(self.encoder.schema(), batches)?;
         let kept = DedupOutput::Kept(self.encoder.encode_batch(&rows)?);
         memory::sample();
         Ok(kept)
@@ -320,15 +320,16 @@ impl PendingWriter<'_> {
         &self,
         evidence: &EvidenceColumns,
         PendingRows { batch, ordinals }: &PendingRows,
-    ) -> Result<[DedupOutput; 2], SpillError> {
+    ) -> Result<[DedupOutput; 2], DedupError> {
         let competing = |&ordinal: &u64| (ordinal & SURELY_KEPT == 0).then_some(ordinal);
         let competing: Vec<_> = ordinals.iter().map(competing).collect();
         let mut ordinals = competing.iter().flatten().copied();
         let range = ordinals.next().map_or(0..0, |first| first..ordinals.next_back().unwrap_or(first) + 1);
         let reasons = self.decisions.reasons(range)?;
         let rows = (batch, &competing[..]);
-        let duplicates = evidence::duplicates(rows, &reasons, self.locator, evidence.key_name)?;
-        let groups = evidence::groups(rows, &reasons)?;
+        let duplicates = evidence::duplicates(rows, &reasons, self.locator, evidence.key_name);
+        let groups = evidence::groups(rows, &reasons);
+        let (duplicates, groups) = duplicates.and_then(|rows| Ok((rows, groups?))).map_err(OutputError::Arrow)?;
         Ok([DedupOutput::Duplicates(duplicates), DedupOutput::Groups(groups)])
     }
 }

@@ -3,7 +3,7 @@
 //! The numbers of rows alone determine which rows form a row group, so that rows that were pending are combined as they
 //! would have been without waiting.
 
-use crate::output::Encoder;
+use crate::output::{Encoder, OutputError};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -62,12 +62,15 @@ impl RowGroupBuilder {
 }
 
 /// Concatenates batches of one schema.
-pub(super) fn concat_batches(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch, ArrowError> {
+pub(super) fn concat_batches(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch, OutputError> {
     match batches.len() {
-        0 => return Ok(RecordBatch::new_empty(schema.clone())),
-        1 => return Ok(batches.swap_remove(0)),
-        _ => (),
+        0 => Ok(RecordBatch::new_empty(schema.clone())),
+        1 => Ok(batches.swap_remove(0)),
+        _ => concat_columns(schema, &batches).map_err(OutputError::Arrow),
     }
+}
+
+fn concat_columns(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
     let column = |i: usize| {
         let arrays: Vec<ArrayRef> = batches.iter().map(|batch| batch.column(i).clone()).collect();
         match arrays[0].data_type() {

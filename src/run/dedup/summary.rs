@@ -3,7 +3,7 @@
 use super::super::Summary;
 use crate::dedup::seen::{MergedRuns, RunWriter, SeenError};
 use crate::dedup::{Collisions, Findings};
-use crate::output::{OutputError, Part};
+use crate::output::{EncodedRows, OutputError};
 use crate::spill::SpillError;
 use arrow::array::RecordBatch;
 use parking_lot::Mutex;
@@ -98,7 +98,7 @@ pub enum DedupError {
 #[derive(Debug)]
 pub enum DedupOutput {
     /// Kept rows, encoded.
-    Kept(Part),
+    Kept(EncodedRows),
     /// Rows of the table of duplicates.
     Duplicates(RecordBatch),
     /// Rows of the table of groups.

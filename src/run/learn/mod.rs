@@ -94,15 +94,12 @@ pub(crate) fn observe(
     let mut captures = BytesRuns::new(memory, &options.directory);
     let (mut summary, found) = sort_captures(request, &sort, &mut captures)?;
     progress.begin(Phase::Learn);
-    let documents = match documents {
-        Some(documents) => {
-            let read = read_documents(documents, &policy, threads, |run| Ok(captures.add(run)?));
-            let (counts, errors) = read?;
-            summary.add_errors(errors);
-            counts
-        }
-        None => DocumentCounts::default(),
-    };
+    let mut counts = DocumentCounts::default();
+    if let Some(documents) = documents {
+        let errors;
+        (counts, errors) = read_documents(documents, &policy, threads, |run| Ok(captures.add(run)?))?;
+        summary.add_errors(errors);
+    }
     let store = DiskStore { sorter_memory: options.memory / 32, directory: options.directory.clone() };
     let mut observer = RedirectObserver::new(&store, &options.redirects, policy.algorithm);
     observer.add_unused(found.other_status, found.unparsable);
@@ -119,7 +116,7 @@ pub(crate) fn observe(
     };
     let redirects = observer.finish(&store).map_err(RunError::output)?;
     let content = parts.merge(&options.directory).map_err(RunError::output)?.or(content);
-    Ok(ObserveResult { summary, redirects, sources, content, documents })
+    Ok(ObserveResult { summary, redirects, sources, content, documents: counts })
 }
 
 /// The names in the order of their bytes, and the rank of each name in it.
