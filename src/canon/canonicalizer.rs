@@ -184,15 +184,14 @@ impl Rows {
                 true => CanonicalHead::at_marks(&reference, marks[i]),
                 false => CanonicalHead::of(&reference),
             };
-            let len = span.len as usize;
+            let (at, len) = (span.at as usize, span.len as usize);
             let is_canonical = head.is_some_and(|head| head.is_canonical(&reference, keep_fragment));
             // There is always room if the records follow each other in the text.
-            if !is_canonical || len > max_url_len || len.max(COPY_LEN) > values.room() {
+            if !is_canonical || len > max_url_len || !values.try_append_range(text, at, len) {
                 next_head = head;
                 break;
             }
             prefetch_next_chunk(text, *span);
-            values.append_range(text, span.at as usize, len);
             ends.push(values.len() as i32);
             count += 1;
         }

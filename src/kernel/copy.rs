@@ -164,6 +164,21 @@ impl Appender<'_> {
         }
     }
 
+    /// Appends bytes `at..at + len` of `text` like [`Appender::append_range`]. Appends nothing and returns false if there is no
+    /// room.
+    ///
+    /// # Panics
+    /// If the range is not within `text`.
+    #[inline(always)]
+    pub(crate) fn try_append_range(&mut self, text: &[u8], at: usize, len: usize) -> bool {
+        match text.get(at..).and_then(<[u8]>::first_chunk::<COPY_LEN>) {
+            Some(bytes) if len <= COPY_LEN && COPY_LEN <= self.room() => self.append(*bytes, len),
+            _ if len.max(COPY_LEN) <= self.room() => self.append_range(text, at, len),
+            _ => return false,
+        }
+        true
+    }
+
     /// Appends `bytes[range]` with ASCII letters in lower case. Up to `N` bytes are copied without a branch on their length.
     ///
     /// # Panics
