@@ -47,6 +47,9 @@ impl Bitmaps {
         };
         match level {
             SimdLevel::Portable => classify_portable(text, classifier, words),
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: every aarch64 processor has NEON.
+            SimdLevel::Neon => unsafe { super::neon::classify(text, classifier, words) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2.
             SimdLevel::Avx2(_) => unsafe { super::avx2::classify(text, classifier, words) },

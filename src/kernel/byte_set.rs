@@ -62,7 +62,7 @@ impl ByteSet {
     ///
     /// # Panics
     /// At compile time, if the set has more than eight different non-empty rows.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) const fn nibbles(&self) -> NibbleTables {
         let mut tables = NibbleTables { low: [0; 16], high: [0; 16] };
         let mut distinct = [0u16; 8];
@@ -97,7 +97,7 @@ impl ByteSet {
     }
 
     /// Returns the low nibbles of the members with high nibble `row`, one bit each.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     const fn row(&self, row: usize) -> u16 {
         let mut members = 0;
         let mut column = 0;
@@ -110,7 +110,7 @@ impl ByteSet {
 }
 
 /// A byte set as two tables, see [`ByteSet::nibbles`].
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NibbleTables {
     /// Indexed by low nibble: the bits of the rows that contain it.

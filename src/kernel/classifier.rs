@@ -1,7 +1,7 @@
 //! The byte classes of a [`super::Bitmaps`] in the forms that the kernels read, and the portable kernel.
 
 use super::byte_set::ByteSet;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::byte_set::NibbleTables;
 use super::copy::prefetch;
 #[cfg(target_arch = "x86_64")]
@@ -25,10 +25,10 @@ pub(super) struct MaskBlock {
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
     /// Nibble tables of the complement of the attention set. Bytes outside ASCII are in neither of the complements.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) non_attention_tables: NibbleTables,
     /// Nibble tables of the complement of the stop set.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) non_stop_tables: NibbleTables,
     /// The classes of each byte, one bit per class.
     classes: [u8; 256],
@@ -59,9 +59,9 @@ impl Classifier {
         );
         Classifier {
             classes: classes(&attention, attention_pair, &stop, stop_pair),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             non_attention_tables: attention.not().nibbles(),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             non_stop_tables: stop.not().nibbles(),
             attention_pair,
             stop_pair,

@@ -38,6 +38,9 @@ impl Avx512 {
 pub(super) enum SimdLevel {
     /// Portable code, which the compiler vectorizes with the baseline instructions of the target.
     Portable,
+    /// 16-byte vectors, which every aarch64 processor has.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// 32-byte vectors.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
@@ -56,6 +59,9 @@ impl SimdLevel {
         } else if let Some(avx2) = Avx2::new() {
             return SimdLevel::Avx2(avx2);
         }
+        #[cfg(target_arch = "aarch64")]
+        return SimdLevel::Neon;
+        #[cfg(not(target_arch = "aarch64"))]
         SimdLevel::Portable
     }
 
@@ -63,6 +69,8 @@ impl SimdLevel {
     #[cfg(test)]
     pub(super) fn available() -> Vec<SimdLevel> {
         let mut levels = vec![SimdLevel::Portable];
+        #[cfg(target_arch = "aarch64")]
+        levels.push(SimdLevel::Neon);
         #[cfg(target_arch = "x86_64")]
         {
             levels.extend(Avx2::new().map(SimdLevel::Avx2));

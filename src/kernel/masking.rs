@@ -14,13 +14,13 @@ pub(crate) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
 /// [`mask_urls`] with the instructions of `level`.
 fn mask_urls_at_level(level: SimdLevel, urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
     match level {
-        SimdLevel::Portable => mask_each(urls, masks, class_masks),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2.
         SimdLevel::Avx2(_) => unsafe { super::avx2::mask_urls(urls, masks) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Avx512::new` created the value in `level` after it found that the processor has AVX-512 F and BW.
         SimdLevel::Avx512(_) => unsafe { super::avx512::mask_urls(urls, masks) },
+        _ => mask_each(urls, masks, class_masks),
     }
 }
 

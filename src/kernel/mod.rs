@@ -24,6 +24,8 @@ mod cpu;
 #[cfg(all(test, unix))]
 mod guarded;
 mod masking;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod parse;
 mod prefix_marks;
 mod scalar;
@@ -133,7 +135,10 @@ pub(crate) fn read_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 pub(crate) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     return sse2::positions_of(byte, bytes);
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: every aarch64 processor has NEON.
+    return unsafe { neon::positions_of(byte, bytes) };
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     scalar::positions_of(byte, bytes)
 }
 

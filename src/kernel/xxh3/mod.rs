@@ -30,7 +30,6 @@ pub(crate) fn push_xxh3_128(texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16
 /// [`push_xxh3_128`] with the instructions of `level`. The caller checks the ends.
 fn push_at_level(level: SimdLevel, texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
     let rest = match level {
-        SimdLevel::Portable => ends,
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2. `push_xxh3_128`
         // asserted that the ends ascend from 0 or more and are within `texts`.
@@ -39,6 +38,7 @@ fn push_at_level(level: SimdLevel, texts: &[u8], ends: &[i32], hashes: &mut Vec<
         // SAFETY: `Avx512::new` created the value in `level` after it found that the processor has AVX-512 F and DQ.
         // `push_xxh3_128` asserted that the ends ascend from 0 or more and are within `texts`.
         SimdLevel::Avx512(_) => unsafe { avx512::push(texts, ends, hashes) },
+        _ => ends,
     };
     hashes.extend(rest.windows(2).map(|ends| hash(texts, ends)));
 }
