@@ -136,7 +136,6 @@ impl<const HAS_MARKS: bool> SimdTask for AppendTexts<'_, HAS_MARKS> {
             prefetch_next_chunk(records.text, reference.span);
             let line = reference.line();
             if HAS_MARKS {
-                // Marks give the head again, so that the loop over canonical references need not keep it in registers.
                 head = CanonicalHead::at_marks(&reference, references.marks[i]);
             }
             if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
@@ -188,7 +187,8 @@ impl Rows {
             let is_canonical = head.is_some_and(|head| head.is_canonical(&reference, keep_fragment));
             // There is always room if the records follow each other in the text.
             if !is_canonical || len > max_url_len || !values.try_append_range(text, at, len) {
-                next_head = head;
+                // With marks, the caller finds it again, and the loop need not keep it in registers.
+                next_head = head.filter(|_| !HAS_MARKS);
                 break;
             }
             prefetch_next_chunk(text, *span);
