@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::error::CommandError;
 use crate::input::{Origin, Source};
+use crate::process::repeat_interrupted;
 use crate::remote::RemoteObject;
 
 /// What the hash of an input begins with if it is an entity tag.
@@ -112,15 +113,13 @@ pub(crate) fn hash_file(source: &Source) -> Result<String, CommandError> {
     Ok(format!("{:032x}", hash_bytes(file.take(rest)).map_err(failed)?))
 }
 
-/// XXH3-128 of all bytes. An interrupted read is repeated.
+/// XXH3-128 of all bytes.
 fn hash_bytes(mut bytes: impl Read) -> io::Result<u128> {
     let (mut hasher, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
     loop {
-        match bytes.read(&mut buffer) {
-            Ok(0) => return Ok(hasher.digest128()),
-            Ok(count) => hasher.update(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(error),
+        match repeat_interrupted(|| bytes.read(&mut buffer))? {
+            0 => return Ok(hasher.digest128()),
+            count => hasher.update(&buffer[..count]),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::error::Defect;
 use super::peek::PeekReader;
 use super::unpacker::Unpacker;
 use super::zstd_frames::MAX_DICTIONARY_LEN;
+use crate::process::repeat_interrupted;
 use bzip2::{Decompress, Status};
 use lz4_flex::frame::FrameDecoder;
 use lzma_rust2::XzReader;
@@ -226,10 +227,9 @@ impl Unpacker for DecoderAdapter {
                 self.is_between_frames = false;
                 continue;
             }
-            match self.decoder.read(into) {
+            match repeat_interrupted(|| self.decoder.read(into)) {
                 Ok(0) if self.stops_between_frames => self.is_between_frames = true,
                 Ok(count) => return Ok(count),
-                Err(error) if error.kind() == ErrorKind::Interrupted => (),
                 Err(error) => return Err(self.defect(&error)),
             }
         }

@@ -5,13 +5,14 @@
 //! as it is.
 
 use std::borrow::Cow;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 
 use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use super::detect::{Packing, packing};
 use super::zstd_frames::{FRAME, MAX_DICTIONARY_LOG};
+use crate::process::repeat_interrupted;
 
 /// Bytes that are unpacked at a time.
 const STEP_LEN: usize = 64 << 10;
@@ -145,10 +146,9 @@ fn unpack(name: &'static str, mut decoder: impl Read, max_len: usize) -> Decoded
     let mut bytes = Vec::new();
     let mut buffer = vec![0; STEP_LEN];
     loop {
-        let count = match decoder.read(&mut buffer) {
+        let count = match repeat_interrupted(|| decoder.read(&mut buffer)) {
             Ok(0) => return DecodedBody::whole(bytes),
             Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => return DecodedBody::broken(bytes, BodyDefect::Damaged(name)),
         };
         if bytes.len() + count > max_len {

@@ -2,7 +2,8 @@
 
 use super::error::Defect;
 use super::unpacker::Unpacker;
-use std::io::{self, Read};
+use crate::process::repeat_interrupted;
+use std::io::Read;
 
 /// Bytes requested from the underlying reader at a time, unless more are inspected.
 const BUFFER_LEN: usize = 512 << 10;
@@ -125,19 +126,15 @@ impl Unpacker for PeekReader {
 }
 
 fn read(reader: &mut dyn Read, into: &mut [u8]) -> Result<usize, Defect> {
-    loop {
-        match reader.read(into) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            // A faulty reader may report more bytes than fit; the count must stay within the slice.
-            Ok(count) => return Ok(count.min(into.len())),
-            Err(error) => return Err(Defect::of_read(error)),
-        }
-    }
+    let count = repeat_interrupted(|| reader.read(into)).map_err(Defect::of_read)?;
+    // A faulty reader may report more bytes than fit; the count must stay within the slice.
+    Ok(count.min(into.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
 
     /// Returns one byte at a time, and an interruption before each.
     struct SlowReader(&'static [u8], bool);

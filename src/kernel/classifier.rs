@@ -147,11 +147,11 @@ pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, words: Mas
 
 // The bits of `Classifier::classes`. A pair has two bits, one for each of its bytes.
 const NEWLINE: u32 = 0;
-const CR: u32 = 7;
 const ATTENTION: u32 = 1;
 const ATTENTION_PAIR: u32 = 2;
 const STOP: u32 = 4;
 const STOP_PAIR: u32 = 5;
+const CR: u32 = 7;
 
 /// Returns the classes of every byte.
 const fn classes(attention: &ByteSet, attention_pair: [u8; 2], stop: &ByteSet, stop_pair: [u8; 2]) -> [u8; 256] {

@@ -38,7 +38,7 @@ pub(crate) use pending_file::{
     CommitError, Existing, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory,
 };
 pub(crate) use pipe::enlarge_pipe;
-pub(crate) use positioned::{read_at, read_exact_at, write_all_at};
+pub(crate) use positioned::{read_at, read_exact_at, repeat_interrupted, write_all_at};
 pub(crate) use remedy::{error_and_remedy, remedy};
 pub(crate) use replaceable::obstacle;
 #[doc(hidden)]

@@ -11,13 +11,20 @@ use std::os::windows::fs::FileExt;
 /// Reads up to `into.len()` bytes at byte `at`; 0 at the end of the file. An interrupted read is repeated, which not all
 /// callers do: the reader of ZIP archives does not.
 pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
-    loop {
+    repeat_interrupted(|| {
         #[cfg(unix)]
-        let read = file.read_at(into, at);
+        return file.read_at(into, at);
         #[cfg(windows)]
-        let read = file.seek_read(into, at);
-        if !matches!(&read, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
-            return read;
+        file.seek_read(into, at)
+    })
+}
+
+/// Calls `operation` again as long as a signal interrupts it.
+pub(crate) fn repeat_interrupted<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match operation() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            done => return done,
         }
     }
 }
@@ -42,18 +49,18 @@ pub(crate) fn read_exact_at(file: &File, mut into: &mut [u8], mut at: u64) -> io
 /// Writes all `bytes` at byte `at`.
 pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
-        #[cfg(unix)]
-        let written = file.write_at(bytes, at);
-        #[cfg(windows)]
-        let written = file.seek_write(bytes, at);
-        match written {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => {
+        let write = || {
+            #[cfg(unix)]
+            return file.write_at(bytes, at);
+            #[cfg(windows)]
+            file.seek_write(bytes, at)
+        };
+        match repeat_interrupted(write)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            count => {
                 bytes = &bytes[count..];
                 at += count as u64;
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
-            Err(error) => return Err(error),
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{ErrorKind, Read, Seek, Write};
+use std::io::{Read, Seek, Write};
 use std::time::Instant;
 
 use crate::batch::{ColumnSet, SourceRun};
@@ -16,6 +16,7 @@ use crate::iri::CLASSIFIER;
 use crate::kernel::Bitmaps;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::output::{self, Compression, Destination, Encoder, Output, OutputFormat, OutputOptions};
+use crate::process::repeat_interrupted;
 use crate::record::{TextDecoder, lines::Lines};
 
 const CHUNK_LEN: usize = 256 << 10;
@@ -209,14 +210,10 @@ impl Bench<'_> {
         self.file.rewind()?;
         let mut buffer = vec![0; 1 << 20];
         let began = Instant::now();
-        loop {
-            match self.file.read(&mut buffer) {
-                Ok(0) => return Ok(nanoseconds(began)),
-                Ok(_) => _ = black_box(&buffer),
-                Err(error) if error.kind() == ErrorKind::Interrupted => (),
-                Err(error) => return Err(error),
-            }
+        while repeat_interrupted(|| self.file.read(&mut buffer))? > 0 {
+            black_box(&buffer);
         }
+        Ok(nanoseconds(began))
     }
 }
 

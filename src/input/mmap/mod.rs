@@ -19,6 +19,8 @@ mod signal;
 #[cfg(all(test, unix))]
 mod tests;
 
+#[cfg(unix)]
+use crate::process::read_at;
 use memmap2::{Mmap, MmapOptions};
 use std::fs::File;
 use std::io::{self, Read};
@@ -104,13 +106,11 @@ impl MappedFile {
     /// as it does by SIGBUS, which is not raised for the rest of the last page: that is filled with zeros.
     #[cfg(unix)]
     fn read_at(&self, at: usize, into: &mut [u8]) -> usize {
-        use std::os::unix::fs::FileExt;
         let mut done = 0;
         while done < into.len() {
-            match self.file.read_at(&mut into[done..], self.start + (at + done) as u64) {
+            match read_at(&self.file, &mut into[done..], self.start + (at + done) as u64) {
                 Ok(0) => signal::end_truncated(self.slot),
                 Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
                 Err(_) => break,
             }
         }

@@ -52,7 +52,7 @@ const BATCH_LEN: u64 = 1 << 20;
 /// Limit of units per thread that are taken ahead of the reader. It is high because some units have few rows.
 const UNITS_AHEAD: usize = 16;
 
-/// Opens `file`. Returns its rows in order, and the length of the file in bytes.
+/// Opens `file`. Its rows are in order.
 pub(super) fn open(file: &TableFile, options: &TableOptions) -> Result<OpenedTable, Defect> {
     let parquet = Arc::new(ParquetTable::open(file, options)?);
     let (file_len, mut units) = (parquet.file.len(), parquet.units(UNIT_LEN));
