@@ -57,6 +57,16 @@ pub(crate) fn release_free_memory() {
     }
 }
 
+/// Returns the length of a page of memory, in bytes.
+pub(crate) fn page_len() -> usize {
+    #[cfg(unix)]
+    // SAFETY: the call has no conditions.
+    let len = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    #[cfg(not(unix))]
+    let len = 4 << 10;
+    usize::try_from(len).expect("a system has pages")
+}
+
 fn checked(pointer: *mut u8) -> *mut u8 {
     #[cfg(unix)]
     if pointer.is_null() && !MAY_FAIL.get() {

@@ -30,7 +30,7 @@ mod visible;
 pub use allocator::CheckedAllocator;
 #[cfg(unix)]
 pub(crate) use allocator::end_without_memory;
-pub(crate) use allocator::{release_free_memory, try_reserve_exact};
+pub(crate) use allocator::{page_len, release_free_memory, try_reserve_exact};
 pub(crate) use background_sync::BackgroundSync;
 pub(crate) use directory_lock::{DirectoryLock, lock_directory_of};
 pub(crate) use handle::{HandleName, links};

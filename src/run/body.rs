@@ -1,6 +1,7 @@
 //! The body of a source that is being cut: its text, mapped or read as far as needed, or the reader of its rows.
 
 use super::archive::{ArchiveBytes, ArchiveReader};
+use super::line_counts::{LineCounts, LinesAhead, count_lines};
 use super::options::{RunOptions, RunRequest, SLICE_LEN};
 use super::row_reader::{JsonReader, ReadEnd, RowReader, StreamBytes};
 use crate::canon::MAX_TEXT_LEN;
@@ -86,8 +87,8 @@ pub(super) enum SourceBody {
     /// No text.
     #[default]
     Empty,
-    /// Text in a mapped file.
-    Mapped { mapping: Arc<MappedFile>, start: usize },
+    /// Text in a mapped file, with the numbers of its lines if row groups depend on all of them.
+    Mapped { mapping: Arc<MappedFile>, start: usize, lines: Option<Arc<LineCounts>> },
     /// Text that is read.
     Stream(Box<TextStream>),
     /// Rows of a table, an archive or a JSON document.
@@ -115,7 +116,10 @@ pub(super) struct TextCut {
 impl SourceBody {
     pub(super) fn new(opened: Opened, options: &CutOptions<'_>) -> SourceBody {
         match opened {
-            Opened::Mapped(mapping) => SourceBody::Mapped { mapping, start: 0 },
+            Opened::Mapped(mapping) => {
+                let lines = (!options.samples_lines).then(|| Arc::new(LineCounts::new(&mapping)));
+                SourceBody::Mapped { mapping, start: 0, lines }
+            }
             Opened::Stream(stream) => SourceBody::Stream(Box::new(TextStream::new(stream, options.pool.take()))),
         }
     }
@@ -123,7 +127,7 @@ impl SourceBody {
     /// Parses the text as an archive from here on.
     pub(super) fn parse_archive(&mut self, parser: ArchiveParser) {
         *self = match std::mem::take(self) {
-            SourceBody::Mapped { mapping, start } => {
+            SourceBody::Mapped { mapping, start, .. } => {
                 SourceBody::Rows(Box::new(ArchiveReader::new(parser, ArchiveBytes::Mapped(mapping), start as u64)))
             }
             SourceBody::Stream(text) => {
@@ -139,7 +143,7 @@ impl SourceBody {
     /// Parses the text as a JSON document from here on.
     pub(super) fn parse_json(&mut self, parser: JsonDocumentParser) {
         let bytes = match std::mem::take(self) {
-            SourceBody::Mapped { mapping, start } => StreamBytes::new(Stream::mapped(mapping, start), b"", None),
+            SourceBody::Mapped { mapping, start, .. } => StreamBytes::new(Stream::mapped(mapping, start), b"", None),
             SourceBody::Stream(text) => StreamBytes::new(text.stream, &text.buffer[text.start..], text.defect),
             SourceBody::Rows(_) | SourceBody::Empty => return,
         };
@@ -172,9 +176,33 @@ impl SourceBody {
     /// The text that is available; empty for rows. If it is mapped, copy what is to be parsed.
     pub(super) fn text(&self) -> &[u8] {
         match self {
-            SourceBody::Mapped { mapping, start } => &mapping[*start..],
+            SourceBody::Mapped { mapping, start, .. } => &mapping[*start..],
             SourceBody::Stream(text) => &text.buffer[text.start..],
             SourceBody::Rows(_) | SourceBody::Empty => &[],
+        }
+    }
+
+    /// Copies the bytes of the text from `at` on. Mapped pages are not accessed, which would map them into memory.
+    pub(super) fn copy_at(&self, at: usize, copy: &mut [u8]) {
+        match self {
+            SourceBody::Mapped { mapping, start, .. } => mapping.copy_at(start + at, copy),
+            _ => copy.copy_from_slice(&self.text()[at..][..copy.len()]),
+        }
+    }
+
+    /// The number of line ends in the first `len` bytes of the text.
+    pub(super) fn count_lines(&self, len: usize) -> usize {
+        match self {
+            SourceBody::Mapped { start, lines: Some(lines), .. } => lines.of(*start..start + len),
+            _ => count_lines(&self.text()[..len]),
+        }
+    }
+
+    /// The lines after the first `len` bytes of the text, if they are to be counted.
+    pub(super) fn lines_after(&self, len: usize) -> Option<LinesAhead> {
+        match self {
+            SourceBody::Mapped { start, lines: Some(lines), .. } => Some(LinesAhead::after(lines, *start..start + len)),
+            _ => None,
         }
     }
 
@@ -264,7 +292,7 @@ impl SourceBody {
     /// Splits off the first `len` bytes of text.
     pub(super) fn split_off(&mut self, len: usize, pool: &Arc<BlockPool>) -> Block {
         match self {
-            SourceBody::Mapped { mapping, start } => {
+            SourceBody::Mapped { mapping, start, .. } => {
                 let range = *start..*start + len;
                 *start = range.end;
                 Block::mapped(mapping, range)

@@ -11,6 +11,7 @@
 
 use super::body::{CutOptions, MIN_RECORD_LEN, SourceBody};
 use super::error::ReadError;
+use super::line_counts::{LinesAhead, count_lines};
 use super::open_source::{OpenError, OpenSource, SourceFile, says_format};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
@@ -23,7 +24,7 @@ use std::ops::RangeInclusive;
 /// Length of a sample. If workers take slices, which are short, or row groups may end anywhere, samples show whether a text
 /// may have more lines than its bytes count for: one at its end, and one at the beginning of each step. Counting all lines
 /// would cost a pass over the text, which maps the pages of a mapped file into memory. Other jobs count all lines, however
-/// they are distributed.
+/// they are distributed; workers count those of mapped files before the text is cut, see [`LinesAhead`].
 const SAMPLE_LEN: usize = 1 << 10;
 
 /// Limits of the length of a step, which is a quarter of the text.
@@ -80,6 +81,8 @@ pub(super) struct TextPiece {
     /// The source is UTF-16, and the block is its text in UTF-8.
     pub(super) is_utf16: bool,
     pub(super) format: TextFormat,
+    /// Lines that the worker which gets the text counts for later cuts.
+    pub(super) lines_ahead: Option<LinesAhead>,
 }
 
 /// Cuts the sources of a run.
@@ -227,8 +230,10 @@ impl<'a> Cutter<'a> {
     fn cut_text(&mut self, current: &mut OpenSource, target: usize) -> (Option<PieceRecords>, ReadEnd) {
         let quoting = current.format.quoting();
         let mut cut = current.body.cut(target, quoting, &self.options);
-        let text = &current.body.text()[..cut.len];
-        let lines = if self.options.samples_lines { count_short_lines(text) } else { count_lines(text) };
+        let lines = match self.options.samples_lines {
+            true => count_short_lines(&current.body, cut.len),
+            false => current.body.count_lines(cut.len),
+        };
         if lines * MIN_RECORD_LEN > target.max(cut.len) {
             // The lines before this one count as `target` bytes.
             let len = end_of_line(&current.body.text()[..cut.len], target.div_ceil(MIN_RECORD_LEN));
@@ -242,6 +247,7 @@ impl<'a> Cutter<'a> {
             _ => {}
         }
         let text = TextPiece {
+            lines_ahead: current.body.lines_after(cut.len),
             offset: current.offset,
             block: current.body.split_off(cut.len, &self.options.pool),
             is_utf16: current.is_utf16,
@@ -285,17 +291,19 @@ impl<'a> Cutter<'a> {
     }
 }
 
-fn count_lines(text: &[u8]) -> usize {
-    memchr::memchr_iter(b'\n', text).count()
-}
-
-/// The number of lines of a text if samples of it have many; otherwise 0.
-fn count_short_lines(text: &[u8]) -> usize {
-    let steps = text.chunks((text.len() / 4).clamp(*SAMPLE_STEPS.start(), *SAMPLE_STEPS.end()));
-    let end = &text[text.len().saturating_sub(SAMPLE_LEN)..];
-    let samples = steps.map(|step| &step[..step.len().min(SAMPLE_LEN)]).chain([end]);
-    let (lines, len) = samples.fold((0, 0), |(lines, len), sample| (lines + count_lines(sample), len + sample.len()));
-    if lines * MIN_RECORD_LEN > len { count_lines(text) } else { 0 }
+/// The number of lines of the first `len` bytes of a text if samples of it have many; otherwise 0.
+fn count_short_lines(body: &SourceBody, len: usize) -> usize {
+    let step = (len / 4).clamp(*SAMPLE_STEPS.start(), *SAMPLE_STEPS.end());
+    let starts = (0..len).step_by(step).chain([len.saturating_sub(SAMPLE_LEN)]);
+    let mut sample = [0; SAMPLE_LEN];
+    let (mut lines, mut sampled) = (0, 0);
+    for at in starts {
+        let sample = &mut sample[..SAMPLE_LEN.min(len - at)];
+        body.copy_at(at, sample);
+        lines += count_lines(sample);
+        sampled += sample.len();
+    }
+    if lines * MIN_RECORD_LEN > sampled { body.count_lines(len) } else { 0 }
 }
 
 /// The end of line `number`, counted from 1, of a text with more lines.

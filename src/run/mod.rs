@@ -57,7 +57,8 @@
 //! # Modules
 //!
 //! - Reading: `open_source` detects the format of a source. `body` holds its text; `row_reader` and `archive` read what
-//!   gives rows instead. `cut` makes row groups of both.
+//!   gives rows instead. `cut` makes row groups of both, by the lines that `line_counts`
+//!   counts.
 //! - Making rows: `canonicalize` has the run that all jobs share. `worker` is one thread of it, `in_order` starts the threads
 //!   and appends their results in order, and `distinct` counts keys. `by_input` makes runs of several inputs side by side, and
 //!   `as_finished` takes their results.
@@ -84,6 +85,7 @@ mod in_order;
 mod key_diff;
 #[cfg(feature = "cli")]
 mod learn;
+mod line_counts;
 pub(crate) mod memory;
 mod open_source;
 mod options;

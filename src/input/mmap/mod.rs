@@ -93,7 +93,7 @@ impl MappedFile {
 
     /// Copies the bytes from `at` on into `copy`, without an access to their pages if possible: a page fault costs more than
     /// a part of a system call.
-    pub(super) fn copy_at(&self, at: usize, copy: &mut [u8]) {
+    pub(crate) fn copy_at(&self, at: usize, copy: &mut [u8]) {
         #[cfg(unix)]
         let done = self.read_at(at, copy);
         #[cfg(not(unix))]
