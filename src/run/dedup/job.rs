@@ -19,6 +19,7 @@ use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, PARTITIO
 use crate::output::{EncodedRows, Encoder, OutputError};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool};
 use arrow::array::{BooleanArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 use parking_lot::Mutex;
 use std::ops::Range;
@@ -375,14 +376,9 @@ fn pending_ordinals(first_row: u64, states: &[RowState]) -> Vec<u64> {
 
 /// Finds the ranges of rows that may be written.
 fn find_ranges(states: &[RowState], ranges: &mut Vec<Range<usize>>) {
+    let is_written = BooleanBuffer::collect_bool(states.len(), |row| states[row].may_be_written());
     ranges.clear();
-    let mut row = 0;
-    for range in states.chunk_by(|a, b| a.may_be_written() == b.may_be_written()) {
-        if range[0].may_be_written() {
-            ranges.push(row..row + range.len());
-        }
-        row += range.len();
-    }
+    ranges.extend(is_written.set_slices().map(|(start, end)| start..end));
 }
 
 /// The selected rows of a batch.
