@@ -10,7 +10,7 @@ use crate::iri::flags::{Changes, Flags};
 use crate::iri::percent::{ascii_flag, escape_value, non_ascii_flag, would_complete_an_escape};
 use crate::iri::resolve::{path_guard, remove_dot_segments_within};
 use crate::iri::scheme::urn_nid_len;
-use crate::kernel::{AsciiCase, escape, non_ascii_len, percent_encode_buffered};
+use crate::kernel::{AsciiCase, BufferedText, escape, low_bits_of_64, mask_of, non_ascii_len, percent_encode_buffered};
 
 /// Finds out whether a query has begun. Each byte is searched once, however many positions are requested.
 struct QueryFinder {
@@ -125,11 +125,17 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     /// Sets the flags of a run of non-ASCII bytes.
+    #[inline(always)]
     fn flag_non_ascii(&mut self, query: &mut QueryFinder, run: Range<usize>, in_fragment: bool) {
-        let mut text = &self.line[run.clone()];
-        if is_plain_ucschar(text) {
-            return;
+        if !is_plain_ucschar(self.reference.buffered(run.clone())) {
+            self.flag_characters(query, run, in_fragment);
         }
+    }
+
+    /// Sets the flags of a run of non-ASCII bytes, character by character.
+    #[inline(never)]
+    fn flag_characters(&mut self, query: &mut QueryFinder, run: Range<usize>, in_fragment: bool) {
+        let mut text = &self.line[run.clone()];
         let component = if in_fragment {
             Component::Fragment
         } else if query.is_before(self.line, run.start) {
@@ -179,7 +185,30 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
 /// Returns true only if `run` is UTF-8, every character is a `ucschar` of two or three bytes, and none is forbidden by
 /// section 4.1. Also returns false for all characters of U+0080-00BF, U+2000-2FFF, and U+E000 and above.
-fn is_plain_ucschar(mut run: &[u8]) -> bool {
+#[inline(always)]
+fn is_plain_ucschar(run: BufferedText<'_>) -> bool {
+    let len = run.text().len();
+    run.buffer().first_chunk().is_some_and(|block| is_plain_block(block, len)) || is_plain_text(run.text())
+}
+
+/// Returns true only if the first `len` bytes of a block are plain, see [`is_plain_ucschar`], and all characters are of two
+/// bytes, or all of U+3000-CFFF. Such runs are checked without a loop, whose end the processor would not predict.
+#[inline(always)]
+fn is_plain_block(block: &[u8; 32], len: usize) -> bool {
+    const EVERY_SECOND: u64 = 0x5555_5555;
+    const EVERY_THIRD: u64 = 0x4924_9249;
+    let run = low_bits_of_64(len);
+    let tails = mask_of(block, |byte| byte & 0xC0 == 0x80) & run;
+    let of_two = mask_of(block, |byte| (0xC3..=0xDF).contains(&byte)) & run;
+    let of_three = mask_of(block, |byte| (0xE3..=0xEC).contains(&byte)) & run;
+    let is_two = of_two == EVERY_SECOND & run && tails == !EVERY_SECOND & run && len.is_multiple_of(2);
+    let is_three = of_three == EVERY_THIRD & run && tails == !EVERY_THIRD & run && len.is_multiple_of(3);
+    len <= block.len() && (is_two || is_three)
+}
+
+/// Does what [`is_plain_ucschar`] does, character by character.
+#[inline(never)]
+fn is_plain_text(mut run: &[u8]) -> bool {
     let is_tail = |byte: u8| byte & 0xC0 == 0x80;
     loop {
         run = match *run {
@@ -202,6 +231,19 @@ fn path_end(out: &[u8], path_at: usize) -> usize {
 mod tests {
     use super::*;
 
+    /// Compares the block with the loop, for a run that follows other characters and precedes other bytes.
+    fn check_in_buffers(run: &[u8]) {
+        for before in ["", "ö", "中", "й中", "ййййй", "中中中中", "йййййййййййййй", "中中中中中中中中中中"]
+        {
+            for after in [b'a', 0x80, 0xC3, 0xE3] {
+                let text = [before.as_bytes(), run].concat();
+                let buffer = [&text[..], &[after; 40]].concat();
+                let in_buffer = is_plain_ucschar(BufferedText::within(&buffer, 0, text.len()));
+                assert_eq!(in_buffer, is_plain_text(&text), "{text:02X?} {after}");
+            }
+        }
+    }
+
     #[test]
     fn plain_runs_are_utf8_of_characters_without_flags() {
         // The bytes at the borders of the classes of UTF-8.
@@ -212,7 +254,8 @@ mod tests {
                 for run in
                     [&[first, second][..], &[first, second, 0x80], &[first, second, 0x7F], &[first, second, 0xC0]]
                 {
-                    if !is_plain_ucschar(run) {
+                    check_in_buffers(run);
+                    if !is_plain_text(run) {
                         continue;
                     }
                     plain_count += 1;
