@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// Length of a block.
 const BLOCK_LEN: usize = 256 << 10;
 
+/// Bytes that are read at a time. They stay in the first cache, and no pages of the file are mapped into memory.
+const COPY_LEN: usize = 32 << 10;
+
 /// The number of line ends of each block of a mapped file, as far as they were counted.
 #[derive(Debug)]
 pub(super) struct LineCounts {
@@ -45,10 +48,10 @@ impl LineCounts {
     pub(super) fn of(&self, range: Range<usize>) -> usize {
         let whole = range.start.div_ceil(BLOCK_LEN)..range.end / BLOCK_LEN;
         if whole.is_empty() {
-            return count_lines(&self.mapping[range]);
+            return self.count(range);
         }
-        let before = count_lines(&self.mapping[range.start..whole.start * BLOCK_LEN]);
-        let after = count_lines(&self.mapping[whole.end * BLOCK_LEN..range.end]);
+        let before = self.count(range.start..whole.start * BLOCK_LEN);
+        let after = self.count(whole.end * BLOCK_LEN..range.end);
         before + whole.map(|block| self.of_block(block)).sum::<usize>() + after
     }
 
@@ -58,9 +61,20 @@ impl LineCounts {
         if known != UNKNOWN {
             return known as usize;
         }
-        let count = count_lines(&self.mapping[block * BLOCK_LEN..][..BLOCK_LEN]);
+        let count = self.count(block * BLOCK_LEN..(block + 1) * BLOCK_LEN);
         self.blocks[block].store(count as u32, Ordering::Relaxed);
         count
+    }
+
+    /// Reads `range` and counts its line ends.
+    fn count(&self, range: Range<usize>) -> usize {
+        let mut copy = [0; COPY_LEN];
+        let parts = range.clone().step_by(COPY_LEN).map(|at| {
+            let copy = &mut copy[..COPY_LEN.min(range.end - at)];
+            self.mapping.copy_at(at, copy);
+            count_lines(copy)
+        });
+        parts.sum()
     }
 }
 
