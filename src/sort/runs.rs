@@ -32,12 +32,12 @@ impl SortedRuns {
     pub(crate) fn add_file(&mut self, path: &Path) -> Result<(), SpillError> {
         let file = Arc::new(ScratchFile::open(path)?);
         let mut last = None;
-        for RunFileEntry { run, range, rows, memory_len } in read_entries(&file)? {
+        for RunFileEntry { run, range, rows, memory_len, hash } in read_entries(&file)? {
             if last.replace(run) != Some(run) {
                 self.runs.begin_run();
             }
             self.rows += rows;
-            self.runs.append_place(BlockPlace::File(Arc::clone(&file), range), memory_len as usize);
+            self.runs.append_place(BlockPlace::RunFile(Arc::clone(&file), range, hash), memory_len as usize);
         }
         Ok(())
     }
