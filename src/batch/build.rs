@@ -57,17 +57,6 @@ pub struct BatchBuilder {
     no_texts: TextColumn,
 }
 
-const COMPONENTS: [Component; 8] = [
-    Component::Reference,
-    Component::Scheme,
-    Component::Userinfo,
-    Component::Host,
-    Component::Port,
-    Component::Path,
-    Component::Query,
-    Component::Fragment,
-];
-
 impl BatchBuilder {
     /// Creates a builder of `columns` for rows of `policy` from the sources with these names. The policy has to make what the
     /// columns need: see [`ColumnSet::complete_policy`]. Schemas have `metadata`.
@@ -86,7 +75,7 @@ impl BatchBuilder {
             source_names: source_names.into_array(),
             source_keys,
             kinds: Arc::new(StringArray::from_iter_values(FaultKind::ALL.map(FaultKind::name))),
-            components: Arc::new(StringArray::from_iter_values(COMPONENTS.map(Component::name))),
+            components: Arc::new(StringArray::from_iter_values(Component::ALL.map(Component::name))),
             no_texts: TextColumn::new(),
         }
     }
