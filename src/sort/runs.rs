@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::block::{EncodedBlock, PlainMemory, SortSchema};
+use super::block::{EncodedBlock, PlainMemory, SortSchema, encode_run};
 use super::held_runs::{BlockPlace, HeldRuns};
 use super::merge::{MergeLimits, Merger};
 use super::run_file::{RunFileEntry, read_entries};
@@ -56,7 +56,7 @@ impl SortedRuns {
         let runs = self.runs.reduce(|runs, merged| {
             let mut merger = Merger::new(schema, runs, MergeLimits::INTERMEDIATE)?;
             while let Some(picked) = merger.next_rows()? {
-                append(merged, schema.encode(&schema.gather_flat(&picked)?, &PlainMemory::new(0))?)?;
+                append(merged, encode_run(&picked.gather_flat()?, &PlainMemory::new(0))?)?;
             }
             Ok(())
         })?;
