@@ -72,7 +72,7 @@ impl PlainMemory {
         PlainMemory(AtomicUsize::new(len))
     }
 
-    /// Takes the memory for a run of `len` bytes. Without so much, the run must be compressed.
+    /// Returns how to compress a run of `len` bytes: not at all if so much memory remains, which the run takes.
     fn codec_of_run(&self, len: usize) -> Option<CompressionType> {
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(len));
         taken.is_err().then_some(CompressionType::LZ4_FRAME)
