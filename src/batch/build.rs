@@ -21,7 +21,7 @@ use super::source_run::SourceRun;
 use super::text_array::{offset_buffer, text_array};
 use super::{carried, derived, parts};
 use crate::canon::{Policy, Rows, TextColumn};
-use crate::iri::{Component, Fault, FaultKind};
+use crate::iri::{Component, Fault, FaultKind, Rung};
 use crate::key::KeyBytes;
 
 /// Builds batches of one schema. Workers share it.
@@ -57,17 +57,6 @@ pub struct BatchBuilder {
     no_texts: TextColumn,
 }
 
-const COMPONENTS: [Component; 8] = [
-    Component::Reference,
-    Component::Scheme,
-    Component::Userinfo,
-    Component::Host,
-    Component::Port,
-    Component::Path,
-    Component::Query,
-    Component::Fragment,
-];
-
 impl BatchBuilder {
     /// Creates a builder of `columns` for rows of `policy` from the sources with these names. The policy has to make what the
     /// columns need: see [`ColumnSet::complete_policy`]. Schemas have `metadata`.
@@ -86,7 +75,7 @@ impl BatchBuilder {
             source_names: source_names.into_array(),
             source_keys,
             kinds: Arc::new(StringArray::from_iter_values(FaultKind::ALL.map(FaultKind::name))),
-            components: Arc::new(StringArray::from_iter_values(COMPONENTS.map(Component::name))),
+            components: Arc::new(StringArray::from_iter_values(Component::ALL.map(Component::name))),
             no_texts: TextColumn::new(),
         }
     }
@@ -162,6 +151,16 @@ impl BatchBuilder {
         texts.or(rows.is_empty().then_some(&self.no_texts)).ok_or(BatchError::MissingRecipe(name))
     }
 
+    /// Moves the keys of a rung into an array. Rows to which no record was appended may lack the column.
+    fn key_of(&self, rung: Rung, rows: &mut Rows, count: usize) -> Result<ArrayRef, BatchError> {
+        let place = self.policy.key_index(rung).ok_or(BatchError::MissingKey(rung))?;
+        match rows.more_keys.get_mut(place) {
+            Some(column) => keys(std::mem::take(column)),
+            None if count == 0 => keys(Vec::new()),
+            None => Err(BatchError::MissingKey(rung)),
+        }
+    }
+
     fn recipe_keys(&self, texts: &TextColumn, count: usize) -> Result<ArrayRef, BatchError> {
         check_len("key_*", count, texts.len())?;
         let mut keys = Vec::new();
@@ -234,22 +233,18 @@ impl BatchBuilder {
             ColumnId::RecordOffset => Arc::new(UInt64Array::from(std::mem::take(&mut rows.offset))),
             ColumnId::Input => {
                 let (offsets, values) = text_buffers(&mut rows.input);
-                Arc::new(BinaryArray::try_new(offsets, values, differing(&mut rows.differs, count))?)
+                Arc::new(BinaryArray::try_new(
+                    offsets,
+                    values,
+                    Some(differing(std::mem::take(&mut rows.differs), count)),
+                )?)
             }
             ColumnId::Uri => {
                 let (offsets, values) = text_buffers(&mut rows.uri);
-                Arc::new(text_array(offsets, values, self.faultless(&rows.faults, count))?)
+                Arc::new(text_array(offsets, values, faultless(&rows.faults, count))?)
             }
             ColumnId::Key => keys(std::mem::take(&mut rows.key))?,
-            ColumnId::KeyOf(rung) => {
-                let place = self.policy.key_index(rung);
-                match place.and_then(|place| rows.more_keys.get_mut(place)) {
-                    Some(column) => keys(std::mem::take(column))?,
-                    // Rows to which no record was appended may lack the column.
-                    None if count == 0 && place.is_some() => keys(Vec::new())?,
-                    None => return Err(BatchError::MissingKey(rung)),
-                }
-            }
+            ColumnId::KeyOf(rung) => self.key_of(rung, rows, count)?,
             ColumnId::KeyProtocol if rows.protocol.len() == count => keys(std::mem::take(&mut rows.protocol))?,
             ColumnId::KeyProtocol => return Err(BatchError::MissingProtocol),
             ColumnId::Fault => words(&rows.faults, count, &self.kinds, |fault| fault.kind as i8)?,
@@ -264,18 +259,6 @@ impl BatchBuilder {
             // `computed` returns the other columns.
             _ => return Err(BatchError::InvalidOffsets("derived")),
         })
-    }
-
-    /// Returns the validity of the rows' URIs: rows with a fault are null. `None` if no row has a fault.
-    fn faultless(&self, faults: &[(u32, Fault)], count: usize) -> Option<NullBuffer> {
-        if faults.is_empty() {
-            return None;
-        }
-        // The bits after the last row are 0, as in every bitmap that Arrow computes: files contain them.
-        let mut valid = BooleanBufferBuilder::new(count);
-        valid.append_n(count, true);
-        faults.iter().for_each(|(row, _)| valid.set_bit(*row as usize, false));
-        Some(NullBuffer::new(valid.finish()))
     }
 }
 
@@ -335,17 +318,28 @@ fn reclaim_numbers<T: ArrowPrimitiveType>(array: ArrayRef) -> Vec<T::Native> {
     values.into_inner().into_vec().unwrap_or_default()
 }
 
-fn differing(words: &mut Vec<u64>, count: usize) -> Option<NullBuffer> {
-    let mut words = std::mem::take(words);
+/// Returns the validity of inputs: null if an input equals the URI. Bit `i` of `words` says that input `i` differs from it.
+fn differing(mut words: Vec<u64>, count: usize) -> NullBuffer {
+    // Arrow counts bits in bytes, as little-endian words do.
     words.resize(count.div_ceil(64), 0);
-    // Arrow counts bits in bytes. This is a no-op on little-endian machines.
-    words.iter_mut().for_each(|word| *word = word.to_le());
-    Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(words), 0, count)))
+    NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(words), 0, count))
 }
 
 fn keys(keys: Vec<KeyBytes>) -> Result<ArrayRef, BatchError> {
     let bytes = Buffer::from_vec(keys.into_flattened());
     Ok(Arc::new(FixedSizeBinaryArray::try_new(KEY_LEN, bytes, None)?))
+}
+
+/// Returns the validity of the rows' URIs: rows with a fault are null. `None` if no row has a fault.
+fn faultless(faults: &[(u32, Fault)], count: usize) -> Option<NullBuffer> {
+    if faults.is_empty() {
+        return None;
+    }
+    // The bits after the last row are 0, as in every bitmap that Arrow computes: files contain them.
+    let mut valid = BooleanBufferBuilder::new(count);
+    valid.append_n(count, true);
+    faults.iter().for_each(|(row, _)| valid.set_bit(*row as usize, false));
+    Some(NullBuffer::new(valid.finish()))
 }
 
 /// Returns a bitmap of the rows with a fault.

@@ -29,7 +29,7 @@ use crate::learn::{
 /// Version of the columns and of the meaning of rows; stored in the metadata as `irikey.equivalences`.
 const EQUIVALENCES_VERSION: &str = "2";
 
-/// Earlier versions that are read: without rules about content.
+/// Versions that are read. Tables of version 1 have no rules about content.
 const READABLE_VERSIONS: [&str; 2] = ["1", EQUIVALENCES_VERSION];
 
 /// Metadata key of the limits of rules about content, in a table that holds a part of them.

@@ -12,6 +12,9 @@ use crate::learn::content::{
     ContentRule, EVERYWHERE, JudgedRule, PathContext, RuleRefusal, ScopeRule, ScopedRule, Votes,
 };
 
+/// The greatest count of a part that is read, so that sums of counts do not overflow.
+const MAX_COUNT: u64 = 1 << 48;
+
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PartRow {
     /// A rule of a host or a registered domain, learned or refused.
@@ -84,7 +87,7 @@ pub(crate) fn part_row(batch: &RecordBatch, row: usize) -> Result<PartRow, Strin
     let rule = cells.text("pattern").and_then(ContentRule::parse).ok_or_else(|| unknown("pattern"))?;
     let context = PathContext::parse(cells.text("context").unwrap_or_default()).ok_or_else(|| unknown("context"))?;
     let rule = ScopedRule { rule, context };
-    let count = |name: &str| cells.count(name).ok_or_else(|| unknown(name));
+    let count = |name: &str| cells.count(name).filter(|count| *count <= MAX_COUNT).ok_or_else(|| unknown(name));
     let (support, counter, merged) = (count("support")?, count("counter")?, count("merged")?);
     let (kind, how) = (cells.text("kind").unwrap_or_default(), cells.text("how").unwrap_or_default());
     let refusal = match kind {
@@ -147,6 +150,8 @@ mod tests {
         let votes = Votes { agree: 1, disagree: 2, support: 3, counter: 4, merged: 5 };
         let rule = rule("ignore-parameter q", "");
         let batch = vote_batch([(&rule, &votes)].into_iter()).unwrap();
-        assert_eq!(part_row(&batch, 0).unwrap(), PartRow::Votes(rule, votes));
+        assert_eq!(part_row(&batch, 0).unwrap(), PartRow::Votes(rule.clone(), votes));
+        let batch = vote_batch([(&rule, &Votes { support: u64::MAX, ..votes })].into_iter()).unwrap();
+        assert_eq!(part_row(&batch, 0).unwrap_err(), "column support is missing or invalid");
     }
 }

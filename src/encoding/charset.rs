@@ -73,7 +73,7 @@ pub struct Encoded {
     pub has_unmappable: bool,
 }
 
-/// Byte order marks. The longer of two with the same first bytes must come first.
+/// Byte order marks. None begins with another one.
 const MARKS: [(&[u8], &Encoding); 3] = [(b"\xEF\xBB\xBF", UTF_8), (b"\xFE\xFF", UTF_16BE), (b"\xFF\xFE", UTF_16LE)];
 
 impl Charset {
@@ -107,11 +107,10 @@ impl Charset {
     /// Returns whether the charset is UTF-8 or UTF-16. Text in these is not normalized (RFC 3987 section 3.1, step 1c),
     /// and queries are not written in them. GB18030 covers all of Unicode but is not one of these.
     pub(crate) fn is_unicode(self) -> bool {
-        [UTF_8, UTF_16LE, UTF_16BE].contains(&self.encoding)
+        self.encoding == UTF_8 || self.is_utf16()
     }
 
     /// Returns whether the charset is UTF-16, in either byte order.
-    #[cfg(feature = "extract")]
     pub(crate) fn is_utf16(self) -> bool {
         [UTF_16LE, UTF_16BE].contains(&self.encoding)
     }
@@ -139,14 +138,9 @@ impl Charset {
     /// Returns the encoding to decode `bytes` with and the length of their byte order mark. A mark that contradicts the
     /// label is an error, because the bytes do not show which of the two is right.
     fn resolve_bom(self, bytes: &[u8]) -> Result<(&'static Encoding, usize), Undecodable> {
-        let Some((mark, marked)) = MARKS.into_iter().find(|(mark, _)| bytes.starts_with(mark)) else {
-            return Ok((self.encoding, 0));
-        };
-        let is_open = self.is_order_open && marked != UTF_8;
-        if is_open || marked == self.encoding {
-            return Ok((marked, mark.len()));
-        }
-        Err(Undecodable::ForeignByteOrderMark)
+        let Some((marked, mark_len)) = Charset::from_bom(bytes) else { return Ok((self.encoding, 0)) };
+        let is_allowed = self.encoding == marked.encoding || self.is_order_open && marked.is_utf16();
+        if is_allowed { Ok((marked.encoding, mark_len)) } else { Err(Undecodable::ForeignByteOrderMark) }
     }
 
     /// Returns the byte order of a UTF-16 charset; little-endian if the label leaves the order open.

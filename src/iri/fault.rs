@@ -107,6 +107,18 @@ pub enum Component {
 }
 
 impl Component {
+    /// All components, in the order of their discriminants.
+    pub(crate) const ALL: [Component; 8] = [
+        Component::Reference,
+        Component::Scheme,
+        Component::Userinfo,
+        Component::Host,
+        Component::Port,
+        Component::Path,
+        Component::Query,
+        Component::Fragment,
+    ];
+
     /// The name in messages and in the `fault_component` column.
     pub const fn name(self) -> &'static str {
         match self {

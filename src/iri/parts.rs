@@ -158,8 +158,8 @@ impl Parts {
         self.fragment_at.map(|at| &text[at as usize..])
     }
 
-    /// The component that contains byte `at`. The scheme and all delimiters before the query count as part of the path,
-    /// or of the part of the authority that follows them.
+    /// The component that contains byte `at`. Before an authority, the scheme and `//` count as userinfo; otherwise the scheme
+    /// counts as path. `@` counts as userinfo, the `:` of a port as port, and `?` and `#` as the component before them.
     pub(super) fn component_at(&self, at: usize) -> Component {
         let at = at as u32;
         if self.fragment_at.is_some_and(|start| at >= start) {

@@ -212,8 +212,8 @@ fn map_escapes(text: &[u8], write: impl Fn(u8, &[u8], &mut Vec<u8>)) -> Vec<u8> 
     out
 }
 
-/// Appends a name or a value of a form as `application/x-www-form-urlencoded`: spaces become `+`, and all bytes except
-/// `unreserved` become escapes.
+/// Appends a name or a value of a form as Python's `quote_plus` does: spaces become `+`, and all bytes except `unreserved` become
+/// escapes. The URL Standard (section 5.2) keeps `*` and encodes `~`.
 pub(crate) fn write_form_encoded(text: &[u8], out: &mut Vec<u8>) {
     for &byte in text {
         match byte {

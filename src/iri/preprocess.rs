@@ -83,21 +83,21 @@ const WHITE_SPACE: ByteSet = ByteSet::of(b" \r\n\t");
 ///
 /// ```
 /// use irikey::iri::{CharacterReferences, PreprocessOptions, Spaces, preprocess};
-/// let choices = PreprocessOptions {
+/// let options = PreprocessOptions {
 ///     character_references: CharacterReferences::Html,
 ///     is_trimmed: true,
 ///     spaces: Spaces::Split,
 ///     ..PreprocessOptions::default()
 /// };
-/// assert_eq!(preprocess(" http://a/ros&eacute;  /b?x&amp;y\n", &choices).unwrap(), ["http://a/rosé", "/b?x&y"]);
+/// assert_eq!(preprocess(" http://a/ros&eacute;  /b?x&amp;y\n", &options).unwrap(), ["http://a/rosé", "/b?x&y"]);
 /// ```
-pub fn preprocess(field: &str, choices: &PreprocessOptions) -> Result<Vec<String>, Fault> {
-    let is_split = choices.spaces == Spaces::Split;
+pub fn preprocess(field: &str, options: &PreprocessOptions) -> Result<Vec<String>, Fault> {
+    let is_split = options.spaces == Spaces::Split;
     let ranges =
-        if is_split { split_field(field.as_bytes(), choices) } else { std::iter::once(0..field.len()).collect() };
+        if is_split { split_field(field.as_bytes(), options) } else { std::iter::once(0..field.len()).collect() };
     let mut references = Vec::with_capacity(ranges.len());
     for range in ranges {
-        let (reference, _) = repair(&field.as_bytes()[range.clone()], choices)
+        let (reference, _) = repair(&field.as_bytes()[range.clone()], options)
             .map_err(|fault| Fault { at: fault.at + range.start as u32, ..fault })?;
         references.push(String::from_utf8_lossy(&reference).into_owned());
     }
@@ -110,21 +110,21 @@ pub fn preprocess(field: &str, choices: &PreprocessOptions) -> Result<Vec<String
 ///
 /// ```
 /// use irikey::iri::{CharacterReferences, PreprocessOptions, split_field};
-/// let choices = PreprocessOptions { character_references: CharacterReferences::Xml, ..PreprocessOptions::default() };
-/// assert_eq!(split_field(b" /a&#32;/b&amp;c  /d", &choices), [1..3, 8..16, 18..20]);
+/// let options = PreprocessOptions { character_references: CharacterReferences::Xml, ..PreprocessOptions::default() };
+/// assert_eq!(split_field(b" /a&#32;/b&amp;c  /d", &options), [1..3, 8..16, 18..20]);
 /// ```
-pub fn split_field(field: &[u8], choices: &PreprocessOptions) -> Vec<Range<usize>> {
+pub fn split_field(field: &[u8], options: &PreprocessOptions) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut push = |range: Range<usize>| {
         let is_blank =
-            field[range.clone()].iter().all(|&byte| byte == b' ' || choices.is_trimmed && WHITE_SPACE.contains(byte));
+            field[range.clone()].iter().all(|&byte| byte == b' ' || options.is_trimmed && WHITE_SPACE.contains(byte));
         if !is_blank {
             ranges.push(range);
         }
     };
     let mut start = 0;
     for at in memchr::memchr2_iter(b' ', b'&', field) {
-        if let Some(len) = space_len(&field[at..], choices.character_references) {
+        if let Some(len) = space_len(&field[at..], options.character_references) {
             push(start..at);
             start = at + len;
         }
@@ -155,16 +155,16 @@ type RepairStep = fn(&[u8], &PreprocessOptions) -> Result<Option<Vec<u8>>, Fault
 ///
 /// # Errors
 /// As [`preprocess`].
-pub fn repair<'a>(reference: &'a [u8], choices: &PreprocessOptions) -> Result<(Cow<'a, [u8]>, Flags), Fault> {
+pub fn repair<'a>(reference: &'a [u8], options: &PreprocessOptions) -> Result<(Cow<'a, [u8]>, Flags), Fault> {
     let steps: [(Flags, RepairStep); 4] = [
-        (Flags::CHARACTER_REFERENCE, |text, choices| replace_references(text, choices.character_references)),
-        (Flags::TRIMMED, |text, choices| Ok(trim(text, choices.is_trimmed))),
-        (Flags::INNER_SPACE, |text, choices| Ok(replace_spaces(text, choices.spaces))),
-        (Flags::BACKSLASH, |text, choices| Ok(replace_backslashes(text, choices.backslashes))),
+        (Flags::CHARACTER_REFERENCE, |text, options| replace_references(text, options.character_references)),
+        (Flags::TRIMMED, |text, options| Ok(trim(text, options.is_trimmed))),
+        (Flags::INNER_SPACE, |text, options| Ok(replace_spaces(text, options.spaces))),
+        (Flags::BACKSLASH, |text, options| Ok(replace_backslashes(text, options.backslashes))),
     ];
     let mut repaired = (Cow::from(reference), Flags::NONE);
     for (flag, step) in steps {
-        if let Some(text) = step(&repaired.0, choices)? {
+        if let Some(text) = step(&repaired.0, options)? {
             repaired = (text.into(), repaired.1 | flag);
         }
     }
@@ -385,7 +385,7 @@ mod tests {
             html in any::<bool>(),
         ) {
             let references = if html { CharacterReferences::Html } else { CharacterReferences::Xml };
-            let choices = PreprocessOptions {
+            let options = PreprocessOptions {
                 character_references: references,
                 is_trimmed: true,
                 spaces: Spaces::Split,
@@ -399,7 +399,7 @@ mod tests {
                 };
                 trimmed.filter(|reference| !reference.is_empty()).map(with_slashes).collect::<Vec<_>>()
             });
-            prop_assert_eq!(preprocess(&field, &choices).map_err(|fault| fault.at), expected);
+            prop_assert_eq!(preprocess(&field, &options).map_err(|fault| fault.at), expected);
         }
     }
 }

@@ -110,8 +110,7 @@ impl Base {
     /// Returns whether the base has no host, although its scheme requires one (URL Standard, section 3.1).
     fn lacks_host(&self) -> bool {
         let scheme = self.parts.scheme(&self.text).map(Scheme::from_name);
-        let needs_host = matches!(scheme, Some(Scheme::Http | Scheme::Https | Scheme::Ws | Scheme::Wss | Scheme::Ftp));
-        needs_host && self.parts.host(&self.text).is_none_or(<[u8]>::is_empty)
+        scheme.is_some_and(Scheme::is_network) && self.parts.host(&self.text).is_none_or(<[u8]>::is_empty)
     }
 
     /// Appends the base to `out`, from its start to the end of `part`. After [`BasePart::Authority`] and instead of an empty

@@ -309,23 +309,20 @@ pub fn skeleton(host: &[u8]) -> String {
     }
 }
 
-/// Appends what an ASCII character becomes in a skeleton, whatever characters are next to it: itself, or what it looks like
-/// (UTS 39, confusables.txt).
-fn push_ascii_prototype(character: u8, skeleton: &mut String) {
-    match character {
-        b'"' => skeleton.push_str("''"),
-        b'0' => skeleton.push('O'),
-        b'1' | b'I' | b'|' => skeleton.push('l'),
-        b'`' => skeleton.push('\''),
-        b'm' => skeleton.push_str("rn"),
-        _ => skeleton.push(char::from(character)),
-    }
-}
-
-/// The skeleton of an ASCII text without percent signs.
+/// The skeleton of an ASCII text without percent signs: each character becomes itself, or what it looks like (UTS 39,
+/// confusables.txt), whatever characters are next to it.
 fn ascii_skeleton(text: &str) -> String {
     let mut skeleton = String::with_capacity(text.len());
-    text.bytes().for_each(|character| push_ascii_prototype(character, &mut skeleton));
+    for character in text.chars() {
+        match character {
+            '"' => skeleton.push_str("''"),
+            '0' => skeleton.push('O'),
+            '1' | 'I' | '|' => skeleton.push('l'),
+            '`' => skeleton.push('\''),
+            'm' => skeleton.push_str("rn"),
+            _ => skeleton.push(character),
+        }
+    }
     skeleton
 }
 

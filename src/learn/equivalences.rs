@@ -52,8 +52,8 @@ pub struct EquivalencesBuilder {
     patterns: TextMap<Vec<u8>, HostPatterns>,
     /// Rules about content by the host that they are for, or `*.` and a domain, or `*`.
     rules: TextMap<Vec<u8>, BTreeSet<ScopedRule>>,
-    /// There are rules for domains or for all hosts.
-    has_domains: bool,
+    /// The length of the longest domain that has rules.
+    max_domain_len: usize,
     /// Sum of the hashes of all entries, which does not depend on their order.
     digest: u128,
 }
@@ -98,7 +98,7 @@ impl EquivalencesBuilder {
     /// Adds a rule about content. `scope` is a host, `*.` and a domain, or `*`.
     pub(crate) fn add_rule(&mut self, scope: &[u8], rule: ScopedRule) {
         let text = format!(" {} {}", rule.context, rule.rule);
-        self.has_domains |= scope.starts_with(b"*");
+        self.max_domain_len = self.max_domain_len.max(scope.strip_prefix(b"*.").map_or(0, <[u8]>::len));
         if self.rules.entry(scope.to_vec()).or_default().insert(rule) {
             self.mix(&[scope, text.as_bytes()].concat());
         }
@@ -145,9 +145,8 @@ impl EquivalencesBuilder {
 
     /// Returns the rules about content of the domains that contain a host, and those of all hosts.
     fn rules_of_domains(&self, host: &[u8]) -> impl Iterator<Item = (Vec<u8>, &ScopedRule)> {
-        // Most sets have none.
-        let host = if self.has_domains { host } else { b"" };
-        let scopes = domains_of(host).map(|domain| [b"*.", domain].concat()).chain([b"*".to_vec()]);
+        let domains = domains_of(host, self.max_domain_len);
+        let scopes = domains.map(|domain| [b"*.", domain].concat()).chain([b"*".to_vec()]);
         scopes.flat_map(|scope| self.rules_of_scope(scope))
     }
 

@@ -157,6 +157,8 @@ pub(super) struct HostRuleIndex {
     hosts: HostTable,
     /// For the other hosts: the rules by domain.
     domains: TextMap<Vec<u8>, u32>,
+    /// The length of the longest of these domains.
+    max_domain_len: usize,
     /// For the others: the rules for all hosts.
     everywhere: Option<u32>,
     /// The hosts that may have rules. All of them, if there are rules for all hosts.
@@ -199,7 +201,10 @@ impl HostRuleIndex {
         match is_domain {
             false => self.hosts.insert(name, number),
             true if name.is_empty() => self.everywhere = Some(number),
-            true => _ = self.domains.insert(name.to_vec(), number),
+            true => {
+                self.domains.insert(name.to_vec(), number);
+                self.max_domain_len = self.max_domain_len.max(name.len());
+            }
         }
     }
 
@@ -250,7 +255,8 @@ impl HostRuleIndex {
         if number.is_some() || self.domains.is_empty() {
             return number.or(self.everywhere);
         }
-        domains_of(lookup.host()).find_map(|domain| self.domains.get(domain)).copied().or(self.everywhere)
+        let mut domains = domains_of(lookup.host(), self.max_domain_len);
+        domains.find_map(|domain| self.domains.get(domain)).copied().or(self.everywhere)
     }
 
     /// Returns the rules with a number. The numbers are less than [`Self::len`].
@@ -265,10 +271,13 @@ impl HostRuleIndex {
     }
 }
 
-/// Returns the domains that contain a host, from the host itself to the largest.
-pub(super) fn domains_of(host: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let dots = memchr::memchr_iter(b'.', host).map(|at| &host[at + 1..]).filter(|domain| !domain.is_empty());
-    std::iter::once(host).filter(|host| !host.is_empty()).chain(dots)
+/// Returns the domains of at most `max_len` bytes that contain a host, from the host itself to the largest. A host of very many
+/// labels has as many domains, whose lengths add up to the square of its length.
+pub(super) fn domains_of(host: &[u8], max_len: usize) -> impl Iterator<Item = &[u8]> {
+    let end = &host[host.len().saturating_sub(max_len.saturating_add(1))..];
+    let domains = memchr::memchr_iter(b'.', end).map(|at| &end[at + 1..]);
+    let is_domain = move |domain: &&[u8]| (1..=max_len).contains(&domain.len());
+    std::iter::once(host).chain(domains).filter(is_domain)
 }
 
 #[cfg(test)]
@@ -312,6 +321,16 @@ mod tests {
         let [a, b, c, d] = ["a", "b", "c", "d"].map(|host| std::ptr::from_ref(index.find(host.as_bytes()).unwrap()));
         assert_eq!((index.len(), a), (3, c));
         assert!(a != b && a != d && b != d);
+    }
+
+    #[test]
+    fn long_domains_are_left_out() {
+        let domains = |host, max_len| domains_of(host, max_len).map(<[u8]>::len).collect::<Vec<_>>();
+        assert_eq!(domains(b"a.bc.d", usize::MAX), [6, 4, 1]);
+        assert_eq!((domains(b"a.bc.d", 6), domains(b"a.bc.d", 5)), (vec![6, 4, 1], vec![4, 1]));
+        assert_eq!((domains(b"a.bc.d", 3), domains(b"a.bc.d", 0)), (vec![1], vec![]));
+        assert_eq!((domains(b"..d.", 9), domains(b"", 9)), (vec![4, 3, 2], vec![]));
+        assert_eq!(domains("a.".repeat(1 << 20).as_bytes(), 9), [8, 6, 4, 2]);
     }
 
     /// Returns the name of the document that the rules found for `host` are about.

@@ -72,7 +72,7 @@ impl PlainMemory {
         PlainMemory(AtomicUsize::new(len))
     }
 
-    /// Takes the memory for a run of `len` bytes. Without so much, the run must be compressed.
+    /// Returns how to compress a run of `len` bytes: not at all if so much memory remains, which the run takes.
     fn codec_of_run(&self, len: usize) -> Option<CompressionType> {
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(len));
         taken.is_err().then_some(CompressionType::LZ4_FRAME)
@@ -149,26 +149,7 @@ impl SortSchema {
         let ordinals = (0..batch.num_rows() as u64).map(|row| first_row + row);
         let flat = self.flatten(batch, UInt64Array::from_iter_values(ordinals), partitions)?;
         let sorted = take_record_batch(&flat, &UInt32Array::from(order))?;
-        self.encode(&sorted, plain)
-    }
-
-    /// Cuts sorted rows into blocks and encodes these.
-    pub(super) fn encode(&self, sorted: &RecordBatch, plain: &PlainMemory) -> Result<Vec<EncodedBlock>, ArrowError> {
-        let row_lens = row_lens(sorted.columns());
-        let codec = plain.codec_of_run(row_lens.iter().map(|len| *len as usize).sum());
-        let mut encoder = BlockEncoder { codec, buffer: Vec::new() };
-        let (mut blocks, mut from, mut len) = (Vec::new(), 0, 0);
-        for (row, row_len) in row_lens.iter().map(|len| *len as usize).enumerate() {
-            if row > from && (row - from == MAX_BLOCK_ROWS || len + row_len > MAX_BLOCK_LEN) {
-                blocks.push(encoder.encode(&sorted.slice(from, row - from), len)?);
-                (from, len) = (row, 0);
-            }
-            len += row_len;
-        }
-        if from < sorted.num_rows() {
-            blocks.push(encoder.encode(&sorted.slice(from, sorted.num_rows() - from), len)?);
-        }
-        Ok(blocks)
+        encode_run(&sorted, plain)
     }
 
     pub(super) fn decode(&self, bytes: Vec<u8>) -> Result<SortedBlock, ArrowError> {
@@ -186,19 +167,9 @@ impl SortSchema {
 
     /// Picked rows as a batch of the schema of the sort.
     pub(crate) fn gather(&self, picked: &PickedRows) -> Result<RecordBatch, ArrowError> {
-        let flat = self.gather_flat(picked)?;
+        let flat = picked.gather_flat()?;
         let columns = (0..self.schema.fields().len()).map(|at| self.restore_column(&flat, at));
         RecordBatch::try_new(self.schema.clone(), columns.collect::<Result<_, _>>()?)
-    }
-
-    /// Picked rows as a batch of the schema of stored blocks.
-    pub(super) fn gather_flat(&self, picked: &PickedRows) -> Result<RecordBatch, ArrowError> {
-        let batches: Vec<&RecordBatch> = picked.blocks.iter().map(|block| &block.batch).collect();
-        let rows = interleave_record_batch(&batches, &picked.picks)?;
-        // Which blocks have nulls depends on the memory of the sort, and the writer of Parquet ends pages at other rows if a
-        // column could have nulls.
-        let columns = rows.columns().iter().map(without_unused_nulls).collect::<Result<_, _>>()?;
-        RecordBatch::try_new(rows.schema(), columns)
     }
 
     /// The value of a row in the first column of the order, to be compared with rows by [`SortedBlock::begins_with`].
@@ -241,6 +212,37 @@ impl SortSchema {
             }
             _ => column.clone(),
         })
+    }
+}
+
+/// Cuts sorted rows into blocks and encodes these.
+pub(super) fn encode_run(sorted: &RecordBatch, plain: &PlainMemory) -> Result<Vec<EncodedBlock>, ArrowError> {
+    let row_lens = row_lens(sorted.columns());
+    let codec = plain.codec_of_run(row_lens.iter().map(|len| *len as usize).sum());
+    let mut encoder = BlockEncoder { codec, buffer: Vec::new() };
+    let (mut blocks, mut from, mut len) = (Vec::new(), 0, 0);
+    for (row, row_len) in row_lens.iter().map(|len| *len as usize).enumerate() {
+        if row > from && (row - from == MAX_BLOCK_ROWS || len + row_len > MAX_BLOCK_LEN) {
+            blocks.push(encoder.encode(&sorted.slice(from, row - from), len)?);
+            (from, len) = (row, 0);
+        }
+        len += row_len;
+    }
+    if from < sorted.num_rows() {
+        blocks.push(encoder.encode(&sorted.slice(from, sorted.num_rows() - from), len)?);
+    }
+    Ok(blocks)
+}
+
+impl PickedRows {
+    /// The rows as a batch of the schema of stored blocks.
+    pub(super) fn gather_flat(&self) -> Result<RecordBatch, ArrowError> {
+        let batches: Vec<&RecordBatch> = self.blocks.iter().map(|block| &block.batch).collect();
+        let rows = interleave_record_batch(&batches, &self.picks)?;
+        // Which blocks have nulls depends on the memory of the sort, and the writer of Parquet ends pages at other rows if a
+        // column could have nulls.
+        let columns = rows.columns().iter().map(without_unused_nulls).collect::<Result<_, _>>()?;
+        RecordBatch::try_new(rows.schema(), columns)
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::spill::{FileRange, ScratchFile, SpillError};
 
 /// Where the bytes of a block are.
@@ -11,6 +13,8 @@ use crate::spill::{FileRange, ScratchFile, SpillError};
 pub(super) enum BlockPlace {
     Memory(Vec<u8>),
     File(Arc<ScratchFile>, FileRange),
+    /// In a file of an earlier job, with the XXH3-64 of the bytes.
+    RunFile(Arc<ScratchFile>, FileRange, u64),
 }
 
 /// The blocks of a run that were not read yet, in order.
@@ -21,7 +25,7 @@ impl BlockPlace {
     fn len(&self) -> u64 {
         match self {
             BlockPlace::Memory(held) => held.len() as u64,
-            BlockPlace::File(_, range) => range.len as u64,
+            BlockPlace::File(_, range) | BlockPlace::RunFile(_, range, _) => range.len as u64,
         }
     }
 
@@ -34,6 +38,13 @@ impl BlockPlace {
             }
             BlockPlace::File(file, range) => {
                 file.read(range, bytes)?;
+                Ok(Some(file))
+            }
+            BlockPlace::RunFile(file, range, hash) => {
+                file.read(range, bytes)?;
+                if xxh3_64(bytes) != hash {
+                    return Err(file.corrupt(&"the sorted rows are damaged; remove this file and start again"));
+                }
                 Ok(Some(file))
             }
         }

@@ -99,7 +99,7 @@ impl<'a> Merger<'a> {
 
     /// Picks the next rows in order; `None` after the last.
     pub(crate) fn next_rows(&mut self) -> Result<Option<PickedRows>, SpillError> {
-        self.picked_blocks.iter_mut().for_each(|block| *block = None);
+        self.picked_blocks.fill(None);
         let mut picked = PickedRows { blocks: Vec::new(), picks: Vec::new(), partition: 0, part: 0 };
         let mut len = 0;
         while let Some(head) = self.heap.peek() {

@@ -1,8 +1,8 @@
 //! Sorted runs in a file with a name, for a job that can be resumed: [`RunFileWriter`]. The file gets its name only when
 //! it is complete. [`super::SortedRuns::add_file`] reads it.
 //!
-//! Format: the blocks; one entry of 40 bytes per block (run, offset, length, rows, decoded length); the number of entries;
-//! the XXH3-64 of the entries and their number; an end mark. All numbers are 64 bits, little-endian.
+//! Format: the blocks; one entry of 48 bytes per block (run, offset, length, rows, decoded length, XXH3-64 of the block); the
+//! number of entries; the XXH3-64 of the entries and their number; an end mark. All numbers are 64 bits, little-endian.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,10 +15,10 @@ use crate::process::{PendingFile, parent};
 use crate::spill::{FileRange, ScratchFile, SpillError};
 
 /// The end mark. It has to change when the format of blocks or entries changes.
-const END_MARK: &[u8; 8] = b"irikruns";
+const END_MARK: &[u8; 8] = b"irikrun2";
 
 /// Bytes of an entry.
-const ENTRY_LEN: usize = 40;
+const ENTRY_LEN: usize = 48;
 
 /// Bytes after the entries.
 const TRAILER_LEN: usize = 24;
@@ -38,6 +38,8 @@ pub(super) struct RunFileEntry {
     pub(super) range: FileRange,
     pub(super) rows: u64,
     pub(super) memory_len: u64,
+    /// XXH3-64 of the block.
+    pub(super) hash: u64,
 }
 
 impl RunFileWriter {
@@ -52,8 +54,8 @@ impl RunFileWriter {
         for EncodedBlock { bytes, rows, memory_len } in blocks {
             self.write(&bytes)?;
             let range = FileRange { offset: self.end, len: bytes.len() };
-            let (rows, memory_len) = (rows as u64, memory_len as u64);
-            self.entries.push(RunFileEntry { run: self.runs, range, rows, memory_len });
+            let (rows, memory_len, hash) = (rows as u64, memory_len as u64, xxh3_64(&bytes));
+            self.entries.push(RunFileEntry { run: self.runs, range, rows, memory_len, hash });
             self.end += bytes.len() as u64;
         }
         self.runs += 1;
@@ -63,8 +65,8 @@ impl RunFileWriter {
     /// Completes the file, which keeps its temporary name, and returns its length.
     pub(crate) fn finish(mut self) -> Result<(u64, PendingFile), SpillError> {
         let mut index: Vec<u8> = Vec::with_capacity((self.entries.len() + 1) * ENTRY_LEN);
-        for RunFileEntry { run, range, rows, memory_len } in &self.entries {
-            let numbers = [*run, range.offset, range.len as u64, *rows, *memory_len];
+        for RunFileEntry { run, range, rows, memory_len, hash } in &self.entries {
+            let numbers = [*run, range.offset, range.len as u64, *rows, *memory_len, *hash];
             numbers.iter().for_each(|number| index.extend(number.to_le_bytes()));
         }
         index.extend((self.entries.len() as u64).to_le_bytes());
@@ -95,15 +97,17 @@ pub(super) fn read_entries(file: &ScratchFile) -> Result<Vec<RunFileEntry>, Spil
         return Err(damaged());
     }
     let entry = |bytes: &[u8]| {
-        let [run, offset, len, rows, memory_len] = std::array::from_fn(|at| number(bytes, at));
-        RunFileEntry { run, range: FileRange { offset, len: len as usize }, rows, memory_len }
+        let [run, offset, len, rows, memory_len, hash] = std::array::from_fn(|at| number(bytes, at));
+        RunFileEntry { run, range: FileRange { offset, len: len as usize }, rows, memory_len, hash }
     };
     Ok(index[..index_len as usize].chunks_exact(ENTRY_LEN).map(entry).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::held_runs::BlockPlace;
     use super::*;
+    use std::sync::Arc;
 
     fn write_file(directory: &Path) -> std::path::PathBuf {
         let block = |byte: u8, rows| EncodedBlock { bytes: vec![byte; 9], rows, memory_len: 50 };
@@ -112,21 +116,29 @@ mod tests {
         writer.add(vec![block(3, 5)]).unwrap();
         let path = directory.join("x.runs");
         let (len, pending) = writer.finish().unwrap();
-        assert_eq!(len, 3 * 9 + 3 * 40 + 24);
+        assert_eq!(len, 3 * 9 + 3 * 48 + 24);
         pending.commit(&path, crate::process::Existing::Replace).unwrap();
         path
+    }
+
+    fn read_blocks(path: &Path) -> Result<Vec<Vec<u8>>, SpillError> {
+        let file = Arc::new(ScratchFile::open(path)?);
+        let read = |RunFileEntry { range, hash, .. }| {
+            let mut bytes = Vec::new();
+            BlockPlace::RunFile(Arc::clone(&file), range, hash).read(&mut bytes)?;
+            Ok(bytes)
+        };
+        read_entries(&file)?.into_iter().map(read).collect()
     }
 
     #[test]
     fn written_runs_are_read_back() {
         let directory = tempfile::tempdir().unwrap();
-        let file = ScratchFile::open(&write_file(directory.path())).unwrap();
-        let entries = read_entries(&file).unwrap();
+        let path = write_file(directory.path());
+        let entries = read_entries(&ScratchFile::open(&path).unwrap()).unwrap();
         let numbers: Vec<_> = entries.iter().map(|entry| (entry.run, entry.rows, entry.memory_len)).collect();
         assert_eq!(numbers, [(0, 3, 50), (0, 4, 50), (1, 5, 50)]);
-        let mut bytes = Vec::new();
-        file.read(entries[2].range, &mut bytes).unwrap();
-        assert_eq!(bytes, [3; 9]);
+        assert_eq!(read_blocks(&path).unwrap(), [[1; 9], [2; 9], [3; 9]]);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
@@ -148,12 +160,11 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         let is_refused = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
-            read_entries(&ScratchFile::open(&path).unwrap()).is_err()
+            read_blocks(&path).is_err()
         };
         assert!(!is_refused(&whole));
         assert!((0..whole.len()).all(|len| is_refused(&whole[..len])));
-        // Bytes 0-26 are blocks, which Arrow checks when it decodes them.
-        for at in 27..whole.len() {
+        for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x10;
             assert!(is_refused(&bytes), "{at}");

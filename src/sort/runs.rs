@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::block::{EncodedBlock, PlainMemory, SortSchema};
+use super::block::{EncodedBlock, PlainMemory, SortSchema, encode_run};
 use super::held_runs::{BlockPlace, HeldRuns};
 use super::merge::{MergeLimits, Merger};
 use super::run_file::{RunFileEntry, read_entries};
@@ -32,12 +32,12 @@ impl SortedRuns {
     pub(crate) fn add_file(&mut self, path: &Path) -> Result<(), SpillError> {
         let file = Arc::new(ScratchFile::open(path)?);
         let mut last = None;
-        for RunFileEntry { run, range, rows, memory_len } in read_entries(&file)? {
+        for RunFileEntry { run, range, rows, memory_len, hash } in read_entries(&file)? {
             if last.replace(run) != Some(run) {
                 self.runs.begin_run();
             }
             self.rows += rows;
-            self.runs.append_place(BlockPlace::File(Arc::clone(&file), range), memory_len as usize);
+            self.runs.append_place(BlockPlace::RunFile(Arc::clone(&file), range, hash), memory_len as usize);
         }
         Ok(())
     }
@@ -56,7 +56,7 @@ impl SortedRuns {
         let runs = self.runs.reduce(|runs, merged| {
             let mut merger = Merger::new(schema, runs, MergeLimits::INTERMEDIATE)?;
             while let Some(picked) = merger.next_rows()? {
-                append(merged, schema.encode(&schema.gather_flat(&picked)?, &PlainMemory::new(0))?)?;
+                append(merged, encode_run(&picked.gather_flat()?, &PlainMemory::new(0))?)?;
             }
             Ok(())
         })?;

@@ -76,12 +76,18 @@ impl RowSpool {
     pub(crate) fn read(&self, index: usize) -> Result<PendingRows, SpillError> {
         let mut bytes = Vec::new();
         self.file.read(self.entries[index].0, &mut bytes)?;
-        let number = |bytes: &[u8]| bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        let stream_at = 8 + number(&bytes) as usize * 8;
-        let ordinals = bytes[8..stream_at].chunks_exact(8).map(number).collect();
-        let batch = decode_batch(Buffer::from_vec(bytes).slice(stream_at))?;
+        let ordinals = read_ordinals(&bytes).ok_or_else(|| self.file.corrupt(&"the rows are damaged"))?;
+        let batch = decode_batch(Buffer::from_vec(bytes).slice((1 + ordinals.len()) * 8))?;
         Ok(PendingRows { batch, ordinals })
     }
+}
+
+/// Returns the ordinals at the start of encoded rows; `None` if the rows end before.
+fn read_ordinals(encoded: &[u8]) -> Option<Vec<u64>> {
+    let (numbers, _) = encoded.as_chunks();
+    let (count, numbers) = numbers.split_first()?;
+    let ordinals = numbers.get(..usize::try_from(u64::from_le_bytes(*count)).ok()?)?;
+    Some(ordinals.iter().map(|ordinal| u64::from_le_bytes(*ordinal)).collect())
 }
 
 #[cfg(test)]
@@ -108,6 +114,16 @@ mod tests {
         assert!(spool.len() == 3 && spool.extents().map(|extent| extent.first_row).eq([7, 0, 20]));
         for (index, rows) in all.iter().enumerate() {
             assert_eq!(&spool.read(index).unwrap(), rows);
+        }
+    }
+
+    #[test]
+    fn damaged_rows_are_errors() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool = RowSpool::new(directory.path());
+        for (index, damaged) in [&b""[..], b"\x01", &[0xFF; 16], &[1, 0, 0, 0, 0, 0, 0, 0, 7]].into_iter().enumerate() {
+            spool.append(damaged, RowGroupExtent::default()).unwrap();
+            assert!(spool.read(index).is_err(), "{damaged:?}");
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn is_normal_ipv6_literal(host: &[u8]) -> bool {
 
 /// [`is_normal_ipv6_literal`] without the brackets.
 fn is_normal_ipv6(inner: &[u8]) -> bool {
-    // Their IPv4 address is written with dots.
+    // The texts of IPv4-mapped addresses end in an IPv4 address with dots (RFC 5952 section 5).
     if inner.is_empty() || inner.len() > MAX_IPV6_LEN || inner.starts_with(b"::ffff:") {
         return false;
     }

@@ -134,8 +134,7 @@ pub(super) fn split(encoded: &[u8]) -> (&[u8], &[u8]) {
 
 /// Decodes deltas in lower case that insert characters into `count` others (section 6.2). Calls `accept` with each character
 /// and its position at that time. Returns false if these are not deltas, or if `accept` returns false.
-pub(super) fn decode(deltas: &[u8], mut count: u32, accept: impl FnMut(char, u32) -> bool) -> bool {
-    let mut accept = accept;
+pub(super) fn decode(deltas: &[u8], mut count: u32, mut accept: impl FnMut(char, u32) -> bool) -> bool {
     let (mut bias, mut code, mut at) = (Bias::new(), INITIAL_N, 0);
     let mut rest = deltas;
     while !rest.is_empty() {

@@ -30,11 +30,11 @@ pub(super) fn lower_all(draft: &mut Draft) -> bool {
 
 /// Converts to lower case like Java, non-ASCII letters included.
 fn lower_text(text: &mut Vec<u8>) -> bool {
-    let lowered = match std::str::from_utf8(text) {
+    let mut lowered = match std::str::from_utf8(text) {
         Ok(text) if !text.is_ascii() => text.to_lowercase().into_bytes(),
         _ => return lower(text),
     };
-    draft::replace_text(text, &mut { lowered })
+    draft::replace_text(text, &mut lowered)
 }
 
 /// Removes user name and password of http, https, ftp and ftps URLs.

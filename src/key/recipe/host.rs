@@ -9,7 +9,7 @@ use super::escapes::{decode_all, encode};
 use crate::iri::write_encoded;
 use crate::kernel::{any_byte, parse_bytes};
 
-/// Removes the default port of `http` and `https`.
+/// Removes the default port of `http` and `https`. For the programs, 0 is the default port of all other schemes.
 pub(super) fn drop_default_port(draft: &mut Draft) -> bool {
     let Some(port) = draft.port.get() else { return false };
     let default: &[u8] = match &draft.scheme {

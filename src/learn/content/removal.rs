@@ -3,9 +3,9 @@
 /// A hash of what a rule removed from a URL; 0 if it removed nothing. URLs that the rule makes equal may differ in it.
 pub(crate) type Removed = u64;
 
-/// Is told what each rule removes from a URL.
+/// Observes what rules remove from a URL.
 pub(crate) trait RemovalObserver {
-    /// A rule, by its number, removed something.
+    /// Adds what the rule with this number removed.
     fn add(&mut self, rule: u16, removed: impl FnOnce() -> Removed);
 }
 

@@ -228,12 +228,12 @@ impl ContentRule {
             }
             "ignore-segment" => parse_segment(argument),
             "ignore-segment-value" => parse_segment_value(argument),
-            "ignore-parameter" => match argument.split_once('=') {
+            "ignore-parameter" => name().and_then(|whole| match argument.split_once('=') {
                 Some((name, shape)) if !name.is_empty() => {
                     ValueShape::named(shape).map(|shape| ContentRule::Parameter(name.into(), Some(shape)))
                 }
-                _ => name().map(|name| ContentRule::Parameter(name, None)),
-            },
+                _ => Some(ContentRule::Parameter(whole, None)),
+            }),
             "ignore-query" => alone(ContentRule::Query),
             "ignore-parameter-order" => alone(ContentRule::ParameterOrder),
             "ignore-empty-parameters" => alone(ContentRule::EmptyParameters),
@@ -381,6 +381,8 @@ mod tests {
             "ignore-scheme x",
             "ignore-parameter a=<x>",
             "ignore-parameter a&b",
+            "ignore-parameter a&b=<hex>",
+            "ignore-parameter a b=<hex>",
             "ignore-segment-parameter a=b",
             "ignore-segment-parameter a/b",
             "ignore-segment /a/b/...",
