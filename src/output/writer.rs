@@ -250,11 +250,6 @@ impl Output {
     pub fn abort(self) -> Result<(), OutputError> {
         self.target.abort()
     }
-
-    /// Returns the path of the temporary file.
-    pub fn temporary_path(&self) -> Option<&Path> {
-        self.target.temporary_path()
-    }
 }
 
 impl EndedOutput {

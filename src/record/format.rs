@@ -423,9 +423,9 @@ fn csv_format(options: &CsvOptions, head: &[u8]) -> SourceFormat {
     SourceFormat::Csv(CsvOptions { delimiter: Some(options.delimiter_of(head)), ..options.clone() })
 }
 
-/// Common Crawl's names of WAT files contain `.wat.`; their bytes are those of a WARC file.
+/// Names of WAT files end in `.wat`, or contain `.wat.` as those of Common Crawl; their bytes are those of a WARC file.
 fn is_wat_name(name: &str) -> bool {
-    name.rsplit('/').next().is_some_and(|name| name.contains(".wat."))
+    name.rsplit('/').next().is_some_and(|name| name.contains(".wat.") || name.ends_with(".wat"))
 }
 
 /// Whether the head of the first record names a WAT file.
@@ -434,7 +434,7 @@ fn is_wat(head: &[u8]) -> bool {
     let mut fields = lines.take_while(|line| !line.trim_ascii().is_empty());
     fields.any(|field| {
         strip_prefix_ignoring_case(field, b"WARC-Filename:")
-            .is_some_and(|file| memchr::memmem::find(file, b".wat.").is_some() || file.trim_ascii().ends_with(b".wat"))
+            .is_some_and(|file| is_wat_name(&String::from_utf8_lossy(file.trim_ascii())))
     })
 }
 
@@ -494,6 +494,8 @@ mod tests {
         assert_eq!(format_of("b/CC-MAIN.warc.wat.gz", warc), SourceFormat::Archive(ArchiveRows::Links));
         let named = "WARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Filename: CC-MAIN-00000.warc.wat.gz\r\n\r\n";
         assert_eq!(format_of("-", named), SourceFormat::Archive(ArchiveRows::Links));
+        assert_eq!(format_of("b.wat/x.wat", warc), SourceFormat::Archive(ArchiveRows::Links));
+        assert_eq!(format_of("b.wat/x", warc), SourceFormat::Archive(ArchiveRows::Records));
         assert!(matches!(format_of("x", " CDX N b a m s k r M S V g\n"), SourceFormat::Text(TextFormat::Cdx(_))));
         assert!(matches!(format_of("x", "{\"url\": \"http://a/\"}\n"), SourceFormat::Text(TextFormat::JsonLines(_))));
         assert!(matches!(
@@ -551,8 +553,12 @@ mod tests {
     fn names_say_formats() {
         assert_eq!(FormatSuffix::of("crawl/seeds.TSV.gz"), Some(FormatSuffix::Table(b'\t')));
         assert_eq!(FormatSuffix::of("-"), None);
-        let names = ["a/x.jsonl.zst", "x.csv", "a/x.wat.gz", "x.csv?y", "x.wat/a", "x.html"].map(is_name_of_format);
-        assert_eq!(names, [true, true, true, false, false, false]);
+        for name in ["a/x.jsonl.zst", "x.csv", "a/x.wat.gz", "x.warc.wat"] {
+            assert!(is_name_of_format(name), "{name}");
+        }
+        for name in ["x.csv?y", "x.wat/a", "x.wat?y", "xwat", "x.html"] {
+            assert!(!is_name_of_format(name), "{name}");
+        }
     }
 
     #[test]

@@ -145,6 +145,14 @@ impl ShownName {
     }
 }
 
+/// The name without query and fragment, if it is the address of a file on an HTTP server. In other names, these are part of the
+/// key.
+pub(crate) fn without_query(name: &str) -> &str {
+    let is_address = matches!(split_scheme(name), Some((_, RemoteScheme::Http, _)));
+    let end = name.find(['?', '#']).filter(|_| is_address);
+    &name[..end.unwrap_or(name.len())]
+}
+
 /// The name ends like that of a ZIP archive.
 pub(super) fn is_archive_name(name: &str) -> bool {
     [".zip", ".wacz"].iter().any(|suffix| {

@@ -17,7 +17,7 @@ use crate::record::{
     ArchiveRows, FormatAdvice, FormatOptions, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
     format_of_first_record, is_name_of_format,
 };
-use crate::remote::is_table_name;
+use crate::remote::{is_table_name, without_query};
 use std::sync::Arc;
 
 /// The end of a record that is too long is searched within this many times the length of a record, or [`MIN_LONG_LEN`].
@@ -235,10 +235,10 @@ impl OpenSource {
         self.body.parse_archive(parser);
     }
 
-    /// The last part of the name of the file or the member.
+    /// The last part of the name of the file, without the query of an address, or of the member.
     fn base_name(&self) -> Option<&str> {
         match self.file {
-            SourceFile::Table(_) => self.name.rsplit('/').next(),
+            SourceFile::Table(_) => without_query(&self.name).rsplit('/').find(|part| !part.is_empty()),
             SourceFile::Member => self.name.rsplit(['/', '!']).next(),
             SourceFile::None => None,
         }

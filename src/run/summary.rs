@@ -164,6 +164,11 @@ impl Summary {
         self.records == 0 && !self.input_errors.is_empty()
     }
 
+    /// Returns whether a source is an archive whose records have types.
+    pub(crate) fn has_record_types(&self) -> bool {
+        self.source_formats.iter().flatten().any(|name| matches!(name.as_ref(), "warc" | "arc"))
+    }
+
     /// The number of sources by the name of their format, the most frequent first.
     pub(crate) fn sources_by_format(&self) -> Vec<(&str, u64)> {
         let mut names: Vec<&str> = self.source_formats.iter().flatten().map(AsRef::as_ref).collect();

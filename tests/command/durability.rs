@@ -188,6 +188,7 @@ fn a_job_that_cannot_begin_leaves_nothing() {
     let before = place.names("");
     let nothing = "not written, because an input has an error and there are no records";
     place.refused("canon :damaged.gz -o :new --part-rows 9", 4, nothing);
+    place.refused("dedup :damaged.gz -o :x.csv --seen :new/seen --update-seen", 4, nothing);
     fs::write(place.path("empty.txt"), "").unwrap();
     // The empty input was read.
     place.refused("extract :empty.txt :damaged.gz -o :in.csv", 4, nothing);

@@ -155,6 +155,28 @@ fn most_relative_records_give_advice() {
     assert!(irikey(&["canon", "-q", "--format", "lines"], b"a\n", Stdio::null()).stderr.is_empty());
 }
 
+/// WAT is recognized by its name. Without the name it is WARC whose records have other types.
+#[test]
+fn skipped_records_give_advice_if_there_are_no_others() {
+    let (wat, directory) = (fs::read(sample("crawl.wat.gz")).unwrap(), tempfile::tempdir().unwrap());
+    let learned = directory.path().join("learned.parquet").display().to_string();
+    let message = |flags: &[&str]| {
+        let ran = irikey(flags, &wat, Stdio::null());
+        assert!(ran.status.success());
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    for command in [&["canon"][..], &["dedup"], &["count"], &["learn", "-o", &learned]] {
+        let message = message(command);
+        assert!(message.starts_with("irikey: no record has one of the types that become rows; "), "{message}");
+        assert!(message.contains("--record-types") && message.contains("--format wat"), "{message}");
+    }
+    for flags in [&["--format", "wat"][..], &["--record-types", "all"]] {
+        let message = message(&[&["canon"], flags].concat());
+        assert!(!message.contains("--record-types"), "{flags:?}: {message}");
+    }
+    assert_eq!(message(&["canon", "-q"]), "");
+}
+
 #[test]
 fn count_gives_advice_and_its_report_in_three_formats() {
     let out = irikey(&["count"], b"a\0b\nc\n", Stdio::piped());

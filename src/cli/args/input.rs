@@ -246,8 +246,7 @@ impl InputArgs {
     /// Prints that `--record-types` had no effect, if records were read but no input is an archive. The formats of the inputs are
     /// known only at the end of a job.
     pub(crate) fn print_unused_record_types(&self, summary: &Summary, is_quiet: bool) {
-        let has_types = summary.sources_by_format().iter().any(|(name, _)| ["warc", "arc"].contains(name));
-        if !self.record_types.is_empty() && summary.records > 0 && !has_types && !is_quiet {
+        if !self.record_types.is_empty() && summary.records > 0 && !summary.has_record_types() && !is_quiet {
             print_error(
                 "--record-types had no effect, because no input is WARC or ARC; remove it, or check the inputs",
             );

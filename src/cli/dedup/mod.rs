@@ -86,8 +86,12 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
     let summary = std::mem::take(&mut deduped.summary);
     let report = job.report(names, summary, finished, started.elapsed());
     let report = Report { dedup: Some(counts), timeline, findings, replaced, ..report };
+    if is_nothing_read {
+        // The file of the keys is removed before the directory of a new store, which must be empty then.
+        deduped.new_keys = None;
+    }
     // The store changes only after the output is complete: keys without rows would be lost to every later job.
-    let store = dedup.seen.take().and_then(Arc::into_inner).filter(|_| !is_nothing_read);
+    let store = dedup.seen.take().and_then(Arc::into_inner);
     let finished_job = identity.map(|identity| identity.finished(output_len, report.status(&args.reporting)));
     store.map_or(Ok(()), |store| add_to_store(store, &mut deduped, finished_job))?;
     Ok(Ended::Now(Box::new(report)))

@@ -52,7 +52,7 @@ impl<'a> RunOutcome<'a> {
         let messages = self.errors.iter().map(|SourceError { source, message }| format!("{source}: {message}"));
         messages.clone().for_each(|message| print_error(&message));
         if !reporting.quiet {
-            if let Some(advice) = text::fault_advice(self.summary) {
+            if let Some(advice) = text::advice_on_records(self.summary) {
                 print_error(&advice);
             }
             print_to_stderr(text);

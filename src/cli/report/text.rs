@@ -36,8 +36,22 @@ pub(crate) fn advice_to_text(summary: &Summary) -> String {
     summary.advice.iter().map(|advice| format!("{}: {}\n", visible(&advice.source), advice.text)).collect()
 }
 
-/// What to do if most records have the same fault, and nothing is known about the single sources.
-pub(super) fn fault_advice(summary: &Summary) -> Option<String> {
+/// What to do if nothing is known about the single sources, and most records have the same fault, or all were skipped.
+pub(super) fn advice_on_records(summary: &Summary) -> Option<String> {
+    let of_records = || fault_advice(summary).or_else(|| skip_advice(summary));
+    if summary.advice.is_empty() { of_records() } else { None }
+}
+
+/// What to do if no record of archives became a row.
+fn skip_advice(summary: &Summary) -> Option<String> {
+    let is_skipped = summary.records == 0 && summary.skipped > 0;
+    let advice = "no record has one of the types that become rows; choose types with --record-types, or use --format wat if the \
+                  input is a WAT file";
+    (is_skipped && summary.has_record_types()).then(|| advice.to_string())
+}
+
+/// What to do if most records have the same fault.
+fn fault_advice(summary: &Summary) -> Option<String> {
     const ADVICE: [(FaultKind, &str); 5] = [
         (
             FaultKind::Relative,
@@ -57,8 +71,7 @@ pub(super) fn fault_advice(summary: &Summary) -> Option<String> {
     let count = |kind: FaultKind| tally.faults[kind as usize];
     let (kind, advice) = ADVICE.into_iter().find(|(kind, _)| count(*kind) * 2 > tally.rows)?;
     let (faulty, records) = (thousands(count(kind)), count_of(tally.rows, "record"));
-    let text = || format!("fault {} in {faulty} of {records}: {advice}", kind.name());
-    summary.advice.is_empty().then(text)
+    Some(format!("fault {} in {faulty} of {records}: {advice}", kind.name()))
 }
 
 /// The summary of a job. Counts that are 0 are left out, apart from the main ones.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::server::{Fault, Request, Server};
-use super::{irikey_at, stderr};
+use super::{irikey_at, sample, stderr};
 
 #[test]
 fn objects_that_cannot_be_read_prevent_the_job() {
@@ -158,6 +158,32 @@ fn formats_are_recognized_by_the_names_of_files() {
         let (_, message) = read(&["extract"], name);
         assert!(message.contains(&format!("1 document ({markup})")), "{name}: {message}");
     }
+}
+
+/// An index names an archive on a server by the last part of its path; the query may be a secret. A `?` in a key is no query.
+#[test]
+fn indexes_name_archives_without_the_query_of_their_address() {
+    let names = ["/b/x.warc.gz", "/b/get", "/b/y?z.warc.gz", "/"];
+    let server = Server::start(names.map(|name| (name.to_string(), sample("crawl.warc.gz"))), |_, _| Fault::Answer);
+    let address = server.address.to_string();
+    let file = |name: &str| {
+        let flags = ["canon", "-q", "--output-format", "cdxj", "--limit", "1"];
+        let ran = irikey_at(&server, &[&flags[..], &[name]].concat(), &[]);
+        let row = String::from_utf8(ran.stdout.clone()).unwrap();
+        assert!(ran.status.success(), "{name}: {}", stderr(&ran));
+        let fields: serde_json::Value = serde_json::from_str(row.splitn(3, ' ').last().unwrap()).unwrap();
+        (fields["filename"].as_str().unwrap().to_string(), fields["offset"].clone())
+    };
+    for (name, expected) in [
+        ("/b/x.warc.gz", "x.warc.gz"),
+        ("/b/x.warc.gz?sig=1", "x.warc.gz"),
+        ("/b/x.warc.gz?path=a/b&c=!d#e/f", "x.warc.gz"),
+        ("/b/get?file=a/x.warc.gz", "get"),
+        ("/?file=x.warc.gz", &address),
+    ] {
+        assert_eq!(file(&format!("http://{address}{name}")), (expected.to_string(), "0".into()), "{name}");
+    }
+    assert_eq!(file("s3://b/y?z.warc.gz").0, "y?z.warc.gz");
 }
 
 /// A reference with the query of the address has no base if that contains a secret: with another query, it would be another URI.
