@@ -26,7 +26,7 @@ use super::map::{
 };
 use super::parts::Parts;
 use crate::encoding::nfc_of;
-use crate::kernel::escape;
+use crate::kernel::{escape, offset_in};
 
 /// Options of [`Profile::to_uri`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,15 +109,18 @@ impl Profile {
     }
 
     /// Rewrites `text` for the grammar of RFC 3987: characters that only this profile allows become `~`, an unreserved
-    /// character that no scheme, port or IP literal can contain.
+    /// character that neither a scheme nor a port can contain. In an IP literal they stay and are a fault.
     fn in_rfc_alphabet<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let is_extra = |c: char| c.is_ascii() && EXCLUDED.contains(c as u8);
         if self.excluded == ExcludedAscii::Rejected || !text.contains(is_extra) {
             return text.into();
         }
-        let parts = Parts::split(text.as_bytes());
-        let is_literal = parts.host(text.as_bytes()).is_some_and(|host| host.starts_with(b"["));
-        if is_literal { text.into() } else { text.replace(is_extra, "~").into() }
+        let bytes = text.as_bytes();
+        let literal = Parts::split(bytes).host(bytes).filter(|host| host.starts_with(b"[")).unwrap_or(&bytes[..0]);
+        let at = offset_in(bytes, literal);
+        let literal = at..at + literal.len();
+        let [before, after] = [&text[..literal.start], &text[literal.end..]].map(|part| part.replace(is_extra, "~"));
+        [&before, &text[literal], &after].concat().into()
     }
 
     /// Maps an IRI reference to a URI reference by this profile.
@@ -283,6 +286,21 @@ mod tests {
         for (name, text, component, at) in cases {
             let fault = Profile::from_name(name).unwrap().check_iri_reference(text).unwrap_err();
             assert_eq!((fault.component, fault.at), (component, at), "{name} {text}");
+        }
+    }
+
+    /// The host does not matter for the other components.
+    #[test]
+    fn excluded_characters_are_allowed_outside_ip_literals() {
+        let profile = Profile::from_name("duerst-01").unwrap();
+        for host in ["h", "[::1]", "[v1.a]"] {
+            for text in [format!("http://{host}/a b"), format!("//u<r@{host}?{{q}}#`")] {
+                assert_eq!(profile.check_iri_reference(&text).err(), None, "{text}");
+            }
+        }
+        for text in ["http://[::1 ]/a", "http://[v1.a b]/ ", "http://[::1]:8 0/", "http://[::1] /", "http://[::1/ "] {
+            let fault = profile.check_iri_reference(text).unwrap_err();
+            assert!([Component::Host, Component::Port].contains(&fault.component), "{text}: {fault:?}");
         }
     }
 
