@@ -69,10 +69,11 @@ pub enum DedupError {
     /// The seen store cannot be used.
     #[error(transparent)]
     Seen(#[from] SeenError),
-    /// The sources changed between the two times that they were read.
+    /// The sources changed between the two times that they were read, or one of them could not be read again.
     #[error(
-        "the inputs changed while they were read; dedup reads them twice if --memory is too small for all keys; the output was \
-         not written; run the job again while no other program writes the inputs, or allow more memory with --memory"
+        "the inputs changed while they were read, or one of them could not be read again; dedup reads them twice if --memory is \
+         too small for all keys; the output was not written; run the job again while no other program writes the inputs, or \
+         allow more memory with --memory"
     )]
     Changed,
     /// The numbers of rows do not add up: a bug in irikey.
