@@ -119,7 +119,7 @@ impl HandRules {
         names.extend(unlearned.len().checked_sub(MAX_NAMED + 1).map(|more| format!("{} more", more + 1)));
         (!names.is_empty()).then(|| {
             format!(
-                "--rules: no such rule was learned as {}, which are struck out; check hosts and contexts",
+                "--rules: these rules are struck out, but were not learned: {}; check hosts and contexts",
                 names.join(", ")
             )
         })
@@ -186,7 +186,7 @@ mod tests {
         let rules = read("host,pattern,context,how\r\na.b,ignore-parameter sid,/x/,hand\n*,ignore-query,*.css,strike\nc,x,,content\n").unwrap();
         assert_eq!((rules.added.len(), rules.struck.len()), (1, 1));
         // No rule was learned that could be struck out.
-        assert!(rules.unlearned().is_some_and(|message| message.contains("ignore-query of *,")));
+        assert!(rules.unlearned().is_some_and(|message| message.contains("ignore-query of *;")));
         let many =
             (0..9).fold(String::from("host,pattern,how\n"), |text, i| text + &format!("h{i},ignore-query,strike\n"));
         assert!(read(&many).unwrap().unlearned().is_some_and(|message| message.contains("of h4, 4 more")));
