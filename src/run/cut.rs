@@ -23,8 +23,8 @@ use std::ops::RangeInclusive;
 
 /// Length of a sample. If workers take slices, which are short, or row groups may end anywhere, samples show whether a text
 /// may have more lines than its bytes count for: one at its end, and one at the beginning of each step. Counting all lines
-/// would cost a pass over the text, which maps the pages of a mapped file into memory. Other jobs count all lines, however
-/// they are distributed; workers count those of mapped files before the text is cut, see [`LinesAhead`].
+/// would cost a pass over the text. Other jobs count all lines, however they are distributed; workers count those of mapped
+/// files before the text is cut, see [`LinesAhead`].
 const SAMPLE_LEN: usize = 1 << 10;
 
 /// Limits of the length of a step, which is a quarter of the text.

@@ -57,8 +57,7 @@
 //! # Modules
 //!
 //! - Reading: `open_source` detects the format of a source. `body` holds its text; `row_reader` and `archive` read what
-//!   gives rows instead. `cut` makes row groups of both, by the lines that `line_counts`
-//!   counts.
+//!   gives rows instead. `cut` makes row groups of both, and `line_counts` counts lines for it.
 //! - Making rows: `canonicalize` has the run that all jobs share. `worker` is one thread of it, `in_order` starts the threads
 //!   and appends their results in order, and `distinct` counts keys. `by_input` makes runs of several inputs side by side, and
 //!   `as_finished` takes their results.
