@@ -233,11 +233,8 @@ impl BatchBuilder {
             ColumnId::RecordOffset => Arc::new(UInt64Array::from(std::mem::take(&mut rows.offset))),
             ColumnId::Input => {
                 let (offsets, values) = text_buffers(&mut rows.input);
-                Arc::new(BinaryArray::try_new(
-                    offsets,
-                    values,
-                    Some(differing(std::mem::take(&mut rows.differs), count)),
-                )?)
+                let validity = differing(std::mem::take(&mut rows.differs), count);
+                Arc::new(BinaryArray::try_new(offsets, values, Some(validity))?)
             }
             ColumnId::Uri => {
                 let (offsets, values) = text_buffers(&mut rows.uri);

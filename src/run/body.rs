@@ -1,7 +1,7 @@
 //! The body of a source that is being cut: its text, mapped or read as far as needed, or the reader of its rows.
 
 use super::archive::{ArchiveBytes, ArchiveReader};
-use super::line_counts::{LineCounts, LinesAhead, count_lines};
+use super::line_counts::{LineCounts, count_lines};
 use super::options::{RunOptions, RunRequest, SLICE_LEN};
 use super::row_reader::{JsonReader, ReadEnd, RowReader, StreamBytes};
 use crate::canon::MAX_TEXT_LEN;
@@ -198,12 +198,9 @@ impl SourceBody {
         }
     }
 
-    /// The lines after the first `len` bytes of the text, if they are to be counted.
-    pub(super) fn lines_after(&self, len: usize) -> Option<LinesAhead> {
-        match self {
-            SourceBody::Mapped { start, lines: Some(lines), .. } => Some(LinesAhead::after(lines, *start..start + len)),
-            _ => None,
-        }
+    /// The numbers of lines of a mapped text, if row groups depend on all of them.
+    pub(super) fn line_counts(&self) -> Option<Arc<LineCounts>> {
+        if let SourceBody::Mapped { lines, .. } = self { lines.clone() } else { None }
     }
 
     pub(super) fn skip(&mut self, len: usize) {

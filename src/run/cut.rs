@@ -11,7 +11,7 @@
 
 use super::body::{CutOptions, MIN_RECORD_LEN, SourceBody};
 use super::error::ReadError;
-use super::line_counts::{LinesAhead, count_lines};
+use super::line_counts::{LineCounts, count_lines};
 use super::open_source::{OpenError, OpenSource, SourceFile, says_format};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
@@ -20,11 +20,12 @@ use crate::input::{Block, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// Length of a sample. If workers take slices, which are short, or row groups may end anywhere, samples show whether a text
 /// may have more lines than its bytes count for: one at its end, and one at the beginning of each step. Counting all lines
 /// would cost a pass over the text. Other jobs count all lines, however they are distributed; workers count those of mapped
-/// files before the text is cut, see [`LinesAhead`].
+/// files before the text is cut, see [`LineCounts`].
 const SAMPLE_LEN: usize = 1 << 10;
 
 /// Limits of the length of a step, which is a quarter of the text.
@@ -81,8 +82,8 @@ pub(super) struct TextPiece {
     /// The source is UTF-16, and the block is its text in UTF-8.
     pub(super) is_utf16: bool,
     pub(super) format: TextFormat,
-    /// Lines that the worker which gets the text counts for later cuts.
-    pub(super) lines_ahead: Option<LinesAhead>,
+    /// The numbers of lines of the source. The worker that gets the text counts some of those after it, for later cuts.
+    pub(super) lines: Option<Arc<LineCounts>>,
 }
 
 /// Cuts the sources of a run.
@@ -247,11 +248,11 @@ impl<'a> Cutter<'a> {
             _ => {}
         }
         let text = TextPiece {
-            lines_ahead: current.body.lines_after(cut.len),
             offset: current.offset,
             block: current.body.split_off(cut.len, &self.options.pool),
             is_utf16: current.is_utf16,
             format: current.format.clone(),
+            lines: current.body.line_counts(),
         };
         current.offset += current.source_len(&text.block);
         (Some(PieceRecords::Text(text)), cut.end)

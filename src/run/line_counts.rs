@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// Length of a block.
 const BLOCK_LEN: usize = 256 << 10;
 
-/// Bytes that are read at a time. They stay in the first cache, and no pages of the file are mapped into memory.
+/// Bytes that are read at a time. They stay in the cache, and no pages of the file are mapped into memory.
 const COPY_LEN: usize = 32 << 10;
 
 /// The number of line ends of each block of a mapped file, as far as they were counted.
@@ -33,7 +33,7 @@ impl LineCounts {
     }
 
     /// Counts the lines of as many bytes as `cut` has, of those after it that no other call has counted.
-    fn count_ahead(&self, cut: Range<usize>) {
+    pub(super) fn count_ahead(&self, cut: Range<usize>) {
         self.next.fetch_max(cut.end / BLOCK_LEN, Ordering::Relaxed);
         for _ in 0..cut.len().div_ceil(BLOCK_LEN) {
             let block = self.next.fetch_add(1, Ordering::Relaxed);
@@ -75,25 +75,6 @@ impl LineCounts {
             count_lines(copy)
         });
         parts.sum()
-    }
-}
-
-/// A text that was cut, after which a worker counts lines.
-#[derive(Debug)]
-pub(super) struct LinesAhead {
-    counts: Arc<LineCounts>,
-    cut: Range<usize>,
-}
-
-impl LinesAhead {
-    /// Lines after the bytes of `cut`.
-    pub(super) fn after(counts: &Arc<LineCounts>, cut: Range<usize>) -> LinesAhead {
-        LinesAhead { counts: Arc::clone(counts), cut }
-    }
-
-    /// See [`LineCounts::count_ahead`].
-    pub(super) fn count(self) {
-        self.counts.count_ahead(self.cut);
     }
 }
 

@@ -119,8 +119,9 @@ impl<'a> Worker<'a> {
 
     /// Appends the rows of a text, chunk by chunk. Returns its number of records, or `None` if the run was stopped.
     fn decode_text(&mut self, text: TextPiece, is_stopped: impl Fn() -> bool) -> Result<Option<u32>, ReadError> {
-        if let Some(lines) = text.lines_ahead {
-            lines.count();
+        if let Some(lines) = &text.lines {
+            let start = text.offset as usize;
+            lines.count_ahead(start..start + text.block.len());
         }
         self.stages.decoder.set_format(&text.format);
         let boundary = Boundary::new(text.format.quoting(), usize::MAX);
