@@ -1,4 +1,4 @@
-"""Shared by bench-pipeline, bench-dedup, bench-scaling and bench-cores: the header of a results file, and where it is written."""
+"""Shared by bench-pipeline, bench-dedup, bench-scaling and bench-cores: the command, the header of a results file, and where that is."""
 import datetime
 import os
 import platform
@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# The command that is measured.
+IRIKEY = os.environ.get("IRIKEY", os.path.join(ROOT, "target/release/irikey"))
 
 
 def count_lines(path):
