@@ -19,7 +19,7 @@ use crate::process::part_names::{
     CLUSTER, INCOMPLETE, MANIFEST, SPLITS, is_about_parts, is_hidden_name, is_part_name, part_name,
 };
 use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory};
-use crate::remote::{RemoteUrl, has_objects};
+use crate::remote::{RemoteError, RemoteUrl, has_objects};
 use crate::sort::Partition;
 
 /// What the names of directories of partitions begin with, before `=`.
@@ -248,8 +248,12 @@ fn claim_directory(root: &Path, is_interrupted: bool) -> Result<DirectoryLock, O
 /// It cannot be listed.
 pub(crate) fn has_visible_files(root: &Path) -> Result<bool, OutputError> {
     if let Some(url) = remote_directory(root) {
-        let failed = |error| open_error(Path::new(&url.name()), "list", error, "or choose another prefix");
-        return has_objects(&url).map_err(|error| failed(error.into()));
+        let failed = |operation| {
+            let place = url.name();
+            move |error: RemoteError| open_error(Path::new(&place), operation, error.into(), "or choose another prefix")
+        };
+        url.check_writable().map_err(failed("create"))?;
+        return has_objects(&url).map_err(failed("list"));
     }
     let names = file_names(root).map_err(|error| io_error(root, "list", error))?;
     Ok(names.iter().any(|name| !is_hidden_name(name.as_encoded_bytes())))

@@ -326,9 +326,12 @@ pub(crate) fn check_creatable(path: &Path) -> Result<(), OutputError> {
 }
 
 /// Checks for what the file system would refuse only when the output is complete, because the output has another name until then:
-/// a name that is too long, and a file that cannot be replaced.
+/// a name that is too long, and a file that cannot be replaced. A file on an HTTP server is refused, too.
 pub(crate) fn check_name(path: &Path) -> Result<(), OutputError> {
-    if RemoteUrl::of_path(path).is_some() || HandleName::of(path).is_some() {
+    if let Some(url) = RemoteUrl::of_path(path) {
+        return url.check_writable().map_err(|error| object_error(Path::new(&url.name()), "create", error.into()));
+    }
+    if HandleName::of(path).is_some() {
         return Ok(());
     }
     let path = target_path(path);

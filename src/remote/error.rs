@@ -21,6 +21,12 @@ impl RemoteError {
         RemoteError { found: found.into(), advice: advice.into(), is_of_options: false }
     }
 
+    /// An output is no object in a store.
+    pub(super) fn not_an_output() -> RemoteError {
+        let advice = "name an object, such as s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY";
+        RemoteError::new("outputs are objects in stores", advice)
+    }
+
     /// The options of the stores are wrong.
     #[cfg(feature = "remote")]
     pub(super) fn of_options(cause: &str) -> RemoteError {

@@ -30,7 +30,7 @@ pub(crate) fn list(
     url: &RemoteUrl,
     has_rows: impl Fn(&RemoteObject) -> bool,
 ) -> Result<Vec<RemoteObject>, RemoteError> {
-    let store = client()?.store(url, StorePurpose::Read)?;
+    let store = listed_store(url)?;
     let Found { objects, manifests } = sorted(&store, &url.key)?;
     let listed = |metas: Vec<ObjectMeta>| metas.into_iter().map(|meta| RemoteObject::listed(url, &store, meta));
     if objects.is_empty() && (manifests.is_empty() || listed(manifests).any(|manifest| has_rows(&manifest))) {
@@ -42,7 +42,20 @@ pub(crate) fn list(
 
 /// Whether there are objects that `url` stands for.
 pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
-    Ok(!sorted(&client()?.store(url, StorePurpose::Read)?, &url.key)?.objects.is_empty())
+    Ok(!sorted(&listed_store(url)?, &url.key)?.objects.is_empty())
+}
+
+/// The store in which `url` is.
+///
+/// # Errors
+/// The store cannot be opened. Files on HTTP servers are in none: a request for a listing could be repeated for minutes.
+fn listed_store(url: &RemoteUrl) -> Result<RemoteStore, RemoteError> {
+    match url.is_in_store() {
+        true => client()?.store(url, StorePurpose::Read),
+        false => {
+            Err(RemoteError::new("HTTP servers have no listings", "name a prefix in a store, or a local directory"))
+        }
+    }
 }
 
 fn sorted(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {

@@ -33,7 +33,7 @@ use super::failure::{Failure, UNUSABLE_KEY};
 use super::object::location_of;
 use super::options;
 use super::store::{RemoteStore, StorePurpose};
-use super::url::{RemoteScheme, RemoteUrl};
+use super::url::RemoteUrl;
 use super::written_content::{WrittenContent, WrittenContentHasher};
 use crate::process::before_termination;
 
@@ -113,9 +113,9 @@ impl RemoteWriter {
     /// # Errors
     /// The store cannot be written; [`io::ErrorKind::AlreadyExists`].
     pub(crate) fn create(url: &RemoteUrl, is_new: bool) -> io::Result<RemoteWriter> {
-        if url.scheme == RemoteScheme::Http || url.is_list() {
-            let advice = "name an object, such as s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY";
-            return Err(RemoteError::new("outputs are objects in stores", advice).into());
+        url.check_writable()?;
+        if url.is_list() {
+            return Err(RemoteError::not_an_output().into());
         }
         let place = ObjectPlace::of(url)?;
         let part_len = options::bytes("part_size").unwrap_or(PART_LEN) as usize;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::error::RemoteError;
+
 /// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RemoteScheme {
@@ -65,7 +67,20 @@ impl RemoteUrl {
     /// The name stands for objects that are listed: it is a prefix that ends in `/`, or a pattern.
     pub(crate) fn is_list(&self) -> bool {
         let is_list = is_prefix(&self.key) || is_pattern(&self.key);
-        self.scheme != RemoteScheme::Http && !self.bucket.is_empty() && is_list
+        self.is_in_store() && !self.bucket.is_empty() && is_list
+    }
+
+    /// Whether the URL names a store or what is in one. An HTTP server is no store: its files cannot be listed or written.
+    pub(super) fn is_in_store(&self) -> bool {
+        self.scheme != RemoteScheme::Http
+    }
+
+    /// Checks that the URL can name an object to write, or a prefix below which objects are written. Makes no request.
+    pub(crate) fn check_writable(&self) -> Result<(), RemoteError> {
+        match self.is_in_store() {
+            true => Ok(()),
+            false => Err(RemoteError::not_an_output()),
+        }
     }
 
     /// The URL of the objects below this one.

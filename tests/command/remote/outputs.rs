@@ -81,13 +81,37 @@ fn failed_uploads_leave_nothing() {
         assert_eq!(server.upload_count(), 0);
     }
     let server = empty_server(|_, _| Fault::Answer);
-    for output in [format!("http://{}/b/x.csv", server.address), "s3://b/".to_string()] {
-        let ran = irikey_at(&server, &["canon", "-q", SAMPLE, "-o", &output], &[]);
-        assert!(matches!(ran.status.code(), Some(2 | 5)), "{output}: {}", stderr(&ran));
-    }
+    let ran = irikey_at(&server, &["canon", "-q", SAMPLE, "-o", "s3://b/"], &[]);
+    assert_eq!(ran.status.code(), Some(5), "{}", stderr(&ran));
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/other", "-o", "s3://b/other", "--output-format", "csv"], &[]);
     assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
     assert_eq!(server.paths(), ["/b/other"]);
+}
+
+/// They are refused before the job, and the server is not asked for a listing.
+#[test]
+fn files_on_servers_are_no_outputs() {
+    let server = empty_server(|_, _| Fault::Answer);
+    let place = format!("http://{}/b/out", server.address);
+    let [file, report, directory] = ["x.csv", "x.json", ""].map(|name| format!("{place}/{name}"));
+    let local = tempfile::tempdir().unwrap();
+    let written = local.path().join("x.csv").display().to_string();
+    let jobs = [
+        &["-o", &file][..],
+        &["-o", &written, "--report", &report],
+        &["-o", &directory],
+        &["-o", &place, "--part-rows", "40"],
+        &["-o", &place, "--partition", "host:2"],
+    ];
+    for job in jobs {
+        let ran = irikey_at(&server, &[&["canon", "-q", SAMPLE], job].concat(), &[]);
+        let message = stderr(&ran);
+        assert!(
+            ran.status.code() == Some(5) && message.contains("outputs are objects in stores"),
+            "{job:?}: {message}"
+        );
+    }
+    assert!(!Path::new(&written).exists() && server.requests().is_empty());
 }
 
 /// The names and bytes of the files below a directory.

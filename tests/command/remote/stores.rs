@@ -77,6 +77,11 @@ fn seen_keys_may_be_objects() {
     let flags = ["dedup", "-q", "--columns", "uri", "--seen", "s3://b/none", &path("b")];
     let ran = irikey_at(&server, &flags, &[]);
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("--seen s3://b/none"), "{}", stderr(&ran));
+    // A server is not asked for what it does not have.
+    let (place, count) = (format!("http://{}/b/seen", server.address), server.requests().len());
+    let ran = irikey_at(&server, &["dedup", "-q", "--seen", &place, "--tmp", &path("tmp"), &path("b")], &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("HTTP servers have no listings"), "{}", stderr(&ran));
+    assert_eq!(server.requests().len(), count);
 }
 
 /// Rules, equivalences, suffixes and split points may be objects.
