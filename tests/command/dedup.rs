@@ -629,9 +629,9 @@ fn count_equals_the_rows_that_dedup_keeps() {
         assert_eq!(by_keys[key], printed(&[&flags[..], rules].concat(), b"").lines().count());
     }
     let about = count(&["--approximate", "--key", "scheme,surt-wayback"])["distinct"]["surt-wayback"].as_f64().unwrap();
-    assert!((about / by_keys["surt-wayback"].as_f64().unwrap() - 1.0).abs() < 0.03);
+    assert!((about / by_keys["surt-wayback"].as_f64().unwrap() - 1.0).abs() < 0.02);
     let about = count(&["--approximate"])["distinct"]["scheme"].as_f64().unwrap();
-    assert!((about / exact["distinct"]["scheme"].as_f64().unwrap() - 1.0).abs() < 0.03);
+    assert!((about / exact["distinct"]["scheme"].as_f64().unwrap() - 1.0).abs() < 0.02);
     assert!(
         printed(&["count", "-q"], b"http://a/\nHTTP://a\n").ends_with("distinct, syntax  2\ndistinct, scheme  1\n")
     );
@@ -792,7 +792,7 @@ fn tables_of_duplicates_and_groups_are_written() {
         ]
     );
     let groups = rows(&groups);
-    assert_eq!(groups.iter().map(|row| (&row[1], &row[3], &row[5])).collect::<Vec<_>>().len(), 1);
+    assert_eq!(groups.len(), 1);
     assert_eq!((groups[0][3].as_str(), groups[0][5].as_str()), ("http://a/", "3"));
     // The only line of the input is its header.
     let header = b" CDX N b a m s k r M S V g\n";
@@ -881,7 +881,7 @@ fn contradictory_flags_are_rejected() {
     for (flags, advice) in rejected {
         let ran = irikey(&[&["dedup"], flags].concat(), b"http://a/\n", Stdio::null());
         let message = String::from_utf8(ran.stderr).unwrap();
-        assert!(matches!(ran.status.code(), Some(2 | 5)) && message.contains(advice), "{flags:?}: {message}");
+        assert!(ran.status.code() == Some(2) && message.contains(advice), "{flags:?}: {message}");
     }
 }
 

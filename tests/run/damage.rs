@@ -26,8 +26,7 @@ fn truncated_compressed_sources_give_their_complete_records() {
                 let (defect, offset, lost, text) = only_error(&out);
                 assert!(matches!(defect, Defect::Truncated(_)), "{text}");
                 assert_eq!(offset, cut as u64, "{text}");
-                let end = out.rows.last().map_or(0, |row| row.offset);
-                assert!(lost < 4_000 && end + 4_000 < 1 << 20, "{text}");
+                assert!(lost < 4_000, "{text}");
                 assert_eq!(*last.get_or_insert(out.rows.len()), out.rows.len());
             }
             assert!(cut < packed.len() / 2 || last > Some(whole.len() / 3), "{cut} {last:?}");

@@ -251,6 +251,8 @@ fn the_number_of_waiting_parts_is_bounded() {
     let (waiting, max_waiting) = (AtomicI64::new(0), AtomicI64::new(0));
     let encode = |first| {
         let count = waiting.fetch_add(1, Ordering::SeqCst) + 1;
+        // The other threads encode as many parts as they may.
+        std::thread::sleep(std::time::Duration::from_millis(1));
         max_waiting.fetch_max(count, Ordering::SeqCst);
         Ok(first)
     };
