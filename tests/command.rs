@@ -167,6 +167,21 @@ fn read_json(path: impl AsRef<Path>) -> serde_json::Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+/// One gzip member.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Pseudo-random numbers of 31 bits, the same on every run.
+fn random_numbers(mut state: u64) -> impl FnMut() -> usize {
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    }
+}
+
 /// Parses one JSON value per line.
 fn parse_json_lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -886,8 +901,7 @@ fn counts_of_a_limited_job_do_not_depend_on_the_chunk_size() {
         let inputs = inputs.iter().map(|path| path.to_str().unwrap());
         let flags = ["canon", "-q", "--limit", limit, "--report", report.to_str().unwrap()];
         printed(&flags.into_iter().chain(inputs).chain(more.iter().copied()).collect::<Vec<_>>(), b"");
-        let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
-        report[name].as_u64().unwrap()
+        read_json(&report)[name].as_u64().unwrap()
     };
     for size in ["10", "60", "100", "1M"] {
         let more = ["--chunk-size", size];

@@ -4,7 +4,6 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -16,6 +15,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter, RowGroupMetaData};
 use parquet::file::properties::{WriterProperties, WriterVersion};
+
+use super::random_numbers;
 
 /// Address space of a job, in KiB.
 const MEMORY_KIB: u32 = 2 << 20;
@@ -75,14 +76,6 @@ fn originals() -> Vec<Vec<u8>> {
         arrow(Some(CompressionType::ZSTD)),
         arrow(Some(CompressionType::LZ4_FRAME)),
     ]
-}
-
-/// Pseudo-random numbers, the same on every run.
-fn random_numbers(mut state: u64) -> impl FnMut() -> usize {
-    move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    }
 }
 
 /// Damages a copy of a file: flips bits, cuts its end, or writes an extreme number. The first bytes stay, because they
@@ -200,12 +193,8 @@ fn check_sorted_does_not_panic_on_damaged_tables() {
 fn pages_that_unpack_to_more_than_they_state_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let input = directory.path().join("input.parquet");
-    let mut state = 1u32;
-    let mut letter = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        char::from(b'0' + (state >> 26) as u8)
-    };
-    let url: String = (0..4 << 20).map(|_| letter()).collect();
+    let mut random = random_numbers(1);
+    let url: String = (0..4 << 20).map(|_| char::from(b'0' + (random() % 64) as u8)).collect();
     let batch = RecordBatch::try_from_iter([("url", Arc::new(StringArray::from(vec![url])) as ArrayRef)]).unwrap();
     let properties = WriterProperties::builder().set_compression(Compression::GZIP(GzipLevel::default()));
     let properties = properties.set_dictionary_enabled(false).build();
@@ -217,9 +206,7 @@ fn pages_that_unpack_to_more_than_they_state_are_refused() {
     let chunk = group.column(0).data_page_offset() as usize;
     let page = chunk + memchr::memmem::find(&bytes[chunk..], b"\x1f\x8b\x08").unwrap();
     let end = chunk + group.column(0).compressed_size() as usize;
-    let mut member = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    member.write_all(&vec![b'a'; 8 << 20]).unwrap();
-    let members = member.finish().unwrap().repeat(400);
+    let members = super::gzip(&vec![b'a'; 8 << 20]).repeat(400);
     assert!(end - page > 3_000_000 && members.len() > end - page);
     bytes[page..end].copy_from_slice(&members[..end - page]);
     fs::write(&input, bytes).unwrap();
@@ -368,7 +355,7 @@ fn a_file_with_keys_ends_at_its_first_damaged_row_group() {
         let (status, message) = run(&dedup, "");
         assert!(status == Some(4) && message.contains("damaged.parquet"), "{status:?} {message}");
         assert_eq!(fs::read_to_string(&out).unwrap(), expected, "{threads}");
-        let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+        let report = super::read_json(&report);
         assert_eq!(report["records"], rows + 20, "{report:#}");
         fs::remove_file(&out).unwrap();
     }

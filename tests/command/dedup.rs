@@ -1,7 +1,7 @@
 //! Tests of `irikey dedup`, `count` and `seen`: results, memory limits, seen stores, and processes that are killed
 //! while they update a store.
 
-use super::{irikey, parse_json_lines, printed, read_json};
+use super::{gzip, irikey, parse_json_lines, printed, read_json};
 use arrow::array::ArrayRef;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::{BTreeMap, BTreeSet};
@@ -357,6 +357,13 @@ fn stores_and_keyed_files_belong_to_the_flags_that_change_keys() {
     }
 }
 
+/// The bytes of a limit such as `48M` or `1G`.
+#[cfg(target_os = "linux")]
+fn bytes_of(limit: &str) -> u64 {
+    let (number, unit) = limit.split_at(limit.len() - 1);
+    number.parse::<u64>().unwrap() << if unit == "G" { 30 } else { 20 }
+}
+
 /// With any flags, anonymous memory stays within the limit, and the output equals that of a run without a limit.
 #[cfg(target_os = "linux")]
 #[test]
@@ -392,8 +399,7 @@ fn memory_stays_within_its_limit() {
             printed(&[&flags[..], &more, job].concat(), b"");
             let report = read_json(&report);
             let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
-            let allowed =
-                limit.trim_end_matches(['M', 'G']).parse::<u64>().unwrap() << if limit == "1G" { 30 } else { 20 };
+            let allowed = bytes_of(limit);
             println!("{job:?} {limit}: {} threads, {:.1} MiB", report["threads"], peak as f64 / f64::from(1 << 20));
             assert!(peak <= allowed, "{job:?}: {peak} bytes of {allowed}");
             // Anonymous memory is sampled. The peak of resident memory is exact, but has the pages of the program.
@@ -423,7 +429,7 @@ fn memory_of_new_keys_stays_within_its_limit() {
         let more = ["--row-group-size", "16K", "--no-mmap", "--memory", limit, "-j", threads];
         printed(&[&flags[..], &more, &["--tmp", text(directory.path())]].concat(), b"");
         let peak = read_json(&report)["peak_anonymous_bytes"].as_u64().unwrap();
-        let allowed = limit.trim_end_matches(['M', 'G']).parse::<u64>().unwrap() << if limit == "1G" { 30 } else { 20 };
+        let allowed = bytes_of(limit);
         println!("{limit}: {:.1} MiB", peak as f64 / f64::from(1 << 20));
         assert!(peak <= allowed, "{limit}: {peak} bytes of {allowed}");
         let keys = fs::read(Path::new(&store).join("run-000001")).unwrap();
@@ -471,8 +477,7 @@ fn memory_of_diff_stays_within_its_limit() {
             let more = ["--memory", limit, "--threads", threads, "--chunk-size", chunk, "--json"];
             let found = printed(&[&flags[..], &more].concat(), b"");
             let report = read_json(&report);
-            let allowed =
-                limit.trim_end_matches(['M', 'G']).parse::<u64>().unwrap() << if limit == "1G" { 30 } else { 20 };
+            let allowed = bytes_of(limit);
             let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
             println!("{keys} {limit}: {:.1} MiB", peak as f64 / f64::from(1 << 20));
             assert!(peak <= allowed, "{keys}: {peak} bytes of {allowed}");
@@ -651,9 +656,7 @@ fn counts_of_several_inputs_are_those_of_all_lines() {
             fs::write(&paths[number as usize], bytes).unwrap();
             continue;
         }
-        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        std::io::Write::write_all(&mut packed, &bytes).unwrap();
-        let packed = packed.finish().unwrap();
+        let packed = gzip(&bytes);
         // All lines are there, but not all of the checksum.
         let is_damaged = number % 6 == 3;
         damaged.extend(is_damaged.then(|| paths[number as usize].clone()));
@@ -941,7 +944,7 @@ fn a_survey_reports_the_effect_of_dedup() {
     assert!(reports[3].starts_with("records") && reports[3].contains("duplicates"));
     let plain = path("plain.json");
     printed(&["dedup", "-q", "-", "--report", &plain], input.as_bytes());
-    let plain: serde_json::Value = serde_json::from_str(&fs::read_to_string(plain).unwrap()).unwrap();
+    let plain = read_json(plain);
     assert!(plain["survey"].is_null() && !plain["timeline"].as_array().unwrap().is_empty());
 }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{LINES, irikey, printed};
+use super::{LINES, gzip, irikey, printed, read_json};
 
 struct Place(tempfile::TempDir);
 
@@ -25,11 +25,16 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Runs a command; words that begin with `:` are paths in the directory. Returns the exit code and the messages.
-    fn run(&self, words: &str) -> (Option<i32>, String) {
+    /// The words of a command; those that begin with `:` are paths in the directory.
+    fn words(&self, words: &str) -> Vec<String> {
         let word =
             |word: &str| word.strip_prefix(':').map_or(word.to_string(), |name| self.path(name).display().to_string());
-        let words: Vec<String> = words.split(' ').map(word).collect();
+        words.split(' ').map(word).collect()
+    }
+
+    /// Runs a command, see [`Place::words`]. Returns the exit code and the messages.
+    fn run(&self, words: &str) -> (Option<i32>, String) {
+        let words = self.words(words);
         let ran = irikey(&words.iter().map(String::as_str).collect::<Vec<_>>(), LINES, Stdio::null());
         (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
     }
@@ -152,12 +157,10 @@ fn an_interrupted_directory_is_made_again() {
         fs::remove_dir_all(place.path("out")).unwrap();
     }
     // A job that fails leaves nothing that stops its rerun.
-    let word = |name: &str| place.path(name).display().to_string();
-    let job = format!("canon {} -o {} --output-format csv --sort uri --part-rows 50", word("a.txt"), word("limited"));
-    let status = limited("ulimit -f 4", &job);
-    assert_eq!(status.0, Some(5), "{}", status.1);
-    assert!(status.1.contains("file too large"), "{}", status.1);
-    place.accepted("canon :a.txt -o :limited --output-format csv --sort uri --part-rows 50");
+    let job = "canon :a.txt -o :limited --output-format csv --sort uri --part-rows 50";
+    let (status, message) = limited("ulimit -f 4", &place.words(job).join(" "));
+    assert!(status == Some(5) && message.contains("file too large"), "{message}");
+    place.accepted(job);
 }
 
 /// That a column does not exist is found when the first input is read.
@@ -256,7 +259,7 @@ fn a_job_that_was_killed_at_once_can_be_started_with_other_flags() {
         let parts = place.path(if flags.is_empty() { "out" } else { "out/_runs" });
         place.accepted(&job);
         let manifest = parts.join("_manifest.json");
-        let mut killed: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+        let mut killed = read_json(&manifest);
         killed["merge"] = serde_json::Value::Null;
         let numbers = killed["inputs"].as_object_mut().unwrap().values_mut();
         numbers.for_each(|entry| *entry = serde_json::json!({"part": entry["part"]}));
@@ -284,7 +287,7 @@ fn an_input_that_changed_can_be_read_again() {
     fs::write(place.path("b.txt"), "http://changed/\n").unwrap();
     place.refused(job, 4, "remove its entry");
     let manifest = place.path("out/_manifest.json");
-    let mut found: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    let mut found = read_json(&manifest);
     let name = place.path("b.txt").display().to_string();
     assert!(found["inputs"].as_object_mut().unwrap().remove(&name).is_some());
     fs::write(&manifest, found.to_string()).unwrap();
@@ -300,12 +303,11 @@ fn a_merge_that_was_not_recorded_is_made_again() {
     let place = Place::new();
     let flags = "--sort uri --part-rows 300 --output-format csv";
     place.accepted(&format!("canon :a.txt :b.txt -o :whole {flags}"));
-    let word = |name: &str| place.path(name).display().to_string();
-    let job = format!("canon {} {} -o {} {flags} --resume", word("a.txt"), word("b.txt"), word("out"));
+    let job = format!("canon :a.txt :b.txt -o :out {flags} --resume");
     // The runs of an input fit into this limit; the first part does not.
-    let (status, message) = limited("ulimit -f 64", &job);
+    let (status, message) = limited("ulimit -f 64", &place.words(&job).join(" "));
     assert!(status == Some(5) && message.contains("file too large"), "{message}");
-    assert_eq!(super::read_json(place.path("out/_runs/_manifest.json"))["merge"], "merging");
+    assert_eq!(read_json(place.path("out/_runs/_manifest.json"))["merge"], "merging");
     assert_eq!(place.names("out/_runs"), ["_manifest.json", "part-00000.runs", "part-00001.runs"]);
     let runs: Vec<_> = place.names("out/_runs").into_iter().map(|name| place.path("out/_runs").join(name)).collect();
     let saved: Vec<_> = runs.iter().map(|path| (path, fs::read(path).unwrap())).collect();
@@ -440,12 +442,9 @@ fn a_finished_job_is_recognized() {
 /// The keys of rows whose input was damaged are in the store, so their only output is not replaced.
 #[test]
 fn the_output_of_a_job_with_a_damaged_input_is_kept() {
-    use flate2::{Compression, write::GzEncoder};
     let place = Place::new();
     let lines: String = (0..20_000).map(|i| format!("http://example.org/{}\n", i * i % 99_991)).collect();
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(lines.as_bytes()).unwrap();
-    let whole = encoder.finish().unwrap();
+    let whole = gzip(lines.as_bytes());
     let (input, output, report) = (place.path("in.gz"), place.path("new.csv"), "--report :report.json");
     fs::write(&input, &whole[..whole.len() / 2]).unwrap();
     let job = "dedup :in.gz -o :new.csv --seen :seen --update-seen --columns uri";
@@ -512,7 +511,7 @@ fn faults_of_finished_inputs_count() {
         }
         for count in [u64::from(flags.is_empty()), 2] {
             place.refused(&job, 3, "faulty");
-            let report = super::read_json(place.path("report.json"));
+            let report = read_json(place.path("report.json"));
             let expected = if count == 0 { (0, 0) } else { (count, 2) };
             assert_eq!(
                 (&report["resumed_inputs"], &report["resumed_faulty"]),
@@ -640,9 +639,7 @@ fn limits_of_the_system_are_errors() {
         "dedup -q :many.txt -o :x.csv --seen :seen --update-seen",
         "learn -q :redirects.cdxj -o :x.parquet",
     ];
-    let word =
-        |word: &str| word.strip_prefix(':').map_or(word.to_string(), |name| place.path(name).display().to_string());
-    let jobs = jobs.map(|job| job.split(' ').map(word).collect::<Vec<_>>().join(" ") + " --threads 8");
+    let jobs = jobs.map(|job| place.words(job).join(" ") + " --threads 8");
     let directories = ["", "tmp", "seen"];
     // Sometimes the C library is the first that finds no memory: it needs some for each thread-local value with a destructor,
     // and aborts the process without it, also when the output is complete.
@@ -783,11 +780,9 @@ fn a_limit_on_open_files_is_named() {
         "count -q :many.txt --report :x.json",
         "check-sorted -q :many.txt",
     ];
-    let word =
-        |word: &str| word.strip_prefix(':').map_or(word.to_string(), |name| place.path(name).display().to_string());
     let mut failed_count = 0;
     for job in jobs {
-        let job = job.split(' ').map(word).collect::<Vec<_>>().join(" ");
+        let job = place.words(job).join(" ");
         for limit in 4..17 {
             let (status, message) = limited(&format!("ulimit -n {limit}"), &job);
             let is_named = message.contains("too many open files") && message.contains("ulimit -n");

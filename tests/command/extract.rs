@@ -1,27 +1,14 @@
 //! `extract`: sitemaps, feeds, robots.txt and lists as files; columns and formats of the rows.
 
-use super::{irikey, printed, sample};
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use super::{gzip, irikey, printed, random_numbers, read_json, sample};
 use std::fs;
-use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
 /// Bytes that gzip does not make shorter.
 fn noise(len: usize) -> Vec<u8> {
-    let mut state = 1_u64;
-    let next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    std::iter::repeat_with(next).take(len).collect()
+    let mut random = random_numbers(1);
+    (0..len).map(|_| random() as u8).collect()
 }
 
 /// A folder with one document of each kind.
@@ -379,7 +366,7 @@ fn a_report_without_output_keeps_the_earlier_output() {
     fs::write(path("links.csv"), "earlier").unwrap();
     let args = ["extract", &path("broken.html.gz"), "-o", &path("links.csv"), "--report", &path("r.json")];
     assert_eq!(irikey(&args, b"", Stdio::piped()).status.code(), Some(4));
-    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path("r.json")).unwrap()).unwrap();
+    let json = read_json(path("r.json"));
     assert_eq!((&json["unread"], &json["replaced"]), (&1.into(), &serde_json::json!([])));
     assert_eq!(fs::read_to_string(path("links.csv")).unwrap(), "earlier");
 }
@@ -448,7 +435,7 @@ fn pages_of_wat_files_are_counted() {
         let (path, report) = (path.to_str().unwrap(), folder.path().join("report.json"));
         let args = ["canon", path, "-o", "/dev/null", "--threads", threads, "--report", report.to_str().unwrap()];
         let out = irikey(&args, b"", Stdio::piped());
-        let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+        let report = read_json(&report);
         let counts = ["records", "pages", "skipped", "faulty"].map(|name| report[name].as_u64().unwrap());
         (counts, String::from_utf8(out.stderr).unwrap())
     };

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::{printed, sample};
+use super::{gzip, printed, sample};
 
 /// The commands with examples, those first whose examples make files that others read.
 const COMMANDS: [&str; 15] = [
@@ -75,10 +75,7 @@ fn prepare(directory: &Path) {
     for (from, to) in copies {
         fs::copy(sample(from), at(to)).unwrap();
     }
-    let cdx = fs::read(sample("crawl.cdx")).unwrap();
-    let mut gzip = flate2::write::GzEncoder::new(fs::File::create(at("cdx-1.gz")).unwrap(), Default::default());
-    std::io::Write::write_all(&mut gzip, &cdx).unwrap();
-    gzip.finish().unwrap();
+    fs::write(at("cdx-1.gz"), gzip(&fs::read(sample("crawl.cdx")).unwrap())).unwrap();
     fs::write(at("lists.txt"), "urls.txt\n# a comment\nurls.txt.gz\n").unwrap();
     fs::write(at("links.csv"), "href,page,charset\n../a,http://example.org/b/c,utf-8\n").unwrap();
     fs::write(at("page.html"), "<a href=b>b</a>").unwrap();

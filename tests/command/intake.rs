@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use super::{irikey, parse_json_lines, printed, read_json, sample};
+use super::{gzip, irikey, parse_json_lines, printed, read_json, sample};
 
 /// Runs `canon` and returns the columns of every row as JSON.
 fn rows(flags: &[&str], columns: &str, input: &[u8]) -> Vec<serde_json::Value> {
@@ -87,9 +87,7 @@ fn every_kind_of_report_names_damaged_inputs() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
     let (input, out) = (path("short.cdxj.gz"), path("out.parquet"));
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut packed, &fs::read(sample("redirects.cdxj")).unwrap()).unwrap();
-    let packed = packed.finish().unwrap();
+    let packed = gzip(&fs::read(sample("redirects.cdxj")).unwrap());
     fs::write(&input, &packed[..packed.len() - 9]).unwrap();
     let commands: [&[&str]; 5] = [
         &["canon", "-o", &out],

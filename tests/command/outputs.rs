@@ -9,7 +9,7 @@ use std::process::{Output, Stdio};
 use arrow::array::{AsArray, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::{LINES, irikey, printed};
+use super::{LINES, irikey, printed, read_json};
 
 const REDIRECT: &str =
     r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
@@ -125,7 +125,7 @@ fn outputs_have_any_names() {
     let names: Vec<_> = names.filter(|name| name.as_bytes()[0] == 0xFF).collect();
     assert_eq!(names.len(), 4);
     let report = names.iter().find(|name| name.as_bytes().ends_with(b"json")).unwrap();
-    let report: serde_json::Value = serde_json::from_slice(&fs::read(place.0.path().join(report)).unwrap()).unwrap();
+    let report = read_json(place.0.path().join(report));
     assert_eq!(report["output"]["path"], "bytes:%FF\n\u{1b}-o.csv");
 }
 
@@ -255,7 +255,7 @@ fn replaced_files_are_reported_or_kept() {
     for name in ["x.csv", "x.json"] {
         assert!(summary.contains(&format!("replaced {}\n", place.path(name))), "{summary}");
     }
-    let report: serde_json::Value = serde_json::from_slice(&fs::read(place.path("x.json")).unwrap()).unwrap();
+    let report = read_json(place.path("x.json"));
     assert_eq!(report["replaced"], serde_json::json!([place.path("x.csv"), place.path("x.json")]));
     let message = place.refused(&format!("{run} --no-clobber"));
     assert!(message.contains("x.csv") && message.contains("--no-clobber"), "{message}");
@@ -380,7 +380,7 @@ fn directories_report_what_they_cannot_read() {
     let message = String::from_utf8(ran.stderr).unwrap();
     assert!(message.contains("a.txt: cannot open"), "{message}");
     assert!(message.contains("c.txt: not a regular file"), "{message}");
-    let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    let report = read_json(report);
     assert_eq!(report["errors"].as_array().unwrap().len(), 2);
     let extracted = irikey(&["extract", &place.path("crawl")], b"", Stdio::null());
     assert_eq!(extracted.status.code(), Some(4));
@@ -474,8 +474,7 @@ fn parts_have_the_rows_that_were_requested() {
         let count = if rows == 1 { 40 } else { 5000 };
         let flags = ["canon", "-q", &input, "-o", &out, "--output-format", suffix, "--row-group-size", row_groups];
         printed(&[&flags[..], &["--part-rows", &rows.to_string(), "--limit", limit]].concat(), b"");
-        let manifest = fs::read(format!("{out}/_manifest.json")).unwrap();
-        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        let manifest = read_json(format!("{out}/_manifest.json"));
         let parts: Vec<u64> =
             manifest["parts"].as_array().unwrap().iter().map(|part| part["rows"].as_u64().unwrap()).collect();
         assert_eq!(parts.len(), usize::div_ceil(count, rows), "{suffix}");

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::{irikey, printed, read_json, sample, succeed};
+use crate::{gzip, irikey, printed, read_json, sample, succeed};
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -131,8 +131,7 @@ fn parts_of_a_directory_do_not_overlap() {
     let parts: Vec<_> = files_below(&target)[1..].iter().map(|path| path.display().to_string()).collect();
     let check: Vec<&str> = ["check-sorted"].into_iter().chain(parts.iter().map(String::as_str)).collect();
     succeed(&check);
-    let manifest = std::fs::read_to_string(target.join(&found[0])).unwrap();
-    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let manifest = read_json(target.join(&found[0]));
     let rows = manifest["parts"].as_array().unwrap().iter().map(|part| part["rows"].as_u64().unwrap());
     assert_eq!(rows.sum::<u64>(), 335);
     let again = irikey(&canon, b"", Stdio::piped());
@@ -186,8 +185,7 @@ fn parts_of_partitions_in_the_order_of_the_input_have_the_rows_that_were_request
     let target = directory.path().join("parts");
     let flags = ["--partition", "host:2", "--part-rows", "50"];
     succeed(&[&["canon", "-q", &sample("crawl.cdxj"), "-o", target.to_str().unwrap()][..], &flags].concat());
-    let manifest = std::fs::read_to_string(target.join("_manifest.json")).unwrap();
-    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let manifest = read_json(target.join("_manifest.json"));
     let rows = |partition: u64| -> Vec<u64> {
         let parts = manifest["parts"].as_array().unwrap().iter();
         let parts = parts.filter(|part| part["path"].as_str().unwrap().starts_with(&format!("host_hash={partition}/")));
@@ -532,9 +530,7 @@ fn changed_numbers_of_parts_lose_no_row() {
 fn errors_of_finished_inputs_are_reported_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut encoder, &b"http://a/\n".repeat(1000)).unwrap();
-    let packed = encoder.finish().unwrap();
+    let packed = gzip(&b"http://a/\n".repeat(1000));
     let inputs = ["a.txt", "b.txt.gz"].map(path);
     std::fs::write(&inputs[0], "http://a/\n").unwrap();
     std::fs::write(&inputs[1], &packed[..packed.len() - 9]).unwrap();

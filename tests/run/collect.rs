@@ -5,6 +5,7 @@ use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
 use irikey::output::{self, Destination, OutputError, OutputOptions};
+use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{Progress, RunError, RunOptions, RunRequest, Summary, canon};
 use std::convert::Infallible;
 use std::io::Write;
@@ -125,6 +126,22 @@ pub fn written_lines(target: &Path, sources: Sources, output_options: OutputOpti
 /// Options for small inputs.
 pub fn options(threads: usize, row_group_len: usize, chunk_len: usize) -> RunOptions {
     RunOptions { threads, row_group_len, chunk_len, ..RunOptions::default() }
+}
+
+/// Options for small inputs whose format is recognized.
+pub fn auto(threads: usize, row_group_len: usize, chunk_len: usize) -> RunOptions {
+    let format = InputFormat::Auto(FormatOptions::default());
+    RunOptions { format, ..options(threads, row_group_len, chunk_len) }
+}
+
+/// The path of a sample.
+pub fn sample_path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)
+}
+
+/// The bytes of a sample.
+pub fn sample(name: &str) -> Vec<u8> {
+    std::fs::read(sample_path(name)).unwrap()
 }
 
 /// Creates a file in the directory of a test.

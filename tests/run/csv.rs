@@ -1,7 +1,7 @@
 //! CSV sources: the records equal those of the csv crate, which reads the whole source at once, wherever row groups and
 //! chunks end.
 
-use crate::collect::{Out, Random, Row, file, gzip, options, path, pipe, policy, run, try_run};
+use crate::collect::{Out, Random, Row, auto, file, gzip, options, path, pipe, policy, run, try_run};
 use irikey::canon::Canonicalizer;
 use irikey::input::{Source, Sources};
 use irikey::kernel::Bitmaps;
@@ -236,13 +236,9 @@ fn a_long_record_of_several_lines_is_a_fault_of_its_first_line() {
 /// Comments before a header are counted with it, and the header decides what separates fields.
 #[test]
 fn comments_before_a_header_are_no_records() {
-    let auto = |chunk_len| RunOptions {
-        format: InputFormat::Auto(irikey::record::FormatOptions::default()),
-        ..options(2, 1 << 20, chunk_len)
-    };
     let read = |text: &str, chunk_len: usize| {
         let source = Source::reader("x.csv", std::io::Cursor::new(text.as_bytes().to_vec()));
-        let out = run(Sources(vec![source]), &auto(chunk_len));
+        let out = run(Sources(vec![source]), &auto(2, 1 << 20, chunk_len));
         let rows: Vec<_> =
             out.rows.iter().map(|row| (row.offset, String::from_utf8_lossy(&row.uri).into_owned())).collect();
         (rows, out.summary.headers)

@@ -1,9 +1,8 @@
 //! Damaged sources: all complete records before the damage become rows, there is one error per damaged source, and the
 //! other sources are read.
 
-use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
+use crate::collect::{Out, auto, file, gzip, lines, options, path, pipe, run, zstd};
 use irikey::input::{Defect, Source, Sources};
-use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::RunOptions;
 use std::io::{self, Read};
 
@@ -161,9 +160,8 @@ fn places_of_defects_do_not_depend_on_the_way_of_reading() {
     let arrow = [&b"ARROW1\0\0"[..], &[7; 100_000], b"ARROW1"].concat();
     for (name, bytes) in [("utf16", &utf16[..utf16.len() - 1]), ("arrow", &arrow)] {
         let source = file(&directory, name, bytes);
-        let format = InputFormat::named("auto", &FormatOptions::default()).unwrap();
         let errors = |mmap, chunk_len| {
-            let options = RunOptions { mmap, format: format.clone(), ..options(1, chunk_len * 3, chunk_len) };
+            let options = RunOptions { mmap, ..auto(1, chunk_len * 3, chunk_len) };
             let summary = run(path(&source), &options).summary;
             summary.input_errors.iter().map(ToString::to_string).collect::<Vec<_>>()
         };

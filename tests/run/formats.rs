@@ -1,7 +1,7 @@
 //! Crawl formats: the format of each source is detected from its content, the rows do not depend on where row groups and
 //! chunks end, headers are counted, and malformed lines become faulty rows.
 
-use crate::collect::{Out, Random, gzip, options, pipe, policy, run, run_groups};
+use crate::collect::{Out, Random, auto, gzip, options, pipe, policy, run, run_groups};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
@@ -22,10 +22,6 @@ const LOG: &str = "2011-06-23T17:12:08.802Z   200       1299 http://example.org/
 2011-06-23T17:12:09.591Z    -2          - http://example.org/p LR http://Example.org/q unknown #025 - - - -
 ";
 
-fn auto(options: RunOptions) -> RunOptions {
-    RunOptions { format: InputFormat::Auto(FormatOptions::default()), ..options }
-}
-
 fn sources() -> Sources {
     let texts =
         [("cdx", CDX), ("cdxj", CDXJ), ("log", LOG), ("urls", "http://example.org/u\n"), ("t.csv", "url\nx:y\n")];
@@ -41,7 +37,7 @@ fn urls_and_faults(out: &Out) -> Vec<(u32, String, Option<String>)> {
 
 #[test]
 fn sources_of_one_run_may_differ_in_format() {
-    let out = run(sources(), &auto(options(2, 1 << 20, 1000)));
+    let out = run(sources(), &auto(2, 1 << 20, 1000));
     let row = |source, url: &str| (source, url.to_string(), None);
     let faulty = |source, url: &str| (source, url.to_string(), Some("not-of-format".to_string()));
     let expected = [
@@ -63,16 +59,16 @@ fn sources_of_one_run_may_differ_in_format() {
 
 #[test]
 fn row_groups_and_chunks_do_not_change_the_rows() {
-    let expected = run(sources(), &auto(options(1, 1 << 20, 1 << 20)));
+    let expected = run(sources(), &auto(1, 1 << 20, 1 << 20));
     for (threads, row_group_len, chunk_len) in [(1, 1, 1), (3, 100, 10), (2, 40, 1000)] {
-        let out = run(sources(), &auto(options(threads, row_group_len, chunk_len)));
+        let out = run(sources(), &auto(threads, row_group_len, chunk_len));
         assert!(out.rows == expected.rows && out.summary.headers == 3, "{row_group_len} {chunk_len}");
     }
     let many = CDXJ.repeat(300);
-    let whole = run(pipe(many.as_bytes(), 1 << 20), &auto(options(1, 1 << 20, 1 << 20)));
+    let whole = run(pipe(many.as_bytes(), 1 << 20), &auto(1, 1 << 20, 1 << 20));
     assert_eq!((whole.rows.len(), whole.summary.headers), (600, 300));
     for (row_group_len, step) in [(1, 7), (3_000, 999)] {
-        let out = run(pipe(&gzip(many.as_bytes()), step), &auto(options(2, row_group_len, 500)));
+        let out = run(pipe(&gzip(many.as_bytes()), step), &auto(2, row_group_len, 500));
         assert!(out.rows == whole.rows);
     }
 }
@@ -98,7 +94,7 @@ fn carried(carry: FieldSet) -> Vec<[String; 12]> {
         };
         (0..rows.len()).map(row).collect::<Vec<_>>()
     };
-    run_groups(sources(), &auto(options(2, 200, 100)), &policy, encode).0.concat()
+    run_groups(sources(), &auto(2, 200, 100), &policy, encode).0.concat()
 }
 
 #[test]
@@ -155,14 +151,14 @@ fn archives_give_the_same_rows_compressed_or_not() {
     // Files of this length are mapped.
     let long = WARC.repeat(500);
     let path = crate::collect::file(&directory, "long", long.as_bytes());
-    let whole = run(pipe(text.as_bytes(), 1 << 20), &auto(options(1, 1 << 20, 1 << 20)));
+    let whole = run(pipe(text.as_bytes(), 1 << 20), &auto(1, 1 << 20, 1 << 20));
     assert_eq!(
         (whole.rows.len(), whole.summary.bytes, whole.rows[3].offset),
         (50, text.len() as u64, 3 * WARC.len() as u64)
     );
     assert_eq!(whole.rows[0].uri, b"http://example.org/a");
     for (threads, row_group_len, chunk_len) in [(1, 1, 1), (3, 500, 100), (2, 1 << 20, 1 << 20)] {
-        let options = auto(options(threads, row_group_len, chunk_len));
+        let options = auto(threads, row_group_len, chunk_len);
         assert!(run(pipe(&by_record, 13), &options).rows == whole.rows);
         let long = run(crate::collect::path(&path), &options);
         assert!(long.rows.len() == 500 && long.rows.starts_with(&whole.rows));
@@ -174,7 +170,7 @@ fn row_groups_of_archives_depend_only_on_the_records() {
     let text = many_records(300).concat();
     for row_group_len in [1, 700, 5_000, 1 << 20] {
         let parts = |threads, bytes: &[u8], step| {
-            let out = run(pipe(bytes, step), &auto(options(threads, row_group_len, 100)));
+            let out = run(pipe(bytes, step), &auto(threads, row_group_len, 100));
             assert_eq!(out.rows.len(), 300);
             out.parts
         };
@@ -193,7 +189,7 @@ fn an_archive_record_that_is_too_long_is_a_fault() {
     // The name of the file is no part of its records.
     let path = crate::collect::file(&directory, &"n".repeat(200), text.as_bytes());
     for (max_record_len, fault) in [(100, Some("too-long")), (600, None)] {
-        let limited = RunOptions { max_record_len, ..auto(options(2, 1 << 20, 100)) };
+        let limited = RunOptions { max_record_len, ..auto(2, 1 << 20, 100) };
         for sources in [pipe(text.as_bytes(), 50), crate::collect::path(&path)] {
             let out = run(sources, &limited);
             assert_eq!((out.rows.len(), out.summary.input_errors.len()), (3, 0));
@@ -206,7 +202,7 @@ fn an_archive_record_that_is_too_long_is_a_fault() {
 #[test]
 fn the_index_of_a_zipnum_cluster_is_rejected() {
     let index = b"com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\ncom,b)/ 20140127171201\tcdx-00000.gz\t275\t99\t2\n";
-    let out = run(pipe(index, 50), &auto(options(2, 1 << 20, 100)));
+    let out = run(pipe(index, 50), &auto(2, 1 << 20, 100));
     assert_eq!((out.rows.len(), out.summary.input_errors.len()), (0, 1));
     assert!(out.summary.input_errors[0].to_string().contains(".gz files"));
 }
@@ -216,12 +212,12 @@ fn a_truncated_archive_is_reported_and_keeps_complete_headers() {
     let text = WARC.repeat(3);
     let cut = &text[..text.len() - 20];
     for packed in [cut.as_bytes().to_vec(), gzip(cut.as_bytes())] {
-        let out = run(pipe(&packed, 50), &auto(options(2, 100, 100)));
+        let out = run(pipe(&packed, 50), &auto(2, 100, 100));
         assert_eq!((out.rows.len(), out.summary.input_errors.len()), (3, 1));
         assert_eq!(out.rows[2].flags & irikey::iri::Flags::CUT.0, irikey::iri::Flags::CUT.0);
     }
     let packed = gzip(text.as_bytes());
-    let out = run(pipe(&packed[..packed.len() - 30], 50), &auto(options(2, 100, 100)));
+    let out = run(pipe(&packed[..packed.len() - 30], 50), &auto(2, 100, 100));
     assert_eq!(out.summary.input_errors.len(), 1);
     assert!(out.summary.input_errors[0].to_string().contains("gzip data ends early"));
 }
@@ -276,7 +272,7 @@ fn positions_of_captures_are_correct() {
     assert!(packed.len() > 2 << 20);
     for (name, bytes, is_packed) in [("a.warc", &plain, false), ("a.warc.gz", &packed, true)] {
         let path = crate::collect::file(&directory, name, bytes);
-        let expected = places(&path, &auto(options(1, 1 << 20, 1 << 20)));
+        let expected = places(&path, &auto(1, 1 << 20, 1 << 20));
         assert_eq!(expected.len(), if is_packed { 600 } else { 300 });
         for (file, place, uri, mime) in expected.iter().filter(|(.., uri, _)| !uri.is_empty()) {
             let (offset, length) = place.expect("the capture has a position");
@@ -295,7 +291,7 @@ fn positions_of_captures_are_correct() {
             assert!(text == record.as_bytes() && file.ends_with(name), "{uri}");
         }
         for (threads, row_group_len, chunk_len, mmap) in [(3, 5_000, 100, true), (2, 1 << 20, 1 << 20, false)] {
-            let options = RunOptions { mmap, ..auto(options(threads, row_group_len, chunk_len)) };
+            let options = RunOptions { mmap, ..auto(threads, row_group_len, chunk_len) };
             assert!(places(&path, &options) == expected, "{name} {threads}");
         }
     }
@@ -309,13 +305,13 @@ fn captures_that_share_a_gzip_member_have_no_position() {
     let whole = gzip(records.concat().as_bytes());
     for bytes in [pairs, whole] {
         let path = crate::collect::file(&directory, "b.warc.gz", &bytes);
-        let places = places(&path, &auto(options(2, 1 << 20, 1 << 20)));
+        let places = places(&path, &auto(2, 1 << 20, 1 << 20));
         assert!(places.len() == 6 && places.iter().all(|(_, place, ..)| place.is_none()), "{places:?}");
     }
     // All records have a position except the truncated one.
     let packed: Vec<u8> = records.iter().flat_map(|record| gzip(record.as_bytes())).collect();
     let path = crate::collect::file(&directory, "c.warc.gz", &packed[..packed.len() - 20]);
-    let found = places(&path, &auto(options(2, 1 << 20, 1 << 20)));
+    let found = places(&path, &auto(2, 1 << 20, 1 << 20));
     assert_eq!(
         found.iter().map(|(_, place, ..)| place.is_some()).collect::<Vec<_>>(),
         [true, true, true, true, true, false]
@@ -360,11 +356,11 @@ fn damaged_archives_give_the_same_rows_however_they_are_read() {
             true => records.iter().flat_map(|record| gzip(&damaged(record.as_bytes(), &mut random))).collect(),
         };
         let path = crate::collect::file(&directory, "d", &bytes);
-        let expected = run(crate::collect::path(&path), &auto(options(1, 1 << 20, 1 << 20)));
+        let expected = run(crate::collect::path(&path), &auto(1, 1 << 20, 1 << 20));
         let errors =
             |out: &Out| out.summary.input_errors.iter().map(|error| error.defect.to_string()).collect::<Vec<_>>();
         for (threads, row_group_len, mmap) in [(3, 3_000, true), (1, 1 << 20, false), (2, 700, false)] {
-            let options = RunOptions { mmap, ..auto(options(threads, row_group_len, 100)) };
+            let options = RunOptions { mmap, ..auto(threads, row_group_len, 100) };
             let step = 1 + random.next() as usize % 70_000;
             for out in [run(crate::collect::path(&path), &options), run(pipe(&bytes, step), &options)] {
                 assert!(out.rows == expected.rows, "variant {variant}, step {step}, {options:?}");

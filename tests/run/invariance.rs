@@ -1,11 +1,10 @@
 //! The rows do not depend on the number of threads, the chunk length, the compression or the way of reading; the parts
 //! depend only on `row_group_len`.
 
-use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
+use crate::collect::{Out, auto, file, gzip, lines, options, path, pipe, run, zstd};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
-use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{Progress, RunError, RunOptions, RunRequest, canon};
 
 /// The rows of `text` by a simple definition: record, offset, bytes of the line.
@@ -105,8 +104,7 @@ fn parts_of_short_records_have_few_rows() {
     for (name, text, record_count) in texts {
         let text = text.as_bytes();
         let plain = file(&directory, name, text);
-        let format = InputFormat::named("auto", &FormatOptions::default()).unwrap();
-        let options = RunOptions { format, ..options(1, 64 << 10, 1 << 10) };
+        let options = auto(1, 64 << 10, 1 << 10);
         let expected = run(path(&plain), &options);
         assert_eq!(expected.rows.len(), record_count, "{name}");
         assert!(expected.parts.iter().all(|count| *count <= MOST + 1), "{name}: {:?}", expected.parts);
@@ -132,9 +130,7 @@ fn parts_of_short_records_have_few_rows() {
     }
     // Rows of JSON and tables arrive in batches.
     let rows = format!("[[\"urlkey\",\"timestamp\",\"original\"]{}]", ",[1]".repeat(200_000));
-    let format = InputFormat::named("auto", &FormatOptions::default()).unwrap();
-    let out =
-        run(path(&file(&directory, "rows.json", rows.as_bytes())), &RunOptions { format, ..options(2, 1 << 20, 1000) });
+    let out = run(path(&file(&directory, "rows.json", rows.as_bytes())), &auto(2, 1 << 20, 1000));
     assert!(out.rows.len() == 200_000 && out.parts.len() > 1, "{:?}", out.parts);
 }
 
@@ -251,12 +247,12 @@ fn the_number_of_waiting_parts_is_bounded() {
     let (waiting, max_waiting) = (AtomicI64::new(0), AtomicI64::new(0));
     let encode = |first| {
         let count = waiting.fetch_add(1, Ordering::SeqCst) + 1;
-        // The other threads encode as many parts as they may.
-        std::thread::sleep(std::time::Duration::from_millis(1));
         max_waiting.fetch_max(count, Ordering::SeqCst);
         Ok(first)
     };
     let append = |_| {
+        // The other threads encode as many parts as they may.
+        std::thread::sleep(std::time::Duration::from_millis(1));
         waiting.fetch_sub(1, Ordering::SeqCst);
         Ok(())
     };

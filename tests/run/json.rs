@@ -1,12 +1,6 @@
 //! JSON documents: answers of Wayback CDX servers and HAR files give the same rows however they are read, also damaged.
 
-use crate::collect::{Out, Row, file, gzip, options, path, pipe, run};
-use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::RunOptions;
-
-fn auto(threads: usize, row_group_len: usize) -> RunOptions {
-    RunOptions { format: InputFormat::Auto(FormatOptions::default()), ..options(threads, row_group_len, 3_000) }
-}
+use crate::collect::{Out, Row, auto, file, gzip, path, pipe, run};
 
 /// An answer of a CDX server with so many captures, and their URLs.
 fn answer(count: usize) -> (String, Vec<String>) {
@@ -53,14 +47,14 @@ fn read(text: &[u8]) -> (Vec<Row>, Vec<String>, u64) {
         let errors: Vec<_> = out.summary.input_errors.iter().map(message).collect();
         (out.rows, errors, out.summary.headers)
     };
-    let expected = result(run(path(&name), &auto(1, 1 << 20)));
+    let expected = result(run(path(&name), &auto(1, 1 << 20, 3_000)));
     for (threads, row_group_len, step) in [(3, 1 << 20, 100_000), (2, 500, 999), (1, 1, 7)] {
-        assert!(result(run(path(&name), &auto(threads, row_group_len))) == expected, "{threads}");
+        assert!(result(run(path(&name), &auto(threads, row_group_len, 3_000))) == expected, "{threads}");
         if text.len() < 20_000 || step > 100 {
-            assert!(result(run(pipe(text, step), &auto(threads, row_group_len))) == expected, "{step}");
+            assert!(result(run(pipe(text, step), &auto(threads, row_group_len, 3_000))) == expected, "{step}");
         }
     }
-    let packed = run(pipe(&gzip(text), 999), &auto(2, 2_000));
+    let packed = run(pipe(&gzip(text), 999), &auto(2, 2_000, 3_000));
     assert!(packed.rows == expected.0);
     expected
 }
@@ -123,8 +117,8 @@ fn every_change_of_a_byte_is_read() {
             for change in [b'"', b'\\', b']'] {
                 let mut bytes = text.clone().into_bytes();
                 bytes[at] = change;
-                let out = run(pipe(&bytes, 64), &auto(1, 1 << 20));
-                let whole = run(pipe(&bytes, 1 << 20), &auto(2, 300));
+                let out = run(pipe(&bytes, 64), &auto(1, 1 << 20, 3_000));
+                let whole = run(pipe(&bytes, 1 << 20), &auto(2, 300, 3_000));
                 assert!(out.rows == whole.rows, "{at} {change}");
                 assert_eq!(out.summary.input_errors.len(), whole.summary.input_errors.len());
             }

@@ -2,7 +2,7 @@
 //! not depend on threads, row groups or memory.
 
 use super::dedup::lines;
-use crate::collect::{file, options, path};
+use crate::collect::{file, options, path, sample_path};
 use irikey::canon::{Policy, RecipeColumn, Rows, Rung};
 use irikey::input::Sources;
 use irikey::key::{KeyAlgorithm, KeyBytes, RULES, Recipe, Rule};
@@ -138,7 +138,7 @@ fn differences_agree_with_maps() {
     };
     let text = [lines(3_000), (0..3_000).map(spelled).collect::<String>().into_bytes()].concat();
     let generated = file(&directory, "a.txt", &text);
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/urls.txt");
+    let sample = sample_path("urls.txt");
     let compared = [
         ([RowKey::Rung, RowKey::Recipe(0)], &["surt-wayback"][..]),
         ([RowKey::Recipe(1), RowKey::Recipe(0)], &["urlcanon-aggressive", "surt-ia"]),
@@ -153,7 +153,7 @@ fn differences_agree_with_maps() {
         assert!(records == 6_000 && incomplete > 200, "{incomplete}");
         merged += merges.iter().map(|merges| merges.merges).sum::<u64>();
         by_rules += rules.iter().map(|rule| rule.merges).sum::<u64>();
-        check(|| path(sample.as_ref()), keys, recipes);
+        check(|| path(&sample), keys, recipes);
     }
     assert!(merged > 100 && by_rules > 0, "{merged} {by_rules}");
 }

@@ -1,16 +1,12 @@
 //! The samples `data/samples/crawl.*` have the same captures in every format: they give the same rows, also compressed.
 
-use std::fs;
-use std::path::Path;
-
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows, TextColumn};
 use irikey::input::Sources;
 use irikey::record::fields::FieldSet;
-use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::{RunOptions, Summary};
+use irikey::run::Summary;
 
-use crate::collect::{gzip, options, path, pipe, policy, run_groups, zstd};
+use crate::collect::{auto, gzip, path, pipe, policy, run_groups, sample, sample_path, zstd};
 
 /// A row without its position: the URI, the record if it differs, the fault, the key, and the carried fields.
 type Row = (String, Option<String>, Option<String>, [u8; 16], [String; 5]);
@@ -21,16 +17,15 @@ fn rows_of(bytes: &[u8]) -> (Vec<Row>, Summary) {
 
 /// The rows of a sample whose format is detected from its name or needs a file.
 fn rows_of_file(name: &str) -> (Vec<Row>, Summary) {
-    rows_of_sources(path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)))
+    rows_of_sources(path(&sample_path(name)))
 }
 
 fn rows_of_sources(sources: Sources) -> (Vec<Row>, Summary) {
     let carry =
         FieldSet { time: true, status: true, redirect: true, digest: true, charset: true, ..FieldSet::default() };
     let policy = Policy { carry, ..policy() };
-    let options = RunOptions { format: InputFormat::Auto(FormatOptions::default()), ..options(2, 20_000, 3_000) };
     let encode = |rows: &mut Rows, _: &[SourceRun]| (0..rows.len()).map(|i| row(rows, i)).collect::<Vec<_>>();
-    let (rows, summary) = run_groups(sources, &options, &policy, encode);
+    let (rows, summary) = run_groups(sources, &auto(2, 20_000, 3_000), &policy, encode);
     (rows.concat(), summary)
 }
 
@@ -47,10 +42,6 @@ fn row(rows: &Rows, i: usize) -> Row {
         text(&carried.charsets),
     ];
     (text(&rows.uri), rows.differs(i).then(|| text(&rows.input)), fault, rows.key[i], carried_texts)
-}
-
-fn sample(name: &str) -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)).unwrap()
 }
 
 /// The rows without the carried columns at these positions.

@@ -3,11 +3,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 
-use crate::collect::{Out, gzip, lines, options, run};
+use crate::collect::{Out, gzip, lines, run, sample};
 use irikey::input::{Sources, list};
-use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::RunOptions;
 
 const STORED: u16 = 0;
@@ -121,8 +119,7 @@ fn gzip_stored(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn auto(threads: usize, mmap: bool) -> RunOptions {
-    let format = InputFormat::Auto(FormatOptions::default());
-    RunOptions { format, mmap, ..options(threads, 30_000, 3_000) }
+    RunOptions { mmap, ..crate::collect::auto(threads, 30_000, 3_000) }
 }
 
 /// Writes an archive to a file, and reads it by this argument after its name.
@@ -199,10 +196,6 @@ fn a_name_that_no_member_has_is_an_error() {
     fs::write(path.parent().unwrap().join("x.zip!b.txt"), "http://other/\n").unwrap();
     let out = run(list(&[path.parent().unwrap().join("x.zip!b.txt")]).unwrap(), &auto(1, true));
     assert_eq!(uris(&out), ["http://other/"]);
-}
-
-fn sample(name: &str) -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)).unwrap()
 }
 
 /// A package gives its captures once, with their positions in their own file.

@@ -2,17 +2,16 @@
 
 use std::io::{Read, Write};
 
-use crate::collect::{file, options, path, policy, run, run_groups};
+use crate::collect::{file, path, policy, run, run_groups, sample_path};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::Sources;
 use irikey::record::fields::FieldSet;
-use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::RunOptions;
 
 /// The dictionary of a sample, compressed, and its records, each from a frame of its own.
 fn sample() -> (Vec<u8>, Vec<Vec<u8>>) {
-    let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/crawl.warc.zst")).unwrap();
+    let bytes = std::fs::read(sample_path("crawl.warc.zst")).unwrap();
     let len = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
     let (dictionary, mut rest) = bytes[8..].split_at(len);
     let unpacked = zstd::decode_all(dictionary).unwrap();
@@ -34,7 +33,7 @@ fn frame(bytes: &[u8], dictionary: &[u8]) -> Vec<u8> {
 }
 
 fn auto(threads: usize) -> RunOptions {
-    RunOptions { format: InputFormat::Auto(FormatOptions::default()), ..options(threads, 20_000, 3_000) }
+    crate::collect::auto(threads, 20_000, 3_000)
 }
 
 /// The positions that the rows of an archive have.

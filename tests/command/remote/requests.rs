@@ -60,7 +60,7 @@ fn row_groups_are_requested_once_and_ahead() {
             let ran = irikey_at(&server, &flags, &[]);
             assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
             assert!(ran.stdout == text);
-            let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+            let report = crate::read_json(&report);
             let received = report["transfer"]["received_bytes"].as_u64().unwrap();
             assert!(received < bytes.len() as u64 + (600 << 10), "{received} of {}", bytes.len());
             assert_eq!(report["transfer"]["requests"], server.requests().len());
