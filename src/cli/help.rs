@@ -9,6 +9,7 @@ use clap_mangen::Man;
 use super::args::named_path;
 use super::error::CommandError;
 use super::terminal::print;
+use crate::output::{Destination, write_file};
 use crate::process::exit;
 
 /// The exit codes of all commands, for the end of the main help text.
@@ -128,7 +129,7 @@ pub(crate) fn run_man(args: &ManArgs, mut command: Command) -> Result<u8, Comman
 /// Writes the page of a command and those of its subcommands.
 fn write_pages(command: &Command, name: &str, directory: &std::path::Path) -> Result<(), CommandError> {
     let path = directory.join(format!("{name}.1"));
-    fs::write(&path, page(command)).map_err(|error| CommandError::side_file(&path, "write", error))?;
+    write_file(&Destination::File(path), page(command).as_bytes())?;
     let mut subcommands = command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help");
     subcommands
         .try_for_each(|subcommand| write_pages(subcommand, &format!("{name}-{}", subcommand.get_name()), directory))

@@ -678,6 +678,9 @@ fn limits_of_the_system_are_errors() {
         place.refused(&format!("{job} -o /dev/full --output-format csv"), 5, "no space left on device");
     }
     place.refused("canon -q :a.txt -o :x.csv --report /dev/full", 5, "the output is complete");
+    let (status, message) = limited("ulimit -f 1", &place.words("man --out :man").join(" "));
+    assert!(status == Some(5) && message.contains("irikey.1: cannot write: file too large"), "{message}");
+    assert!(place.names("man").is_empty(), "{:?}", place.names("man"));
 }
 
 /// A directory may allow new files only, as a letter box does. An error names the permission that lacks.
