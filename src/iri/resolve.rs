@@ -262,42 +262,53 @@ pub fn remove_dot_segments(path: &mut [u8]) -> usize {
         path.copy_within(from..end, 0);
         (to, from) = (end - from, end);
     }
-    remove_between(path, to, from, path.len())
+    let gap = remove_between(path, to..from, path.len(), |_| false);
+    path.copy_within(gap.end.., gap.start);
+    path.len() - gap.len()
 }
 
-/// [`remove_dot_segments`] for a path that begins with `/` and whose dot segments all overlap `dots`.
-pub(super) fn remove_dot_segments_within(path: &mut [u8], dots: Range<usize>) -> usize {
-    let from = memchr::memrchr(b'/', &path[..dots.start]).unwrap_or(0);
-    remove_between(path, from, from, dots.end)
+/// Does what [`remove_dot_segments`] does, for a path that begins with `/` and whose dot segments all overlap `dots`. A query or a
+/// fragment may follow the path in `text`. Returns the range of `text` that remains to be removed.
+pub(super) fn remove_dot_segments_within(text: &mut [u8], dots: Range<usize>) -> Range<usize> {
+    let from = last_slash(&text[..dots.start]);
+    remove_between(text, from..from, dots.end, |byte| matches!(byte, b'?' | b'#'))
 }
 
-/// Steps B, C and E for the segments from byte `from` on, which are after `to` bytes of output. The segments from byte
-/// `until` on are only copied.
-fn remove_between(path: &mut [u8], mut to: usize, mut from: usize, until: usize) -> usize {
-    while from < until.min(path.len()) {
-        let end = segment_end(path, from + 1);
-        let is_last = end == path.len();
-        match &path[from + 1..end] {
-            b"." => {}
-            b".." => to = memchr::memrchr(b'/', &path[..to]).unwrap_or(0),
-            _ => {
-                if to < from {
-                    path.copy_within(from..end, to);
-                }
-                (to, from) = (to + end - from, end);
-                continue;
+/// Steps B, C and E for the segments that follow `gap`, the bytes that were removed before, and begin before byte `until`. The
+/// path ends where the text ends, or with a byte for which `is_end` is true. Returns the range that remains to be removed.
+fn remove_between(text: &mut [u8], gap: Range<usize>, until: usize, is_end: impl Fn(u8) -> bool) -> Range<usize> {
+    let Range { start: mut to, end: mut from } = gap;
+    while from < until.min(text.len()) {
+        let rest = &text[from + 1..];
+        let dot_count = match rest {
+            [b'.', b'.', ..] => 2,
+            [b'.', ..] => 1,
+            _ => 0,
+        };
+        let is_last = rest.get(dot_count).is_none_or(|byte| is_end(*byte));
+        if dot_count == 0 || !is_last && rest[dot_count] != b'/' {
+            let end = segment_end(text, from + 1);
+            if to < from {
+                text.copy_within(from..end, to);
             }
+            (to, from) = (to + end - from, end);
+            continue;
         }
+        if dot_count == 2 {
+            to = last_slash(&text[..to]);
+        }
+        from += 1 + dot_count;
         if is_last {
-            path[to] = b'/';
+            text[to] = b'/';
             to += 1;
         }
-        from = end;
     }
-    if to < from {
-        path.copy_within(from.., to);
-    }
-    to + path.len() - from
+    to..from
+}
+
+/// Position of the last slash; 0 if there is none. Segments are short, so that a call of `memrchr` would take longer.
+fn last_slash(path: &[u8]) -> usize {
+    path.iter().rposition(|&byte| byte == b'/').unwrap_or(0)
 }
 
 /// Steps A and D: length of the dot segments that are removed at the start of a path without a leading slash.

@@ -82,6 +82,19 @@ fn properties_of_two_spellings() {
     });
 }
 
+/// All references with four pieces, which have dot segments before, at and after the end of the path.
+#[test]
+fn dot_segments_end_with_the_path() {
+    let pieces = ["/..", "/.", "/%2e", "/a", "?", "#", "."];
+    for code in 0..pieces.len().pow(4) {
+        let rest: String = (0..4).map(|i| pieces[code / pieces.len().pow(i) % pieces.len()]).collect();
+        for start in ["http://h/b", "ftp://h", "x:/b"] {
+            let input = format!("{start}{rest}");
+            engines().into_iter().try_for_each(|engine| agree(&Oracle, engine, input.as_bytes())).unwrap();
+        }
+    }
+}
+
 #[test]
 fn properties_of_similar_references() {
     check_with_share("properties_of_similar_references", generators::similar_pair(), 3, |pair| {

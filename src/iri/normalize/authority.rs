@@ -9,7 +9,7 @@ use crate::iri::host::ip::{ipv6_text, is_normal_ipv6_literal};
 use crate::iri::parts::{Authority, find_scheme};
 use crate::iri::percent::map_component;
 use crate::iri::scheme::Scheme;
-use crate::kernel::{AsciiCase, append, find_byte, mask_of, non_ascii_len, parse_bytes};
+use crate::kernel::{AsciiCase, append, find_byte, mask_of, non_ascii_len};
 
 /// The kinds of bytes in an authority, as bits, except the bytes that a host keeps unchanged.
 mod kind {
@@ -232,7 +232,8 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     fn kept_port<'b>(&mut self, scheme: Scheme, digits: &'b [u8]) -> Option<&'b [u8]> {
         let last = digits.len().checked_sub(1)?;
         let Some(default) = scheme.default_port() else { return Some(digits) };
-        let Some(number) = parse_bytes::<u16>(digits) else {
+        let add = |number: u16, digit: &u8| number.checked_mul(10)?.checked_add(u16::from(digit - b'0'));
+        let Some(number) = digits.iter().try_fold(0, add) else {
             self.flags |= Flags::PORT_RANGE;
             return Some(digits);
         };

@@ -10,7 +10,9 @@ use crate::iri::flags::{Changes, Flags};
 use crate::iri::percent::{ascii_flag, escape_value, non_ascii_flag, would_complete_an_escape};
 use crate::iri::resolve::{path_guard, remove_dot_segments_within};
 use crate::iri::scheme::urn_nid_len;
-use crate::kernel::{AsciiCase, BufferedText, escape, low_bits_of_64, mask_of, non_ascii_len, percent_encode_buffered};
+use crate::kernel::{
+    AsciiCase, BufferedText, escape, find_byte_from, low_bits_of_64, mask_of, non_ascii_len, percent_encode_buffered,
+};
 
 /// Finds out whether a query has begun. Each byte is searched once, however many positions are requested.
 struct QueryFinder {
@@ -155,17 +157,18 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         if self.out.get(path_at) != Some(&b'/') {
             return;
         }
-        let end = path_end(self.out, path_at);
-        if self.dots.start >= end {
+        // The dots after the end of the path are those of a query or fragment.
+        let before_last_dot = &self.out[path_at..self.dots.end];
+        let until = find_byte_from(before_last_dot, 0, |byte| matches!(byte, b'?' | b'#'));
+        if self.dots.start >= path_at + until {
             return;
         }
-        let dots = self.dots.start - path_at..self.dots.end - path_at;
-        let len = remove_dot_segments_within(&mut self.out[path_at..end], dots);
-        if path_at + len < end {
-            self.out.drain(path_at + len..end);
+        let gap = remove_dot_segments_within(&mut self.out[path_at..], self.dots.start - path_at..until);
+        if !gap.is_empty() {
+            self.out.drain(path_at + gap.start..path_at + gap.end);
             self.changes |= Changes::DOT_SEGMENTS;
         }
-        let guard = path_guard(has_authority, &self.out[path_at..path_at + len]);
+        let guard = path_guard(has_authority, &self.out[path_at..]);
         if !guard.is_empty() {
             self.out.splice(path_at..path_at, guard.iter().copied());
             self.changes |= Changes::PATH_GUARD;
@@ -220,11 +223,6 @@ fn is_plain_text(mut run: &[u8]) -> bool {
             _ => return false,
         }
     }
-}
-
-/// End of the path that was written at `path_at`. The pass neither decodes escapes to `?` or `#` nor encodes these.
-fn path_end(out: &[u8], path_at: usize) -> usize {
-    memchr::memchr2(b'?', b'#', &out[path_at..]).map_or(out.len(), |at| path_at + at)
 }
 
 #[cfg(test)]
