@@ -4,8 +4,10 @@ use super::byte_set::ByteSet;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use super::byte_set::NibbleTables;
 use super::copy::prefetch;
+#[cfg(not(target_arch = "x86_64"))]
+use super::scalar::transposed;
 #[cfg(target_arch = "x86_64")]
-use super::sse2;
+use super::sse2::transposed;
 
 /// The classes of 64 bytes of a text: bit `i` of each mask belongs to byte `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +32,8 @@ pub struct Classifier {
     /// Nibble tables of the complement of the stop set.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) non_stop_tables: NibbleTables,
-    /// The classes of each byte, one bit per class.
-    classes: [u8; 256],
+    /// The classes of each byte value: byte `i` of the word is 1 if it is in class `i`, otherwise 0.
+    classes: [u64; 256],
     pub(super) attention_pair: [u8; 2],
     pub(super) stop_pair: [u8; 2],
 }
@@ -130,61 +132,47 @@ pub(super) fn write_masks(text: &[u8], mut words: MaskWords<'_>, masks: impl Fn(
     }
 }
 
-/// The kernel for every processor: a table gives the classes of each byte, one bit per mask.
+/// The kernel for every processor: a table gives the classes of each byte.
 pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, words: MaskWords<'_>) {
     write_masks(text, words, |bytes, before| {
-        let classes = bytes.map(|byte| classifier.classes[usize::from(byte)]);
-        let mask = |bit| bits_of(&classes, bit);
-        let pairs = |bit, first: u8| mask(bit + 1) & (mask(bit) << 1 | u64::from(before[0] == first));
+        // Byte `i` of a word is the mask of class `i` for eight bytes.
+        let mut masks = [0; 8];
+        for (masks, bytes) in masks.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *masks = bytes.iter().rev().fold(0, |masks, byte| masks << 1 | classifier.classes[usize::from(*byte)]);
+        }
+        let masks = transposed(masks);
+        let pairs = |class: usize, first: u8| masks[class + 1] & (masks[class] << 1 | u64::from(before[0] == first));
         MaskBlock {
-            newline: mask(NEWLINE),
-            crlf: mask(NEWLINE) & (mask(CR) << 1 | u64::from(before[0] == b'\r')),
-            attention: mask(ATTENTION) | pairs(ATTENTION_PAIR, classifier.attention_pair[0]),
-            stop: mask(STOP) | pairs(STOP_PAIR, classifier.stop_pair[0]),
+            newline: masks[NEWLINE],
+            crlf: masks[NEWLINE] & (masks[CR] << 1 | u64::from(before[0] == b'\r')),
+            attention: masks[ATTENTION] | pairs(ATTENTION_PAIR, classifier.attention_pair[0]),
+            stop: masks[STOP] | pairs(STOP_PAIR, classifier.stop_pair[0]),
         }
     });
 }
 
-// The bits of `Classifier::classes`. A pair has two bits, one for each of its bytes.
-const NEWLINE: u32 = 0;
-const ATTENTION: u32 = 1;
-const ATTENTION_PAIR: u32 = 2;
-const STOP: u32 = 4;
-const STOP_PAIR: u32 = 5;
-const CR: u32 = 7;
+// The classes of `Classifier::classes`. A pair has two, one for each of its bytes.
+const NEWLINE: usize = 0;
+const ATTENTION: usize = 1;
+const ATTENTION_PAIR: usize = 2;
+const STOP: usize = 4;
+const STOP_PAIR: usize = 5;
+const CR: usize = 7;
 
 /// Returns the classes of every byte.
-const fn classes(attention: &ByteSet, attention_pair: [u8; 2], stop: &ByteSet, stop_pair: [u8; 2]) -> [u8; 256] {
+const fn classes(attention: &ByteSet, attention_pair: [u8; 2], stop: &ByteSet, stop_pair: [u8; 2]) -> [u64; 256] {
     let mut classes = [0; 256];
     let mut byte = 0;
     while byte < 256 {
-        classes[byte] = (attention.contains(byte as u8) as u8) << ATTENTION | (stop.contains(byte as u8) as u8) << STOP;
+        let (attention, stop) = (attention.contains(byte as u8) as u64, stop.contains(byte as u8) as u64);
+        classes[byte] = attention << (8 * ATTENTION) | stop << (8 * STOP);
         byte += 1;
     }
-    classes[b'\n' as usize] |= 1 << NEWLINE;
-    classes[b'\r' as usize] |= 1 << CR;
-    classes[attention_pair[0] as usize] |= 1 << ATTENTION_PAIR;
-    classes[attention_pair[1] as usize] |= 1 << (ATTENTION_PAIR + 1);
-    classes[stop_pair[0] as usize] |= 1 << STOP_PAIR;
-    classes[stop_pair[1] as usize] |= 1 << (STOP_PAIR + 1);
+    classes[b'\n' as usize] |= 1 << (8 * NEWLINE);
+    classes[b'\r' as usize] |= 1 << (8 * CR);
+    classes[attention_pair[0] as usize] |= 1 << (8 * ATTENTION_PAIR);
+    classes[attention_pair[1] as usize] |= 1 << (8 * (ATTENTION_PAIR + 1));
+    classes[stop_pair[0] as usize] |= 1 << (8 * STOP_PAIR);
+    classes[stop_pair[1] as usize] |= 1 << (8 * (STOP_PAIR + 1));
     classes
-}
-
-/// Packs bit `bit` of 64 bytes into a mask.
-#[inline(always)]
-fn bits_of(bytes: &[u8; 64], bit: u32) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let (vectors, _) = bytes.as_chunks::<16>();
-        vectors.iter().rev().fold(0, |mask, vector| mask << 16 | u64::from(sse2::bits_of_vector(vector, bit)))
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        // The multiplication moves byte `i` of a word to bit `56 + i`. All other products stay below bit 56 or overflow.
-        const GATHER: u64 = 0x0102_0408_1020_4080;
-        const LOWEST: u64 = 0x0101_0101_0101_0101;
-        let (words, _) = bytes.as_chunks::<8>();
-        let gather = |word: &[u8; 8]| (u64::from_le_bytes(*word) >> bit & LOWEST).wrapping_mul(GATHER) >> 56;
-        words.iter().rev().fold(0, |mask, word| mask << 8 | gather(word))
-    }
 }

@@ -37,6 +37,7 @@ impl Avx512 {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SimdLevel {
     /// Portable code, which the compiler vectorizes with the baseline instructions of the target.
+    #[cfg_attr(all(target_arch = "aarch64", not(test)), expect(dead_code))]
     Portable,
     /// 16-byte vectors, which every aarch64 processor has.
     #[cfg(target_arch = "aarch64")]

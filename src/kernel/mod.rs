@@ -245,6 +245,15 @@ mod tests {
         }
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn transposed_equals_scalar() {
+        let rows: Vec<u64> = noise(64, 5).as_chunks().0.iter().map(|row| u64::from_le_bytes(*row)).collect();
+        let rows = rows.try_into().unwrap();
+        assert_eq!(sse2::transposed(rows), scalar::transposed(rows));
+        assert_eq!(sse2::transposed(sse2::transposed(rows)), rows);
+    }
+
     #[test]
     fn append_equals_extend_at_all_lengths_and_alignments() {
         let bytes = noise(400, 2);
