@@ -90,15 +90,11 @@ fn big_endian(low: __m256i, high: __m256i) -> [[u8; 16]; 4] {
     // The halves of `ac` hold the hashes of lanes 0 and 2, those of `bd` the hashes of lanes 1 and 3.
     let (ac, bd) = (_mm256_unpacklo_epi64(high, low), _mm256_unpackhi_epi64(high, low));
     let mut hashes = [[0; 16]; 4];
-    let halves = [
-        _mm256_castsi256_si128(ac),
-        _mm256_castsi256_si128(bd),
-        _mm256_extracti128_si256::<1>(ac),
-        _mm256_extracti128_si256::<1>(bd),
-    ];
-    for (hash, half) in hashes.iter_mut().zip(halves) {
-        // SAFETY: the store writes 16 bytes, the length of a hash.
-        unsafe { _mm_storeu_si128(hash.as_mut_ptr().cast(), half) };
+    let (first, second) = (_mm256_permute2x128_si256::<0x20>(ac, bd), _mm256_permute2x128_si256::<0x31>(ac, bd));
+    // SAFETY: the stores write 32 bytes each, together the size of the hashes.
+    unsafe {
+        _mm256_storeu_si256(hashes.as_mut_ptr().cast(), first);
+        _mm256_storeu_si256(hashes[2..].as_mut_ptr().cast(), second);
     }
     hashes
 }
