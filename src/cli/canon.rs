@@ -140,18 +140,22 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
     let replaced = job.files.check(&sources)?;
     let names = sources.names();
     let (encoder, mut files) = OutputFiles::create(job, &names, false)?;
+    let mut temporary_bytes = None;
     let (summary, timeline) = watch(job.reporting, sources.total_len(), |progress| -> Result<Summary, CommandError> {
         let request = RunRequest::new(sources, &job.options, &job.policy, progress);
-        match &job.sort {
-            Some(sort) => Ok(run::sort(request, sort, &encoder, |sorted| files.append_sorted(sorted))?.summary),
-            None => Ok(run::canon_encoded(request, &encoder, job.layout.part_rows, |encoded| files.append(encoded))?),
-        }
+        let Some(sort) = &job.sort else {
+            let append = |encoded| files.append(encoded);
+            return Ok(run::canon_encoded(request, &encoder, job.layout.part_rows, append)?);
+        };
+        let sorted = run::sort(request, sort, &encoder, |sorted| files.append_sorted(sorted))?;
+        temporary_bytes = Some(sorted.spilled);
+        Ok(sorted.summary)
     });
     let summary = summary?;
     let replaced = job.files.replaced_after(replaced, summary.is_nothing_read());
     let WrittenFiles { whole, files } = files.finish(job, &summary)?;
     let report = job.report(names, summary, whole, started.elapsed());
-    Ok(Report { files, replaced, timeline, ..report })
+    Ok(Report { files, replaced, timeline, temporary_bytes, ..report })
 }
 
 #[cfg(test)]

@@ -294,6 +294,7 @@ fn a_sort_stays_within_the_memory_limit() {
         let report = read_json(&report);
         let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
         assert!(peak <= memory << 20, "{threads} threads: {peak}");
+        assert!(report["temporary_bytes"].as_u64().unwrap() > 1 << 20, "{threads} threads");
         std::fs::remove_file(out).unwrap();
     }
 }

@@ -85,7 +85,8 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
     let findings = deduped.findings.take();
     let summary = std::mem::take(&mut deduped.summary);
     let report = job.report(names, summary, finished, started.elapsed());
-    let report = Report { dedup: Some(counts), timeline, findings, replaced, ..report };
+    let temporary_bytes = Some(counts.totals.spilled);
+    let report = Report { dedup: Some(counts), timeline, findings, temporary_bytes, replaced, ..report };
     if is_nothing_read {
         // The file of the keys is removed before the directory of a new store, which must be empty then.
         deduped.new_keys = None;

@@ -69,6 +69,8 @@ pub(crate) struct Report {
     pub(crate) resumed: Option<ResumedInputs>,
     /// What was requested of stores and servers, if anything was.
     pub(crate) transfer: Option<Transfer>,
+    /// Bytes of temporary files, if rows were sorted or compared.
+    pub(crate) temporary_bytes: Option<u64>,
     /// Throughput and memory over time; empty unless a report is written.
     pub(crate) timeline: Vec<TimelineSample>,
     /// What the survey of the groups of duplicates found.
@@ -120,7 +122,6 @@ impl DedupReport {
             "undated": self.totals.undated,
             "collisions": self.collisions.as_ref().map(|(count, _)| count),
             "collision_examples": self.collisions.as_ref().map(|(_, all)| examples(all)),
-            "temporary_bytes": self.totals.spilled,
         })
     }
 }
@@ -236,6 +237,7 @@ impl Report {
             })),
             "peak_memory_bytes": summary.memory.peak_resident,
             "peak_anonymous_bytes": summary.memory.peak_anonymous,
+            "temporary_bytes": self.temporary_bytes,
             "threads": self.threads,
         }))
     }
