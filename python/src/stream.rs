@@ -25,6 +25,15 @@ pub struct Stream {
     pub schema: SchemaRef,
 }
 
+impl Drop for Stream {
+    /// Releases the stream without the interpreter: the source may wait for another thread that needs it.
+    fn drop(&mut self) {
+        let stream = std::mem::replace(&mut self.stream, FFI_ArrowArrayStream::empty());
+        // While the interpreter ends, threads cannot attach to it, and the closure is dropped with the stream.
+        Python::try_attach(move |py| py.detach(move || drop(stream)));
+    }
+}
+
 impl Stream {
     /// Returns the stream that an object with `__arrow_c_stream__` exports.
     ///
@@ -36,16 +45,22 @@ impl Stream {
         // SAFETY: a capsule with this name holds this structure, by the PyCapsule interface, and lives until this function
         // ends. `from_raw` moves the stream out of its capsule, which then releases nothing.
         #[expect(unsafe_code, reason = "the interface passes structures of C")]
-        let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-        let get_schema = stream.get_schema().filter(|_| stream.release().is_some());
+        let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
+        let (stated, schema) = (FFI_ArrowSchema::empty(), Arc::new(Schema::empty()));
+        let mut stream = Stream { stream, stated, schema };
+        value.py().detach(|| stream.read_schema())?;
+        Ok(stream)
+    }
+
+    fn read_schema(&mut self) -> PyResult<()> {
+        let get_schema = self.stream.get_schema().filter(|_| self.stream.release().is_some());
         let get_schema = get_schema.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
-        let mut stated = FFI_ArrowSchema::empty();
         // SAFETY: the function is that of this stream, which is not released, and the schema is an empty structure.
         #[expect(unsafe_code, reason = "the interface passes structures of C")]
-        let status = unsafe { get_schema(&raw mut stream, &raw mut stated) };
-        check(status, &mut stream, "the schema")?;
-        let schema = Arc::new(schema_of(&stated)?);
-        Ok(Stream { stream, stated, schema })
+        let status = unsafe { get_schema(&raw mut self.stream, &raw mut self.stated) };
+        check(status, &mut self.stream, "the schema")?;
+        self.schema = Arc::new(schema_of(&self.stated)?);
+        Ok(())
     }
 
     /// Returns the next batch, a structure. It is not validated. The interpreter must not be held: the source may need it in

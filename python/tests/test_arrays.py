@@ -495,6 +495,16 @@ def test_a_reader_in_python_does_not_deadlock(use):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("use", [
+    "rows = irikey.canonicalize(reader); next(rows)",
+    "rows = pa.RecordBatchReader.from_stream(irikey.canonicalize(reader)); rows.read_next_batch()",
+    "rows = irikey.canonicalize(reader).__arrow_c_stream__()",
+])
+def test_a_reader_in_python_that_is_left_early_does_not_deadlock(use):
+    done = subprocess.run([sys.executable, "-c", READERS + use + "; del reader, rows; print('done')"], timeout=60, capture_output=True, text=True)
+    assert "done" in done.stdout, done.stderr
+
+
 def test_a_reader_gives_a_reader_with_bounded_memory():
     made = []
 
