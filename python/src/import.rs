@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayData, ArrayRef, make_array};
 use arrow::datatypes::{DataType, Field, Fields};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -25,16 +25,19 @@ pub struct Exported<'py> {
 /// Returns what an object with `__arrow_c_array__` exports; `None` if it has no such method.
 ///
 /// # Errors
-/// The method fails, or does not return the capsules of a schema and an array.
+/// The method fails, or does not return the capsules of a schema and an array, or another consumer took what they held.
 pub fn export<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Exported<'py>>> {
     let Some(method) = value.getattr_opt(intern!(value.py(), "__arrow_c_array__"))? else { return Ok(None) };
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = method.call0()?.extract()?;
-    schema_in(&schema)?;
+    let is_schema_released = schema_in(&schema)?.release().is_none();
     let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
     // SAFETY: a capsule with this name holds this structure, by the PyCapsule interface, and lives until this function ends.
     // `from_raw` moves the array out of its capsule, which then releases nothing.
     #[expect(unsafe_code, reason = "the interface passes structures of C")]
     let array = Arc::new(unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) });
+    if is_schema_released || array.is_released() {
+        return Err(PyValueError::new_err("the Arrow data was read already; export it again"));
+    }
     Ok(Some(Exported { schema, array }))
 }
 

@@ -559,6 +559,19 @@ def test_streams_that_are_no_tables_tell_why():
         irikey.canonicalize(again)
 
 
+def test_arrow_data_that_was_read_already_is_refused():
+    schema, array = pa.array(["http://h/"]).__arrow_c_array__()
+    of_batch = pa.record_batch({"url": ["http://h/"]}).__arrow_c_array__()
+    pa.DataType._import_from_c_capsule(schema)
+    for capsules in ((schema, array), (pa.string().__arrow_c_schema__(), array), of_batch):
+        once = type("A", (), {"__arrow_c_array__": lambda self, schema=None: capsules})()
+        if capsules is of_batch:
+            assert len(irikey.canonicalize(once)) == 1
+        for use in (irikey.canonicalize, irikey.Canonicalizer().array):
+            with pytest.raises(ValueError, match="^the Arrow data was read already; export it again$"):
+                use(once)
+
+
 @pytest.mark.parametrize("wrong", [{"url": pa.array([3])}, {"page": pa.array(["x"])}, {}], ids=["type", "name", "nothing"])
 def test_a_reader_that_breaks_its_schema_raises_an_exception(wrong):
     def batches():
