@@ -2,11 +2,10 @@
 
 use std::fmt::Display;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, OffsetSizeTrait};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use irikey::kernel::Span;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -70,27 +69,11 @@ impl Column {
         self.array().nulls()
     }
 
-    /// Returns the bytes of all rows, also of those before and after a slice.
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Column::Binary(array) => array.values(),
-            Column::Large(array) => array.values(),
-        }
-    }
-
-    /// Returns the start and the end of row `row` in these bytes.
-    pub fn range(&self, row: usize) -> (usize, usize) {
+    /// Returns the start and the end of row `row` in the bytes of all rows.
+    fn range(&self, row: usize) -> (usize, usize) {
         match self {
             Column::Binary(array) => (array.value_offsets()[row] as usize, array.value_offsets()[row + 1] as usize),
             Column::Large(array) => (array.value_offsets()[row] as usize, array.value_offsets()[row + 1] as usize),
-        }
-    }
-
-    /// Appends the spans of rows `from..to`, relative to the first byte of row `from`.
-    pub fn push_spans(&self, from: usize, to: usize, spans: &mut Vec<Span>) {
-        match self {
-            Column::Binary(array) => push_spans(&array.value_offsets()[from..=to], spans),
-            Column::Large(array) => push_spans(&array.value_offsets()[from..=to], spans),
         }
     }
 
@@ -120,11 +103,4 @@ fn with_long_offsets(values: &DataType) -> DataType {
         DataType::Binary => DataType::LargeBinary,
         other => other.clone(),
     }
-}
-
-/// Appends the spans between offsets, relative to the first one; together they cover less than 4 GiB.
-fn push_spans<O: OffsetSizeTrait>(offsets: &[O], spans: &mut Vec<Span>) {
-    let begin = offsets[0];
-    let len = |from: O, to: O| (to - from).as_usize() as u32;
-    spans.extend(offsets.windows(2).map(|ends| Span { at: len(begin, ends[0]), len: len(ends[0], ends[1]) }));
 }

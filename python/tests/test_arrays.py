@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import timeit
 
 import pyarrow as pa
 import pytest
@@ -708,6 +709,15 @@ def test_all_functions_work_in_many_threads_at_once():
     finally:
         sys.setswitchinterval(interval)
     assert shared.counters["rows"] == (25 + 40) * len(batch)
+
+
+def test_a_row_of_a_long_batch_takes_no_more_time_than_one_of_a_short_batch():
+    canonicalizer = irikey.Canonicalizer(columns=["uri"])
+    for url in ("abc", "http://a.b", "http://www.example.org/a"):
+        short, long = (pa.record_batch({"url": [url] * rows}) for rows in (100, 10_000))
+        of_short = min(timeit.repeat(lambda: canonicalizer.canonicalize(short), number=100, repeat=7))
+        of_long = min(timeit.repeat(lambda: canonicalizer.canonicalize(long), number=1, repeat=7))
+        assert of_long < 4 * of_short, url
 
 
 def test_a_slow_call_lets_other_threads_run():
