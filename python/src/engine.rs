@@ -25,6 +25,10 @@ use crate::schema::{answer_schema, arrow_error, spark_type};
 /// How long a call works before it lets Python handle signals, such as Ctrl-C.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Longest text whose buffers are kept, in bytes. Only a single row is longer: of several rows that are processed together, each of
+/// the four columns has at most [`CHUNK_LEN`].
+const MAX_KEPT_LEN: usize = 4 * CHUNK_LEN;
+
 /// A configured canonicalizer of batches.
 pub struct Engine {
     pub configuration: Configuration,
@@ -113,6 +117,13 @@ impl Engine {
         })
     }
 
+    /// Keeps the buffers of a call for later calls, unless a text of `longest` bytes has made them long.
+    fn keep(&self, worker: Box<Worker>, longest: usize) {
+        if longest <= MAX_KEPT_LEN {
+            lock(&self.idle).push(worker);
+        }
+    }
+
     /// Canonicalizes one reference, relative to `base`, and gives its URI to `found`. The counters do not change.
     ///
     /// # Errors
@@ -181,7 +192,7 @@ impl Engine {
         }
         core.append(&records.classified_records(bitmaps), bitmaps, rows);
         let result = found(rows);
-        lock(&self.idle).push(worker);
+        self.keep(worker, reference.len() + base.map_or(0, <[u8]>::len));
         result
     }
 
@@ -197,6 +208,7 @@ impl Engine {
             worker: &mut worker,
             signals,
             last_signals: None,
+            longest: 0,
             counted: Counted::default(),
         };
         let mut answers = Vec::new();
@@ -208,9 +220,9 @@ impl Engine {
             answers.push(batch);
             from = end;
         }
-        let counted = call.counted;
+        let Call { counted, longest, .. } = call;
         self.count(&counted);
-        lock(&self.idle).push(worker);
+        self.keep(worker, longest);
         Ok(answers)
     }
 
@@ -266,6 +278,8 @@ struct Call<'a> {
     signals: Signals,
     /// When the first chunk ended, or signals were handled last.
     last_signals: Option<Instant>,
+    /// Length of the longest text that was processed at a time, in bytes.
+    longest: usize,
     counted: Counted,
 }
 
@@ -281,7 +295,9 @@ impl Call<'_> {
         let mut at = from;
         while at < to && longest_text(rows) <= most_text {
             let end = self.inputs.cut(at, to.min(at + self.engine.chunk_rows), CHUNK_LEN);
-            check_len(self.inputs.text_len(at, end), at)?;
+            let len = self.inputs.text_len(at, end);
+            check_len(len, at)?;
+            self.longest = self.longest.max(len);
             let records = scratch.records(self.inputs, at, end);
             bitmaps.classify(records.text, &CLASSIFIER);
             core.append(&records, bitmaps, rows);
@@ -294,7 +310,7 @@ impl Call<'_> {
         self.counted.tally.add(&rows.tally);
         self.counted.nulls += nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64);
         let batch = self.engine.build(rows, nulls.as_ref());
-        if text_len > CHUNK_LEN {
+        if text_len + (at - from) * size_of::<KeyBytes>() > CHUNK_LEN {
             // Only small calls gain from memory that is kept.
             *rows = Rows::default();
         }

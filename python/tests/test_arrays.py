@@ -613,13 +613,30 @@ def test_nulls_are_counted_apart_also_with_a_base_or_a_charset():
         assert counters["unchanged"] + counters["changed"] == 2 - faulty and sum(counters["faults"].values()) == faulty
 
 
-def test_calls_do_not_leak():
-    def size():
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
+def resident_size():
+    """Bytes of memory that the process uses."""
     if not sys.platform.startswith("linux"):
         pytest.skip("reads /proc")
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_buffers_of_long_calls_do_not_remain():
+    canonicalizer, length = irikey.Canonicalizer(max_url=64 << 20), 60 << 20
+    calls = [
+        lambda: canonicalizer.uri("http://h/" + "x" * length),
+        lambda: pytest.raises(irikey.Fault, irikey.key, "http://h/" + "x" * length),
+        lambda: irikey.explain("x", "http://h/" + "x" * length),
+        lambda: canonicalizer.array(["http://h/" + "x" * length]),
+        lambda: canonicalizer.array(pa.nulls(10_000_000), "flags"),
+    ]
+    for place, call in enumerate(calls):
+        before = resident_size()
+        call()
+        assert resident_size() - before < 48 << 20, place
+
+
+def test_calls_do_not_leak():
     batch, canonicalizer = pa.record_batch({"url": ["HTTP://h/", None, "x"] * 10}), irikey.Canonicalizer()
 
     def calls(count):
@@ -630,9 +647,9 @@ def test_calls_do_not_leak():
             pytest.raises(irikey.Fault, irikey.uri, "x")
 
     calls(1000)
-    before = size()
+    before = resident_size()
     calls(10_000)
-    assert size() - before < 8 << 20
+    assert resident_size() - before < 8 << 20
 
 
 def test_literals_and_canonicalizers_can_be_pickled():
