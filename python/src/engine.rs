@@ -64,6 +64,9 @@ pub struct Counted {
     pub nulls: u64,
 }
 
+/// The fault of a reference for which a recipe has no text.
+pub const EMPTY: Fault = Fault::new(FaultKind::Empty, Component::Reference, 0);
+
 /// Whether a call handles signals while it works. Only calls that return to Python themselves can: an exception would be lost
 /// in a stream that another library reads.
 #[derive(Clone, Copy, PartialEq)]
@@ -168,8 +171,7 @@ impl Engine {
 
     /// Returns the key that the recipe makes of a reference, the only row of `rows`.
     fn recipe_key(&self, rows: &Rows, reference: &[u8]) -> Result<KeyBytes, Fault> {
-        let empty = Fault::new(FaultKind::Empty, Component::Reference, 0);
-        let place = self.recipe_place().ok_or(empty)?;
+        let place = self.recipe_place().ok_or(EMPTY)?;
         match rows.recipe_texts[place].get(0) {
             [] => fault_of(rows)?,
             text => return Ok(self.policy.algorithm.key(text)),
@@ -177,7 +179,7 @@ impl Engine {
         // The recipe reads a reference with a scheme, and the URI of any other.
         let url = if find_scheme(reference).is_some() { reference } else { rows.uri.get(0) };
         let written = self.policy.recipes[place].recipe.write_key(url, &mut Draft::default(), &mut Vec::new());
-        Err(written.err().unwrap_or(empty))
+        Err(written.err().unwrap_or(EMPTY))
     }
 
     /// Canonicalizes one reference, relative to `base`, and gives its row to `found`.

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::configuration::{Configuration, Operand, algorithm, parse_recipe, python_terms};
-use crate::engine::Engine;
+use crate::engine::{EMPTY, Engine};
 use crate::intake::MOST_TEXT;
 
 pyo3::create_exception!(
@@ -171,10 +171,11 @@ pub fn uri<'py>(
     recipe: Option<&str>,
     strict: bool,
 ) -> PyResult<Bound<'py, PyString>> {
-    if let Some(recipe) = recipe {
-        return text_of(py, &recipe_text(py, reference, base, recipe)?);
+    let engine = engine(rung, strict, "xxh3")?;
+    match recipe {
+        Some(recipe) => text_of(py, &recipe_text(engine, reference, base, recipe)?),
+        None => single_uri(engine, reference, base, |uri| text_of(py, uri)),
     }
-    single_uri(engine(rung, strict, "xxh3")?, reference, base, |uri| text_of(py, uri))
 }
 
 thread_local! {
@@ -182,17 +183,21 @@ thread_local! {
     static LAST_RECIPE: RefCell<Option<(String, Recipe, Draft)>> = const { RefCell::new(None) };
 }
 
-/// Returns the text of a recipe's key. As for rows, a recipe reads the reference, or the URI of one that is relative.
+/// Returns the text of a recipe's key. As for rows, a recipe reads the reference, or the URI that `engine` makes of one that is
+/// relative.
 fn recipe_text(
-    py: Python<'_>,
+    engine: &Engine,
     reference: &Bound<'_, PyAny>,
     base: Option<&Bound<'_, PyAny>>,
     recipe: &str,
 ) -> PyResult<Vec<u8>> {
-    let text = bytes_of(reference)?;
-    let url = match base {
-        Some(_) if find_scheme(&text).is_none() => {
-            Cow::Owned(single_uri(engine("scheme", false, "xxh3")?, reference, base, |uri| Ok(uri.to_vec()))?)
+    let (text, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
+    let raise = |fault| raise(reference.py(), fault);
+    let url = match &base {
+        Some(base) if find_scheme(&text).is_none() => {
+            Base::new(base).map_err(raise)?;
+            // A reference without a URI is read as it is.
+            engine.uri(&text, Some(base), |uri| Cow::Owned(uri.to_vec())).unwrap_or(text)
         }
         _ => text,
     };
@@ -205,8 +210,8 @@ fn recipe_text(
         Ok(recipe.write_key(&url, draft, &mut text))
     })?;
     // Making an exception may collect garbage, whose finalizers may call this function.
-    written.map_err(|fault| raise(py, fault))?;
-    Ok(text)
+    written.map_err(raise)?;
+    if text.is_empty() { Err(raise(EMPTY)) } else { Ok(text) }
 }
 
 /// Returns the canonical IRI of a reference: the URI decoded by RFC 3987 section 3.2, with a Unicode host.
@@ -233,10 +238,13 @@ pub fn key<'py>(
     strict: bool,
     key_hash: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    if let Some(recipe) = recipe {
-        return Ok(PyBytes::new(py, &algorithm(key_hash)?.key(&recipe_text(py, reference, base, recipe)?)));
+    let engine = engine(rung, strict, key_hash)?;
+    match recipe {
+        Some(recipe) => {
+            Ok(PyBytes::new(py, &engine.policy.algorithm.key(&recipe_text(engine, reference, base, recipe)?)))
+        }
+        None => single_key(engine, reference, base),
     }
-    single_key(engine(rung, strict, key_hash)?, reference, base)
 }
 
 /// Returns the SURT key of a URL: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt.
@@ -244,7 +252,7 @@ pub fn key<'py>(
 #[pyo3(signature = (reference, dialect="wayback"))]
 pub fn surt<'py>(py: Python<'py>, reference: &Bound<'py, PyAny>, dialect: &str) -> PyResult<Bound<'py, PyString>> {
     match dialect {
-        "wayback" | "ia" => text_of(py, &recipe_text(py, reference, None, &format!("surt-{dialect}"))?),
+        "wayback" | "ia" => uri(py, reference, None, "scheme", Some(&format!("surt-{dialect}")), false),
         other => Err(PyValueError::new_err(format!("dialect is \"wayback\" or \"ia\", not {other:?}"))),
     }
 }

@@ -45,6 +45,33 @@ def test_a_canonicalizer_has_the_keys_of_its_recipe():
     assert caught.value.kind == expected.value.kind
 
 
+def test_recipes_of_single_references_and_of_arrays_agree():
+    def found(function, *arguments, **options):
+        try:
+            return function(*arguments, **options)
+        except irikey.Fault:
+            return None
+
+    compared = 0
+    for reference in ("a b", "//h:80/x", "1:2", "x", "", "?q", "http://h:x/", "HTTP://www.h:80/A?b", "mailto:x"):
+        for base in (None, "http://www.h/a/../b", "mailto:x"):
+            for recipe in ("plain", "surt-ia", "w3lib", "crawler-commons"):
+                for rung in ("scheme", "syntax", "simple"):
+                    for strict in (False, True):
+                        options = {"recipe": recipe, "rung": rung, "strict": strict}
+                        for one, several in ((irikey.uri, irikey.uris), (irikey.key, irikey.keys)):
+                            call = (one.__name__, reference, base, options)
+                            assert [found(one, reference, base, **options)] == several([reference], base, **options), call
+                            compared += 1
+    assert compared == 1296
+    # A base that is none raises an exception, as in arrays.
+    for base in ("", "x"):
+        with pytest.raises(irikey.Fault):
+            irikey.uri("x", base, recipe="plain")
+    with pytest.raises(ValueError, match="unknown rung"):
+        irikey.uri("http://h", recipe="plain", rung="nonsense")
+
+
 def test_surrogates_of_a_text_are_bytes():
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     # As the command reads JSON: the three bytes of a lone surrogate. Those of surrogateescape are one byte each.
