@@ -210,6 +210,12 @@ impl Canonicalizer {
         Schema(self.0.schema.clone())
     }
 
+    /// The columns of a batch that are read; the first one holds the URLs.
+    #[getter]
+    fn _input_columns(&self) -> Vec<&str> {
+        self.0.configuration.input_columns()
+    }
+
     /// The options of the constructor.
     #[getter]
     fn configuration<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

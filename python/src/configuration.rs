@@ -232,6 +232,13 @@ impl Configuration {
         self.url.as_deref().unwrap_or(DEFAULT_URL_COLUMN)
     }
 
+    /// Returns the columns of a batch that are read; the first one holds the URLs.
+    pub fn input_columns(&self) -> Vec<&str> {
+        let others = [&self.base, &self.charset, &self.query_charset];
+        let others = others.into_iter().filter_map(|operand| operand.column.as_deref());
+        std::iter::once(self.url_column()).chain(others).collect()
+    }
+
     /// Returns the columns of a table that hold the URLs, bases and charsets, as the flags `--column`, `--base-column`,
     /// `--charset-column` and `--query-charset-column` of the command choose them.
     pub fn table_columns(&self) -> CsvOptions {

@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+import tracemalloc
 import typing
 
 import pyarrow as pa
@@ -83,6 +84,20 @@ def test_a_label_for_an_array_needs_no_lit():
     con = pytest.importorskip("duckdb").connect()
     importlib.import_module("irikey.duckdb").register(con, query_charset="windows-1251")
     assert con.execute("SELECT irikey_uri(?)", [url]).fetchall() == [(expected,)]
+
+
+def test_the_contents_of_options_are_not_copied_by_each_call():
+    polars = pytest.importorskip("polars")
+    psl = b"// ===BEGIN ICANN DOMAINS===\nexample\n" + b"// a comment\n" * 100_000
+    frame, add = polars.DataFrame({"url": ["HTTP://h"]}), irikey.batch_function(columns=["uri"], psl=psl)
+    for call in (lambda: add(frame), lambda: irikey.uris(frame["url"], psl=psl)):
+        call()
+        tracemalloc.start()
+        try:
+            call()
+            assert tracemalloc.get_traced_memory()[1] < len(psl) / 2
+        finally:
+            tracemalloc.stop()
 
 
 def test_suffix_lists_and_hashes(tmp_path):

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, _binary, lit
-from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, input_columns, loaded, one_value, output
+from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, loaded, one_value, output
 
 if TYPE_CHECKING:
     import os
@@ -118,7 +118,7 @@ def _table(values: Any, canonical: Canonicalizer) -> Any:
         return _combined(values)
     import pyarrow as pa
 
-    return pa.table({canonical.configuration["url"] or "url": values})
+    return pa.table({canonical._input_columns[0]: values})
 
 
 def _importable(data: Any, canonical: Canonicalizer) -> Any:
@@ -127,7 +127,7 @@ def _importable(data: Any, canonical: Canonicalizer) -> Any:
     kind = _module(data)
     if type(data).__name__ != "DataFrame" or kind not in ("pandas", "polars"):
         return data
-    present, names = [str(name) for name in data.columns], input_columns(canonical)
+    present, names = [str(name) for name in data.columns], set(canonical._input_columns)
     for name in sorted(names):
         if name not in present:
             raise KeyError(f'unknown column "{name}"; expected one of {", ".join(present)}')

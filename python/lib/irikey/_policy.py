@@ -195,11 +195,3 @@ def column_names(columns: Optional[Sequence[str]], parameter: str = "columns") -
     if isinstance(columns, str):
         raise TypeError(f"{parameter} is a list of names such as [{columns!r}], not a str")
     return None if columns is None else list(columns)
-
-
-def input_columns(canonical: Canonicalizer) -> set[str]:
-    """Returns the names of the columns of a batch that a canonicalizer reads."""
-    options = canonical.configuration
-    operands = [options[name] for name in ("base", "charset", "query_charset")]
-    names = [operand[0] if isinstance(operand, tuple) else operand for operand in operands]
-    return {options["url"] or "url", *(name for name in names if isinstance(name, str))}
