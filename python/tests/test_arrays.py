@@ -205,6 +205,11 @@ def test_bases_and_charsets_are_values_or_arrays():
                               "__len__": lambda self: 2})()
     for bases in (pa.chunked_array([["http://a/", "http://b/"]]), ["http://a/", b"http://b/"], capsules):
         assert irikey.uris(chunked, base=bases).to_pylist() == ["http://a/x", "http://b/y"]
+    polars = pytest.importorskip("polars")
+    mixed = ["http://a/", b"http://h/\xff/", None, "http://h/\udcff/"]
+    for bases in (mixed, tuple(mixed), pytest.importorskip("numpy").array(mixed, dtype=object), pytest.importorskip("pandas").Series(mixed)):
+        assert irikey.uris(polars.Series(["x"] * 4), base=bases).to_list() == irikey.uris(["x"] * 4, base=mixed)
+    assert irikey.uris(polars.Series(["x"]), base="http://h/\udcff/").to_list() == ["http://h/%FF/x"]
     with pytest.raises(ValueError, match="base has 3 values; expected 2"):
         irikey.uris(chunked, base=["http://a/"] * 3)
     with pytest.raises(ValueError, match="base has 1 values; expected 2"):

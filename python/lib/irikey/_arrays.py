@@ -165,7 +165,7 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
     if kind == "polars":
         import polars as pl
 
-        columns = {name: pl.Series(name, array) for name, array in {"url": values, **others}.items()}
+        columns = {"url": values, **{name: _series(name, array) for name, array in others.items()}}
         for name, series in columns.items():
             if len(series) != len(values):
                 raise ValueError(f"{name} has {len(series)} values; expected {len(values)}, one per URL")
@@ -197,6 +197,15 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
 
         return result if isinstance(result, pa.ChunkedArray) else pa.array(result)
     return result
+
+
+def _series(name: str, values: Any) -> Any:
+    """Returns an array as a series of polars."""
+    import polars as pl
+
+    pieces = values if _module(values) == "polars" else _pieces(values)
+    # A list may hold bytes beside text, and surrogates.
+    return pl.Series(name, _binary(pieces) if isinstance(pieces, (list, tuple)) else pieces)
 
 
 def _chunked(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
