@@ -144,6 +144,21 @@ def test_pyarrow_is_not_imported():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+WITHOUT_PYARROW = """
+import sys
+sys.modules["pyarrow"] = None
+import irikey, polars
+urls, bases = polars.Series(["x", None]), polars.Series(["http://a/", "http://b/"])
+assert polars.DataFrame(irikey.canonicalize(urls, base=irikey.lit("http://a/")))["uri"].to_list() == ["http://a/x", None]
+assert irikey.uris(urls, base=bases).to_list() == irikey.uris(["x", None], base=bases) == ["http://a/x", None]
+"""
+
+
+def test_series_of_polars_need_no_pyarrow():
+    pytest.importorskip("polars")
+    subprocess.run([sys.executable, "-c", WITHOUT_PYARROW], check=True)
+
+
 def test_any_bytes_become_rows():
     rng = random.Random(7)
     pool = [b"http://", b"//", b"%", b"\xc3", b"\xa9", b"\x00", b"[", b"]", b":", b"@", b"..", b"/", b"#", b"?", b"xn--", b"\n", b"a"]

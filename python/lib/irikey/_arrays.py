@@ -95,6 +95,10 @@ def _pieces(values: Any) -> Any:
     """Returns an array as a list, a chunked array, or an object with ``__arrow_c_array__``."""
     kind = _module(values)
     if kind == "polars":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            return values.to_list()
         return values.to_arrow()
     if kind == "pandas":
         return _of_pandas(values)
