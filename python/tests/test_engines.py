@@ -111,8 +111,8 @@ def test_expressions_of_polars_broadcast_literals_and_keep_chunks():
     assert grouped["url"].to_list() == [EXPECTED["key_from"]]
     with pytest.raises(ValueError, match='dialect is "wayback" or "ia"'):
         url.surt("nope")
-    for wrong in (3, b"http://l/"):
-        with pytest.raises(TypeError, match="expected the name of a column"):
+    for wrong in (3, b"http://l/", ("page", irikey.lit("http://l/"))):
+        with pytest.raises(TypeError, match=f"^base: {type(wrong).__name__} is not supported; expected an expression, a text or lit"):
             url.uri(wrong)
 
 

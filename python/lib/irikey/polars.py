@@ -30,8 +30,10 @@ def _expression(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any
     if isinstance(base, pl.Expr):
         policy["base"] = "base"
         arguments.append(base)
-    elif base is not None:
+    elif base is None or isinstance(base, (str, lit)):
         policy["base"] = lit(base) if isinstance(base, str) else base
+    else:
+        raise TypeError(f"base: {type(base).__name__} is not supported; expected an expression, a text or lit(value)")
     canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "charset", "query_charset")))
     return register_plugin_function(
         plugin_path=pathlib.Path(_irikey.__file__),
