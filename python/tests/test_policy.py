@@ -347,6 +347,8 @@ def test_a_path_that_cannot_be_opened_raises_what_open_raises(tmp_path):
         irikey.equivalences(tmp_path)
     with pytest.raises(ValueError, match="file is not a table of equivalences"):
         irikey.equivalences(tmp_path / "file")
+    with pytest.raises(ValueError, match="^the table is not a table of equivalences; create one with irikey learn$"):
+        irikey.equivalences(pa.table({"kind": ["x"]}))
     with pytest.raises(FileNotFoundError):
         irikey.canonicalize(["x"], psl=tmp_path / "nope")
     if os.geteuid() != 0:

@@ -71,7 +71,7 @@ def equivalences(source: Any) -> bytes:
     import pyarrow as pa
 
     table = source if isinstance(source, pa.Table) else _equivalences_table(source)
-    table = table.select(_equivalence_columns(table.schema.names))
+    table = table.select(_equivalence_columns(table.schema.names, "the table"))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -79,9 +79,15 @@ def equivalences(source: Any) -> bytes:
     return contents
 
 
-def _equivalence_columns(names: Sequence[str]) -> list[str]:
-    """Returns the columns that keys depend on. Tables of the first version have no contexts."""
-    return ["kind", "uri", "key", "representative_key", "host", "pattern", *(["context"] if "context" in names else [])]
+def _equivalence_columns(names: Sequence[str], source: Any) -> list[str]:
+    """Returns the columns that keys depend on. Tables of the first version have no contexts.
+
+    Raises ``ValueError`` if ``names``, the columns of ``source``, lack one of them.
+    """
+    columns = ["kind", "uri", "key", "representative_key", "host", "pattern", *(["context"] if "context" in names else [])]
+    if not set(columns) <= set(names):
+        raise ValueError(f"{source} is not a table of equivalences; create one with irikey learn")
+    return columns
 
 
 def _equivalences_table(path: Any) -> Any:
@@ -94,10 +100,7 @@ def _equivalences_table(path: Any) -> Any:
             parquet = pq.ParquetFile(file)
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path} is not a table of equivalences: {error} Create one with irikey learn") from None
-        columns = _equivalence_columns(parquet.schema_arrow.names)
-        if not set(columns) <= set(parquet.schema_arrow.names):
-            raise ValueError(f"{path} is not a table of equivalences; create one with irikey learn")
-        return parquet.read(columns=columns)
+        return parquet.read(columns=_equivalence_columns(parquet.schema_arrow.names, path))
 
 
 #: Options of a canonicalizer that functions of the package do not choose themselves.
