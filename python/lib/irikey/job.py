@@ -40,14 +40,16 @@ _COLUMNS = {"url": "url", "base": None, "time": "fetch_time", "status": "fetch_s
 _KEEPS = {"time": ("newest", "oldest", "best"), "status": ("best",)}
 
 
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns the options of the policy."""
+    return {"rung": arguments.rung, "strict": arguments.strict, "equivalences": arguments.equivalences}
+
+
 def _canonicalizer(arguments: argparse.Namespace) -> Canonicalizer:
     from irikey import Canonicalizer
     from irikey._policy import loaded
 
-    options: dict[str, Any] = {"rung": arguments.rung, "strict": arguments.strict}
-    if arguments.equivalences:
-        options["equivalences"] = arguments.equivalences
-    return Canonicalizer(types="spark", **loaded(options))
+    return Canonicalizer(types="spark", **loaded(_options(arguments)))
 
 
 def _read(canonicalizer: Canonicalizer, source: Any, format: str, name: Optional[str] = None) -> tuple[Any, dict[str, Any]]:
@@ -167,11 +169,8 @@ def read_parquet(spark: SparkSession, paths: list[str], arguments: argparse.Name
     # The files may have columns of these names.
     order = [name if name not in present else f"irikey_{name}" for name in ("source", "record")]
     place = [F.col("_metadata.file_path").alias(order[0]), F.col("_metadata.row_index").alias(order[1])]
-    options: dict[str, Any] = {"rung": arguments.rung, "strict": arguments.strict}
-    if arguments.equivalences:
-        options["equivalences"] = arguments.equivalences
     captures = table.select("*", *place)
-    return canonicalize(captures, arguments.url, base=arguments.base, counters=counters, **options), order
+    return canonicalize(captures, arguments.url, base=arguments.base, counters=counters, **_options(arguments)), order
 
 
 def expand(spark: SparkSession, inputs: list[str], prefix: str = "") -> list[str]:
