@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 
 use crate::configuration::{Configuration, Outputs, RULES, Types};
 use crate::intake::{CHUNK_LEN, Inputs, MAX_GROWTH, MOST_TEXT, Scratch, TEXT_LIMIT, null_where};
-use crate::schema::{answer_schema, arrow_error, spark_type};
+use crate::schema::{answer_batch, answer_schema, arrow_error, spark_type};
 
 /// How long a call works before it lets Python handle signals, such as Ctrl-C.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -233,10 +233,7 @@ impl Engine {
         let count = rows.len();
         let run = SourceRun { source: 0, first_record: 1, rows: count as u32 };
         let batch = self.builder.build(rows, &[run]).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let options = RecordBatchOptions::new().with_row_count(Some(count));
-        let array = |(_, place): &(String, usize)| self.typed(batch.column(*place).clone(), nulls);
-        let arrays = self.outputs.selected.iter().map(array).collect::<PyResult<Vec<_>>>()?;
-        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
+        answer_batch(&batch, &self.outputs, &self.schema, |array| typed(null_where(array, nulls)?, self.types))
     }
 
     /// Adds the counters of a call that has ended: one that is interrupted is usually made again. Rows that are null are faulty
@@ -248,16 +245,15 @@ impl Engine {
         counted.tally.faulty -= call.nulls;
         counted.tally.faults[FaultKind::NoUrl as usize] -= call.nulls;
     }
+}
 
-    /// Returns a column with the nulls of the URLs and the requested types.
-    fn typed(&self, array: ArrayRef, nulls: Option<&NullBuffer>) -> PyResult<ArrayRef> {
-        let array = null_where(array, nulls)?;
-        if self.types == Types::Arrow { Ok(array) } else { as_spark_type(array) }
-    }
+/// Returns a column of results in one of these types.
+pub fn typed(array: ArrayRef, types: Types) -> PyResult<ArrayRef> {
+    if types == Types::Arrow { Ok(array) } else { as_spark_type(array) }
 }
 
 /// Converts a column to the type that Spark reads.
-pub fn as_spark_type(array: ArrayRef) -> PyResult<ArrayRef> {
+fn as_spark_type(array: ArrayRef) -> PyResult<ArrayRef> {
     match array.data_type() {
         DataType::FixedSizeBinary(width) => {
             let keys = array.as_fixed_size_binary();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use irikey::batch::{BatchBuilder, BatchError};
 use irikey::input::{ListError, Source, Sources, list};
@@ -18,9 +18,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tempfile::NamedTempFile;
 
-use crate::configuration::{Configuration, Outputs, Types, python_terms};
-use crate::engine::{Engine, as_spark_type};
-use crate::schema::{answer_schema, arrow_error};
+use crate::configuration::{Configuration, python_terms};
+use crate::engine::{Engine, typed};
+use crate::schema::{answer_batch, answer_schema};
 
 /// How a file is read.
 pub struct ReadOptions {
@@ -93,8 +93,8 @@ pub fn read(py: Python<'_>, engine: &Engine, source: &Bound<'_, PyAny>, options:
     };
     let (batches, summary) = wait_for(py, run, &is_stopped)?;
     let schema = answer_schema(&outputs, &metadata, types);
-    let batches =
-        batches.iter().map(|batch| selected(batch, &outputs, types, &schema)).collect::<PyResult<Vec<_>>>()?;
+    let answer = |batch: &RecordBatch| answer_batch(batch, &outputs, &schema, |array| typed(array, types));
+    let batches = batches.iter().map(answer).collect::<PyResult<_>>()?;
     Ok(ReadRows { batches, schema, summary })
 }
 
@@ -239,14 +239,4 @@ fn run_exception(error: &RunError<PartError>) -> PyErr {
         CsvColumnsError::Missing { .. } => PyKeyError::new_err(message),
         _ => PyValueError::new_err(message),
     }
-}
-
-fn selected(batch: &RecordBatch, outputs: &Outputs, types: Types, schema: &SchemaRef) -> PyResult<RecordBatch> {
-    let array = |(_, place): &(String, usize)| match types {
-        Types::Arrow => Ok(batch.column(*place).clone()),
-        Types::Spark => as_spark_type(batch.column(*place).clone()),
-    };
-    let arrays = outputs.selected.iter().map(array).collect::<PyResult<Vec<_>>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), arrays, &options).map_err(arrow_error)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
@@ -117,4 +118,18 @@ pub fn answer_schema(outputs: &Outputs, metadata: &[(String, String)], types: Ty
     };
     let fields: Vec<Field> = outputs.selected.iter().map(field).collect();
     Arc::new(arrow::datatypes::Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// Returns the batch of results for a batch that the core made: the selected columns, each after `convert`.
+pub fn answer_batch(
+    made: &RecordBatch,
+    outputs: &Outputs,
+    schema: &SchemaRef,
+    convert: impl Fn(ArrayRef) -> PyResult<ArrayRef>,
+) -> PyResult<RecordBatch> {
+    let array = |(_, place): &(String, usize)| convert(made.column(*place).clone());
+    let arrays = outputs.selected.iter().map(array).collect::<PyResult<Vec<_>>>()?;
+    // Without columns, the batch has rows as well.
+    let options = RecordBatchOptions::new().with_row_count(Some(made.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), arrays, &options).map_err(arrow_error)
 }
