@@ -2,11 +2,10 @@
 //! the document declares, otherwise the default. HTML Standard, "determining the character encoding" and "prescan"; XML
 //! 1.0, appendix F; labels of the Encoding Standard. Contradictions and unknown labels are reported as defects.
 
-use html5gum::State as TokenizerState;
 use html5gum::emitters::callback::CallbackEvent;
 
 use super::document::{CharsetChoice, DefectKind, DefectList, DocumentContext, Markup};
-use super::html::{StartTag, TokenizerStep, for_each_event, state_after};
+use super::html::{RawElements, StartTag, for_each_event};
 use crate::encoding::Charset;
 use crate::kernel::strip_prefix_ignoring_case;
 use crate::record::json::is_json_feed;
@@ -165,18 +164,18 @@ fn check_contradiction(marked: Charset, given: Option<Charset>, named: Option<Ch
 /// again when they find one further on (HTML Standard, "changing the encoding while parsing"), so a declaration at any
 /// place is used. `is_decided`: the declaration is only compared.
 fn declared_in_html(bytes: &[u8], is_decided: bool) -> Option<DeclaredCharset> {
-    let prescan = declared_in_meta(&bytes[..bytes.len().min(PRESCAN_LEN)], |_| None);
+    let prescan = declared_in_meta(&bytes[..bytes.len().min(PRESCAN_LEN)], RawElements::Ignored);
     let has_more = !is_decided && prescan.is_none() && find_ignoring_case(bytes, b"charset").is_some();
-    let later = if has_more { declared_in_meta(bytes, state_after) } else { None };
+    let later = if has_more { declared_in_meta(bytes, RawElements::Known) } else { None };
     prescan.or(later).or_else(|| declared_in_xml(bytes))
 }
 
 /// The first known charset of `<meta charset=...>` or `<meta http-equiv=content-type content="...; charset=...">`; otherwise
-/// the first unknown one. `state_after` determines how the content of an element is read.
-fn declared_in_meta(bytes: &[u8], state_after: impl Fn(&[u8]) -> Option<TokenizerState>) -> Option<DeclaredCharset> {
+/// the first unknown one.
+fn declared_in_meta(bytes: &[u8], elements: RawElements) -> Option<DeclaredCharset> {
     let mut found: Option<DeclaredCharset> = None;
     let mut tag = StartTag::default();
-    for_each_event(bytes, &mut |event, span| {
+    for_each_event(bytes, elements, &mut |event, span| {
         match event {
             CallbackEvent::OpenStartTag { name } => tag = StartTag::new(name, span.start),
             CallbackEvent::AttributeName { name } => {
@@ -190,13 +189,12 @@ fn declared_in_meta(bytes: &[u8], state_after: impl Fn(&[u8]) -> Option<Tokenize
                     if is_known || found.is_none() {
                         found = Some(declared);
                     }
-                    return is_known.then_some(TokenizerStep::Stop);
+                    return !is_known;
                 }
-                return state_after(&tag.name).map(TokenizerStep::Enter);
             }
             _ => {}
         }
-        None
+        true
     });
     found
 }

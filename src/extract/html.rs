@@ -2,6 +2,8 @@
 //! so a tag is read wherever it is: in a template, in foreign content, in the wrong place of a table. Scripting is off:
 //! the content of `noscript` is read, that of `script`, `style`, `title` and comments is not.
 //!
+//! In SVG and MathML, a tag that ends in `/>` has no content, also that of a `style` or a `title`.
+//!
 //! A tag in which the document ends gives no links, as in browsers; it is a defect.
 
 use std::ops::Range;
@@ -22,8 +24,16 @@ const REPLACING_ERRORS: [Error; 5] = [
     Error::NoncharacterCharacterReference,
 ];
 
+/// Whether the elements whose content is not markup, such as `script`, are read as the HTML Standard says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RawElements {
+    Known,
+    /// Their content is read as markup.
+    Ignored,
+}
+
 /// What the tokenizer does after an event.
-pub(super) enum TokenizerStep {
+enum TokenizerStep {
     /// Continue in this state.
     Enter(TokenizerState),
     /// Read no more.
@@ -58,17 +68,70 @@ pub(super) struct TagAttribute {
 struct HtmlCollector<'a, 'b> {
     sink: &'a mut LinkSink<'b>,
     tag: Option<StartTag>,
-    /// Whether the last tag began a script or a style sheet, whose text is not that of a link.
-    is_in_script: bool,
 }
 
-/// Calls `handle` with every event of the tokenizer. All callers share one instance of the tokenizer, because its code is
-/// large.
+/// Follows which elements are open, as far as it matters how their content is read.
+#[derive(Default)]
+struct ContentTracker {
+    /// Name of the last start tag.
+    tag: Vec<u8>,
+    /// The text is a script or a style sheet.
+    is_in_script: bool,
+    /// Number of open `svg` and `math` elements. A tag in them that ends in `/>` has no content.
+    foreign_depth: usize,
+}
+
+impl ContentTracker {
+    /// Returns the state of the tokenizer after an event, if it does not choose it itself.
+    fn follow(&mut self, event: &CallbackEvent<'_>) -> Option<TokenizerState> {
+        match event {
+            CallbackEvent::OpenStartTag { name } => {
+                self.tag.clear();
+                self.tag.extend_from_slice(name);
+            }
+            CallbackEvent::CloseStartTag { self_closing } => return self.begin_content(*self_closing),
+            CallbackEvent::EndTag { name } => {
+                self.is_in_script = false;
+                self.foreign_depth = self.foreign_depth.saturating_sub(usize::from(is_foreign(name)));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn begin_content(&mut self, is_self_closing: bool) -> Option<TokenizerState> {
+        let is_foreign = is_foreign(&self.tag);
+        if is_self_closing && (is_foreign || self.foreign_depth > 0) {
+            return None;
+        }
+        self.foreign_depth += usize::from(is_foreign);
+        self.is_in_script = matches!(&self.tag[..], b"script" | b"style");
+        state_after(&self.tag)
+    }
+}
+
+/// The content of the element is not that of HTML.
+fn is_foreign(name: &[u8]) -> bool {
+    matches!(name, b"svg" | b"math")
+}
+
+/// Calls `handle` with every event of the tokenizer until it returns false, but not with the text of scripts and style sheets. All
+/// callers share one instance of the tokenizer, because its code is large.
 pub(super) fn for_each_event(
     text: &[u8],
-    handle: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>) -> Option<TokenizerStep>,
+    elements: RawElements,
+    handle: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>) -> bool,
 ) {
-    let mut tokenizer = Tokenizer::new_with_emitter(text, CallbackEmitter::new(handle));
+    let mut tracker = ContentTracker::default();
+    let step = |event: CallbackEvent<'_>, span: Span<usize>| {
+        let state = tracker.follow(&event).filter(|_| elements == RawElements::Known);
+        let is_script = tracker.is_in_script && matches!(event, CallbackEvent::String { .. });
+        match is_script || handle(event, span) {
+            true => state.map(TokenizerStep::Enter),
+            false => Some(TokenizerStep::Stop),
+        }
+    };
+    let mut tokenizer = Tokenizer::new_with_emitter(text, CallbackEmitter::new(step));
     // Reading memory does not fail.
     while let Some(Ok(step)) = tokenizer.next() {
         match step {
@@ -80,8 +143,8 @@ pub(super) fn for_each_event(
 
 /// Reads a document and gives its references to `sink`.
 pub(super) fn read(text: &[u8], sink: &mut LinkSink<'_>) {
-    let mut collector = HtmlCollector { sink, tag: None, is_in_script: false };
-    for_each_event(text, &mut |event, span| collector.handle(event, span));
+    let mut collector = HtmlCollector { sink, tag: None };
+    for_each_event(text, RawElements::Known, &mut |event, span| collector.handle(event, span));
     let HtmlCollector { sink, tag, .. } = collector;
     if let Some(tag) = tag.filter(|_| !sink.is_done()) {
         let name = String::from_utf8_lossy(&tag.name);
@@ -91,7 +154,8 @@ pub(super) fn read(text: &[u8], sink: &mut LinkSink<'_>) {
 }
 
 impl HtmlCollector<'_, '_> {
-    fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> Option<TokenizerStep> {
+    /// Takes an event. Returns false if the parser can stop.
+    fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> bool {
         match event {
             CallbackEvent::OpenStartTag { name } => {
                 self.tag = Some(StartTag::new(name, span.start));
@@ -109,17 +173,12 @@ impl HtmlCollector<'_, '_> {
                 }
             }
             CallbackEvent::CloseStartTag { .. } => {
-                let tag = self.tag.take()?;
-                self.is_in_script = tag.name == b"script" || tag.name == b"style";
-                return self.end_tag(&tag);
-            }
-            CallbackEvent::EndTag { name } => {
-                self.is_in_script = false;
-                if name == b"a" {
-                    self.sink.end_text();
+                if let Some(tag) = self.tag.take() {
+                    self.end_tag(&tag);
                 }
             }
-            CallbackEvent::String { value } if !self.is_in_script => self.sink.push_text(value),
+            CallbackEvent::EndTag { name: b"a" } => self.sink.end_text(),
+            CallbackEvent::String { value } => self.sink.push_text(value),
             CallbackEvent::Error(error) if REPLACING_ERRORS.contains(&error) => {
                 if let Some(tag) = &mut self.tag {
                     tag.note_replaced(span.start);
@@ -127,11 +186,11 @@ impl HtmlCollector<'_, '_> {
             }
             _ => {}
         }
-        self.sink.is_done().then_some(TokenizerStep::Stop)
+        !self.sink.is_done()
     }
 
     /// Ends a start tag.
-    fn end_tag(&mut self, tag: &StartTag) -> Option<TokenizerStep> {
+    fn end_tag(&mut self, tag: &StartTag) {
         let value_of = |name: &[u8]| tag.attribute(name).map(|attribute| &attribute.value[..]);
         let is_refresh =
             value_of(b"http-equiv").is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"refresh"));
@@ -152,7 +211,7 @@ impl HtmlCollector<'_, '_> {
             let attribute =
                 LinkAttribute { element, name, rel, syntax, value, span, bad_reference, is_html_base, base: 0 };
             if !self.sink.push(&attribute) {
-                return Some(TokenizerStep::Stop);
+                return;
             }
         }
         match value_of(b"alt") {
@@ -160,7 +219,6 @@ impl HtmlCollector<'_, '_> {
             None if is_anchor => self.sink.begin_text(),
             None => self.sink.end_tag(),
         }
-        state_after(&tag.name).map(TokenizerStep::Enter)
     }
 }
 
@@ -207,7 +265,7 @@ impl StartTag {
 }
 
 /// The state of the tokenizer for the content of an element, if that is not markup (HTML Standard, 13.2.6.4; scripting off).
-pub(super) fn state_after(name: &[u8]) -> Option<TokenizerState> {
+fn state_after(name: &[u8]) -> Option<TokenizerState> {
     match name {
         b"textarea" | b"title" => Some(TokenizerState::RcData),
         b"script" => Some(TokenizerState::ScriptData),

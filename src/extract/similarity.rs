@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::charset;
 use super::document::{DocumentContext, DocumentText, Markup};
-use super::html::{TokenizerStep, for_each_event, state_after};
+use super::html::{RawElements, for_each_event};
 
 /// A text of fewer words has no hash: a few words decide about all its bits.
 const MIN_WORDS: u32 = 20;
@@ -22,17 +22,18 @@ pub(crate) fn similarity_hash(bytes: &[u8], context: &DocumentContext) -> Option
         return None;
     }
     let text = DocumentText::new(bytes, &choice);
-    let mut hasher = SimilarityHasher { tag: Vec::new(), is_hidden: false, words: [0; 2], count: 0, sums: [0; 64] };
-    for_each_event(text.text(), &mut |event, _| hasher.handle(event));
+    let mut hasher = SimilarityHasher { words: [0; 2], count: 0, sums: [0; 64] };
+    for_each_event(text.text(), RawElements::Known, &mut |event, _| {
+        if let CallbackEvent::String { value } = event {
+            hasher.add_text(&String::from_utf8_lossy(value));
+        }
+        true
+    });
     hasher.finish()
 }
 
 /// Collects the words of a text.
 struct SimilarityHasher {
-    /// Name of the start tag that is being read.
-    tag: Vec<u8>,
-    /// The content is a script or a style.
-    is_hidden: bool,
     /// Hashes of the last two words.
     words: [u64; 2],
     count: u32,
@@ -41,20 +42,6 @@ struct SimilarityHasher {
 }
 
 impl SimilarityHasher {
-    fn handle(&mut self, event: CallbackEvent<'_>) -> Option<TokenizerStep> {
-        match event {
-            CallbackEvent::OpenStartTag { name } => self.tag = name.to_vec(),
-            CallbackEvent::CloseStartTag { .. } => {
-                self.is_hidden = matches!(&self.tag[..], b"script" | b"style");
-                return state_after(&self.tag).map(TokenizerStep::Enter);
-            }
-            CallbackEvent::EndTag { .. } => self.is_hidden = false,
-            CallbackEvent::String { value } if !self.is_hidden => self.add_text(&String::from_utf8_lossy(value)),
-            _ => (),
-        }
-        None
-    }
-
     fn add_text(&mut self, text: &str) {
         for word in text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()) {
             match word.find(|letter: char| letter >= FIRST_IDEOGRAPH) {

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn html_attributes_are_found_on_their_elements() {
-    let cases: [(&str, &[&str]); 18] = [
+    let cases: [(&str, &[&str]); 20] = [
         ("<a href=' x '>", &["a href x http://d/x/y"]),
         ("<A HREF=x>", &["a href x http://d/x/y"]),
         ("<a href>", &["a href  http://d/x/y"]),
@@ -34,6 +34,9 @@ fn html_attributes_are_found_on_their_elements() {
         ),
         ("<base href='data:x'><a href=c>", &["base href data:x http://d/x/y", "a href c http://d/x/y"]),
         ("<a ping='x  y'>", &["a ping x http://d/x/y", "a ping y http://d/x/y"]),
+        // In foreign content, a tag that ends in `/>` has no content; in HTML it has.
+        ("<svg><style/><title/><script/></svg><a href=x>", &["a href x http://d/x/y"]),
+        ("<p><math><svg/></math><style/><a href=x></style><a href=y>", &["a href y http://d/x/y"]),
     ];
     for (text, expected) in cases {
         assert_eq!(html(text), expected, "{text}");
@@ -127,7 +130,7 @@ fn texts_of_links() {
         pair("c", "y"),
     ];
     assert_eq!(texts(text, Markup::Html), expected);
-    let text = "<a href=a>x<script>'<b>'</script>y<svg><style>.c{}</style></svg>z</a>";
+    let text = "<a href=a>x<script>'<b>'</script>y<svg><style>.c{}</style><style/></svg>z</a>";
     assert_eq!(texts(text, Markup::Html), [pair("a", "xyz")]);
     let text = format!("<a href=a>{}\u{1F600}</a>", "x".repeat((1 << 10) - 3));
     assert_eq!(texts(&text, Markup::Html), [pair("a", &"x".repeat((1 << 10) - 3))]);
