@@ -16,12 +16,11 @@ use super::document::DefectKind;
 use super::links::{LinkAttribute, LinkSink, ParserStop, short_name};
 
 /// Errors of the tokenizer after which it writes U+FFFD for something else.
-const REPLACING_ERRORS: [Error; 5] = [
+const REPLACING_ERRORS: [Error; 4] = [
     Error::SurrogateCharacterReference,
     Error::CharacterReferenceOutsideUnicodeRange,
     Error::NullCharacterReference,
     Error::UnexpectedNullCharacter,
-    Error::NoncharacterCharacterReference,
 ];
 
 /// Whether the elements whose content is not markup, such as `script`, are read as the HTML Standard says.

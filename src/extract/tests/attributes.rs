@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn html_attributes_are_found_on_their_elements() {
-    let cases: [(&str, &[&str]); 20] = [
+    let cases: [(&str, &[&str]); 21] = [
         ("<a href=' x '>", &["a href x http://d/x/y"]),
         ("<A HREF=x>", &["a href x http://d/x/y"]),
         ("<a href>", &["a href  http://d/x/y"]),
@@ -37,6 +37,8 @@ fn html_attributes_are_found_on_their_elements() {
         // In foreign content, a tag that ends in `/>` has no content; in HTML it has.
         ("<svg><style/><title/><script/></svg><a href=x>", &["a href x http://d/x/y"]),
         ("<p><math><svg/></math><style/><a href=x></style><a href=y>", &["a href y http://d/x/y"]),
+        // A noncharacter is a character of HTML.
+        ("<a href='x&#xFFFE;'>", &["a href x\u{FFFE} http://d/x/y"]),
     ];
     for (text, expected) in cases {
         assert_eq!(html(text), expected, "{text}");
