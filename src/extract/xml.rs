@@ -3,7 +3,7 @@
 //! read as in HTML.
 //!
 //! A document that is not well-formed is read up to the error; only an `&` that begins no reference is text, because feeds
-//! are full of them. No DTD is read and no entity of a DTD is expanded: a value that refers to one has a defect.
+//! are full of them, and an attribute needs no quotes and no value, as in HTML. No DTD is read and no entity of a DTD is expanded: a value that refers to one has a defect.
 
 use std::ops::Range;
 
@@ -314,9 +314,9 @@ impl XmlCollector<'_, '_, '_> {
     }
 }
 
-/// The attributes of a tag. Duplicates are not looked for, which would take quadratic time.
+/// The attributes of a tag; they need no quotes and no value. Duplicates are not looked for, which would take quadratic time.
 fn attributes_of<'a>(tag: &'a BytesStart<'_>) -> impl Iterator<Item = XmlAttribute<'a>> {
-    let mut attributes = tag.attributes();
+    let mut attributes = tag.html_attributes();
     attributes.with_checks(false);
     attributes.flatten()
 }
@@ -329,12 +329,37 @@ fn attribute_of<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<std::borrow::
 /// The value of an attribute with its references resolved, its position in the text, and the position of a reference to
 /// nothing.
 fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, Range<usize>, Option<usize>) {
-    let start = offset_in(text.as_bytes(), attribute.value.as_bytes());
+    let start = value_start(text, attribute);
     let span = start..start + attribute.value.len();
-    match attribute.normalized_value_with(XmlVersion::Implicit1_0, 1, resolve_predefined_entity) {
-        Ok(value) => (value.into_owned().into_bytes(), span, None),
-        Err(_) => (Vec::new(), span, Some(start)),
+    let resolve = |attribute: &XmlAttribute| {
+        let value = attribute.normalized_value_with(XmlVersion::Implicit1_0, 1, resolve_predefined_entity);
+        value.ok().map(|value| value.into_owned().into_bytes())
+    };
+    let escaped = || XmlAttribute { key: attribute.key, value: escape_ampersands(&attribute.value).into() };
+    match resolve(attribute).or_else(|| resolve(&escaped())) {
+        Some(value) => (value, span, None),
+        None => (Vec::new(), span, Some(start)),
     }
+}
+
+/// Where the value of an attribute begins in the text: after its name, if it has none.
+fn value_start(text: &str, attribute: &XmlAttribute) -> usize {
+    let (text, name) = (text.as_bytes(), attribute.key.as_ref().as_bytes());
+    let name_end = offset_in(text, name) + name.len();
+    // The crate gives an attribute without a value a text that is not in the document.
+    let has_value = !attribute.value.is_empty() || text[name_end..].trim_ascii_start().starts_with(b"=");
+    if has_value { offset_in(text, attribute.value.as_bytes()) } else { name_end }
+}
+
+/// Writes `&amp;` for every `&` that begins no reference: no `;` follows before the next `&`.
+fn escape_ampersands(value: &str) -> String {
+    let mut parts = value.split('&');
+    let mut escaped = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        escaped.push_str(if part.contains(';') { "&" } else { "&amp;" });
+        escaped.push_str(part);
+    }
+    escaped
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn html_attributes_are_found_on_their_elements() {
 #[test]
 fn xml_attributes_are_found_with_nested_bases() {
     let xlink = r#"xmlns:l="http://www.w3.org/1999/xlink""#;
-    let cases: [(String, &[&str]); 9] = [
+    let cases: [(String, &[&str]); 12] = [
         ("<a href=' x '/>".into(), &["a href x http://d/x/y"]),
         (format!("<a {xlink} l:href='x' l:title='y'/>"), &["a xlink:href x http://d/x/y"]),
         ("<a n:href='x'/>".into(), &[]),
@@ -68,6 +68,12 @@ fn xml_attributes_are_found_with_nested_bases() {
         ),
         ("<a href='&amp;amp;&#x44F;&#1103;'/>".into(), &["a href &amp;яя http://d/x/y"]),
         ("<a href='&nbsp;x'/>".into(), &["a href character-reference http://d/x/y"]),
+        ("<a href='?a&amp;b&c=1&d&#38;'/>".into(), &["a href ?a&b&c=1&d& http://d/x/y"]),
+        ("<a href='&a&b;'/>".into(), &["a href character-reference http://d/x/y"]),
+        (
+            "<a is href=x /><b href=y/><c href/>".into(),
+            &["a href x http://d/x/y", "b href y http://d/x/y", "c href  http://d/x/y"],
+        ),
         ("<a href='&#xD800;'/>".into(), &["a href character-reference http://d/x/y"]),
         (
             "<x i:schemaLocation='urn:a a.xsd' xmlns:i='http://www.w3.org/2001/XMLSchema-instance'/>".into(),
