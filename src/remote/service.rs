@@ -108,9 +108,25 @@ impl HttpService for CountingService {
             error
         });
         let mut body = HttpResponseBody::new(body);
-        if is_listing && parts.status.is_success() {
+        if !parts.status.is_success() {
+            body = error_page(body).await.into();
+        } else if is_listing {
             body = checked_page(body).await?;
         }
         Ok(HttpResponse::from_parts(parts, body))
     }
+}
+
+/// The beginning of the body of an error, in which `object_store` looks for an error code. It would read a body of any length, and
+/// would take one that is not UTF-8 for a broken answer, of which the status is not known.
+async fn error_page(mut body: HttpResponseBody) -> String {
+    const MAX_LEN: usize = 64 << 10;
+    let mut page = Vec::new();
+    while page.len() < MAX_LEN
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        page.extend_from_slice(frame.data_ref().map_or(&[], |bytes| &bytes[..]));
+    }
+    page.truncate(MAX_LEN);
+    String::from_utf8_lossy(&page).into_owned()
 }

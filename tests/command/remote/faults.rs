@@ -185,6 +185,22 @@ fn a_server_that_fails_within_a_table_is_named() {
     }
 }
 
+/// Pages for people may be in any charset.
+#[test]
+fn errors_may_have_pages_in_any_charset() {
+    let expected = local(&FLAGS, "crawl.cdxj");
+    let server = Server::start([("/b/x".to_string(), sample("crawl.cdxj"))], |number, _| match number {
+        // More than the crate repeats a request by itself.
+        1..=8 => Fault::Page(503, b"\xFCberlastet"),
+        _ => Fault::Answer,
+    });
+    let ran = irikey_at(&server, &[&FLAGS[..], &["s3://b/x"]].concat(), &[]);
+    assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{}", stderr(&ran));
+    let server = Server::start([], |_, _| Fault::Page(404, b"<Error><Code>NoSuchBucket</Code></Error>\xFC"));
+    let ran = irikey_at(&server, &[&FLAGS[..], &["s3://b/x"]].concat(), &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no such bucket"), "{}", stderr(&ran));
+}
+
 /// RFC 9110: three forms of dates, bodies in chunks, ranges that end early or do not state the length of the object.
 #[test]
 fn legal_answers_of_all_kinds_are_read() {

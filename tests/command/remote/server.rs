@@ -19,6 +19,8 @@ pub enum Fault {
     Answer,
     /// It is answered with this status and body.
     Status(u16, &'static str),
+    /// It is answered with this status and a body that is not UTF-8.
+    Page(u16, &'static [u8]),
     /// The connection is closed without an answer.
     Drop,
     /// The connection is closed after so many bytes of the body.
@@ -202,6 +204,7 @@ impl Server {
                 return false;
             }
             Fault::Status(status, body) => Answer::new(*status, body.as_bytes().to_vec()),
+            Fault::Page(status, body) => Answer::new(*status, body.to_vec()),
             Fault::Redirect(path) => {
                 Answer { headers: vec![("Location".into(), path.clone())], ..Answer::new(302, Vec::new()) }
             }
@@ -215,7 +218,11 @@ impl Server {
                 self.answer(request, fault)
             }
         };
-        let is_chunked = fault == Fault::Chunked || fault == Fault::ChunkedRange && answer.status == 206;
+        let is_chunked = match fault {
+            Fault::Chunked => true,
+            Fault::ChunkedRange => answer.status == 206,
+            _ => false,
+        };
         match fault {
             Fault::Lost => false,
             Fault::Trickle(pause) => answer.trickle(stream, pause),
@@ -249,16 +256,13 @@ impl Server {
             }
             "GET" | "HEAD" => {
                 let has_wrong_range = *fault == Fault::WrongRange && request.method == "GET";
-                let is_without_ranges =
-                    matches!(fault, Fault::IgnoreRange | Fault::Chunked | Fault::Typed { has_ranges: false, .. });
+                let is_without_ranges = matches!(
+                    fault,
+                    Fault::IgnoreRange | Fault::Chunked | Fault::Typed { has_ranges: false, .. }
+                );
                 let mut answer = get(&contents.objects, &path, request, is_without_ranges || has_wrong_range);
-                if let Fault::Typed { media_type, .. } = fault {
-                    answer.headers.push(("Content-Type".to_string(), media_type.to_string()));
-                }
                 answer.limit_range(fault);
-                if let Fault::Coded(coding) = fault {
-                    answer.headers.push(("Content-Encoding".to_string(), coding.to_string()));
-                }
+                answer.add_field(fault);
                 if let Fault::Untagged(time) = fault {
                     answer.headers.retain(|(name, _)| name != "ETag" && name != "Last-Modified");
                     answer.headers.push(("Last-Modified".to_string(), time.to_string()));
@@ -394,6 +398,16 @@ impl Answer {
             Fault::UnknownLength => *place = format!("{range}/*"),
             _ => {}
         }
+    }
+
+    /// Adds the header field that describes the body.
+    fn add_field(&mut self, fault: &Fault) {
+        let (name, value) = match fault {
+            Fault::Typed { media_type, .. } => ("Content-Type", *media_type),
+            Fault::Coded(coding) => ("Content-Encoding", *coding),
+            _ => return,
+        };
+        self.headers.push((name.to_string(), value.to_string()));
     }
 
     /// Sends the head, and then the body byte by byte, until the client closes the connection.
