@@ -33,6 +33,7 @@ pub(super) fn requested_range(request: &HttpRequest) -> Option<Range<u64>> {
 /// Rewrites the head of the answer to a request of this range.
 pub(super) fn accept(response: &mut HttpResponse, requested: Option<Range<u64>>) {
     rewrite_date(response);
+    remove_fields_outside_ascii(response);
     match (response.status().as_u16(), requested) {
         (200, _) if !response.headers().contains_key("content-length") => {
             // `object_store` does not compare the length with that of the body.
@@ -78,6 +79,15 @@ fn rewrite_date(response: &mut HttpResponse) {
     let Some(date) = headers.remove("last-modified") else { return };
     let date = date.to_str().ok().and_then(mail_date).and_then(|date| date.parse().ok());
     date.into_iter().for_each(|date| _ = headers.insert("last-modified", date));
+}
+
+/// Removes the fields whose values are not ASCII, such as names of files: RFC 9110 section 5.5 allows other bytes, and
+/// `object_store` refuses answers with them.
+fn remove_fields_outside_ascii(response: &mut HttpResponse) {
+    let headers = response.headers_mut();
+    let outside = headers.iter().filter(|(_, value)| value.to_str().is_err());
+    let names: Vec<_> = outside.map(|(name, _)| name.clone()).collect();
+    names.into_iter().for_each(|name| _ = headers.remove(name));
 }
 
 /// The date of one of the three forms of RFC 9110 section 5.6.7, without the weekday, which may be wrong.

@@ -201,13 +201,15 @@ fn errors_may_have_pages_in_any_charset() {
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no such bucket"), "{}", stderr(&ran));
 }
 
-/// RFC 9110: three forms of dates, bodies in chunks, ranges that end early or do not state the length of the object.
+/// RFC 9110: three forms of dates, bodies in chunks, ranges that end early or do not state the length of the object, fields that
+/// are not ASCII.
 #[test]
 fn legal_answers_of_all_kinds_are_read() {
     let answers = [
         Fault::ChunkedRange,
         Fault::ShortRange(1000),
         Fault::UnknownLength,
+        Fault::Field("Content-Disposition", "attachment; filename=\"Übung.txt\""),
         Fault::Untagged("Sunday, 06-Nov-94 08:49:37 GMT"),
         Fault::Untagged("Sun Nov  6 08:49:37 1994"),
         Fault::Untagged("yesterday"),

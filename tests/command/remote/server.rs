@@ -21,6 +21,8 @@ pub enum Fault {
     Status(u16, &'static str),
     /// It is answered with this status and a body that is not UTF-8.
     Page(u16, &'static [u8]),
+    /// It is answered with this header field in addition.
+    Field(&'static str, &'static str),
     /// The connection is closed without an answer.
     Drop,
     /// The connection is closed after so many bytes of the body.
@@ -405,6 +407,7 @@ impl Answer {
         let (name, value) = match fault {
             Fault::Typed { media_type, .. } => ("Content-Type", *media_type),
             Fault::Coded(coding) => ("Content-Encoding", *coding),
+            Fault::Field(name, value) => (*name, *value),
             _ => return,
         };
         self.headers.push((name.to_string(), value.to_string()));
