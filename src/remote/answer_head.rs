@@ -56,7 +56,7 @@ fn parse_range(text: &str) -> Option<Range<u64>> {
 fn rewrite_range(response: &mut HttpResponse, requested: Range<u64>) -> Option<()> {
     let text = response.headers().get("content-range")?.to_str().ok()?;
     let (range, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
-    let sent = parse_range(range.trim()).filter(|sent| sent.start == requested.start)?;
+    let sent = parse_range(range.trim()).filter(|sent| sent.start == requested.start && !sent.is_empty())?;
     let len = if len.trim() == "*" { None } else { Some(len.trim().parse::<u64>().ok()?) };
     let end = requested.end.min(len.unwrap_or(u64::MAX)).max(sent.end);
     let rewritten = format!("bytes {}-{}/{}", sent.start, end - 1, len.unwrap_or(u64::MAX));
@@ -159,6 +159,7 @@ mod tests {
             ("bytes 5-19/20", "bytes 5-19/20", false, true),
             ("bytes 4-9/20", "bytes 4-9/20", false, true),
             ("bytes 5-x/20", "bytes 5-x/20", false, true),
+            ("bytes 5-3/20", "bytes 5-3/20", false, true),
         ] {
             let response = answer(range, 5..10);
             assert_eq!(response.headers()["content-range"], rewritten, "{range}");

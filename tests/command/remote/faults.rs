@@ -201,6 +201,19 @@ fn errors_may_have_pages_in_any_charset() {
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no such bucket"), "{}", stderr(&ran));
 }
 
+/// A range that ends before it begins is not one (RFC 9110 section 14.4), whatever bytes come with it.
+#[test]
+fn ranges_that_end_before_they_begin_are_refused() {
+    let faults = |_, request: &Request| match request.header("range") {
+        Some("bytes=4096-8191") => Fault::BackwardRange(100),
+        _ => Fault::Answer,
+    };
+    let server = Server::start([("/b/x".to_string(), sample("crawl.cdxj"))], faults);
+    let ran = irikey_at(&server, &[&FLAGS[..], &["s3://b/x"]].concat(), &[]);
+    let expected = local(&FLAGS, "crawl.cdxj").0;
+    assert!(ran.status.code() == Some(4) && expected.starts_with(&ran.stdout), "{}", stderr(&ran));
+}
+
 /// RFC 9110: three forms of dates, bodies in chunks, ranges that end early or do not state the length of the object, fields that
 /// are not ASCII.
 #[test]

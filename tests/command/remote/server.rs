@@ -43,6 +43,8 @@ pub enum Fault {
     ShortRange(usize),
     /// A range is sent without the length of the object.
     UnknownLength,
+    /// So many wrong bytes of a range are sent, which ends before it begins.
+    BackwardRange(usize),
     /// It is answered with this encoding, which the object has already.
     Coded(&'static str),
     /// The request is performed, and the connection is closed without an answer.
@@ -398,6 +400,10 @@ impl Answer {
                 *place = format!("bytes {start}-{}/{len}", start + self.body.len() - 1);
             }
             Fault::UnknownLength => *place = format!("{range}/*"),
+            Fault::BackwardRange(count) => {
+                self.body = b"x".repeat(*count);
+                *place = format!("bytes {start}-{}/{len}", start as i64 - 2);
+            }
             _ => {}
         }
     }
