@@ -36,8 +36,9 @@ pub(super) fn accept(response: &mut HttpResponse, requested: Option<Range<u64>>)
     remove_fields_outside_ascii(response);
     match (response.status().as_u16(), requested) {
         (200, _) if !response.headers().contains_key("content-length") => {
-            // `object_store` does not compare the length with that of the body.
-            response.headers_mut().insert("content-length", 0.into());
+            // `object_store` does not compare the length with that of the body. If the body breaks, it requests the rest up to
+            // this length.
+            response.headers_mut().insert("content-length", u64::MAX.into());
             response.extensions_mut().insert(UnknownLength);
         }
         (206, Some(requested)) => rewrite_range(response, requested).unwrap_or_default(),

@@ -214,6 +214,21 @@ fn ranges_that_end_before_they_begin_are_refused() {
     assert!(ran.status.code() == Some(4) && expected.starts_with(&ran.stdout), "{}", stderr(&ran));
 }
 
+/// A body of unknown length that breaks is continued, if the server sends ranges after all.
+#[test]
+fn bodies_of_unknown_length_are_continued() {
+    let faults = |_, request: &Request| match request.header("range") {
+        None => Fault::CutChunks(10_000),
+        Some(range) if range.starts_with("bytes=0-") => Fault::IgnoreRange,
+        Some(_) => Fault::UnknownLength,
+    };
+    let server = Server::start([("/b/x".to_string(), sample("crawl.cdxj"))], faults);
+    let expected = local(&FLAGS, "crawl.cdxj");
+    let address = format!("http://{}/b/x", server.address);
+    let ran = irikey_at(&server, &[&FLAGS[..], &[&address]].concat(), &[]);
+    assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{}", stderr(&ran));
+}
+
 /// RFC 9110: three forms of dates, bodies in chunks, ranges that end early or do not state the length of the object, fields that
 /// are not ASCII.
 #[test]

@@ -37,6 +37,8 @@ pub enum Fault {
     WrongRange,
     /// As [`Fault::IgnoreRange`], in chunks, without a length.
     Chunked,
+    /// As [`Fault::Chunked`], but the connection is closed after so many bytes.
+    CutChunks(usize),
     /// As [`Fault::Answer`], but the bytes of a range are in chunks, without a length.
     ChunkedRange,
     /// At most so many bytes of a range are sent.
@@ -215,7 +217,7 @@ impl Server {
             fault => {
                 match fault {
                     Fault::Delay(time) => thread::sleep(*time),
-                    Fault::Truncate(len) => cut = *len,
+                    Fault::Truncate(len) | Fault::CutChunks(len) => cut = *len,
                     Fault::Change => self.change(request.path()),
                     _ => {}
                 }
@@ -223,7 +225,7 @@ impl Server {
             }
         };
         let is_chunked = match fault {
-            Fault::Chunked => true,
+            Fault::Chunked | Fault::CutChunks(_) => true,
             Fault::ChunkedRange => answer.status == 206,
             _ => false,
         };
@@ -262,7 +264,7 @@ impl Server {
                 let has_wrong_range = *fault == Fault::WrongRange && request.method == "GET";
                 let is_without_ranges = matches!(
                     fault,
-                    Fault::IgnoreRange | Fault::Chunked | Fault::Typed { has_ranges: false, .. }
+                    Fault::IgnoreRange | Fault::Chunked | Fault::CutChunks(_) | Fault::Typed { has_ranges: false, .. }
                 );
                 let mut answer = get(&contents.objects, &path, request, is_without_ranges || has_wrong_range);
                 answer.limit_range(fault);
@@ -452,7 +454,7 @@ impl Answer {
                 bytes.extend_from_slice(chunk);
                 bytes.extend(b"\r\n");
             }
-            bytes.extend(b"0\r\n\r\n");
+            bytes.extend(if cut < self.body.len() { &b""[..] } else { b"0\r\n\r\n" });
         } else {
             bytes.extend_from_slice(body);
         }
