@@ -191,9 +191,10 @@ impl RemoteObject {
     async fn find(mut self) -> Result<RemoteObject, RemoteError> {
         let range = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
         self.version = Some(match self.ask(range).await {
-            // The server may know the length although it does not state it with ranges.
+            // The server may know the length although it does not state it with ranges. It is not 0, because there was a range.
             Ok(version) if version.len.is_none() => {
-                self.ask(GetOptions { head: true, ..GetOptions::default() }).await.unwrap_or(version)
+                let head = self.ask(GetOptions { head: true, ..GetOptions::default() }).await;
+                head.ok().filter(|head| head.len != Some(0)).unwrap_or(version)
             }
             Ok(version) => version,
             Err(failure) if failure.is_of_range() => {

@@ -45,6 +45,8 @@ pub enum Fault {
     ShortRange(usize),
     /// A range is sent without the length of the object.
     UnknownLength,
+    /// As [`Fault::UnknownLength`], and requests of the head are answered as if the object were empty.
+    EmptyHead,
     /// So many wrong bytes of a range are sent, which ends before it begins.
     BackwardRange(usize),
     /// It is answered with this encoding, which the object has already.
@@ -268,7 +270,7 @@ impl Server {
                 );
                 let mut answer = get(&contents.objects, &path, request, is_without_ranges || has_wrong_range);
                 answer.limit_range(fault);
-                answer.add_field(fault);
+                answer.add_field(fault, request);
                 if let Fault::Untagged(time) = fault {
                     answer.headers.retain(|(name, _)| name != "ETag" && name != "Last-Modified");
                     answer.headers.push(("Last-Modified".to_string(), time.to_string()));
@@ -401,7 +403,7 @@ impl Answer {
                 self.body.truncate(*most);
                 *place = format!("bytes {start}-{}/{len}", start + self.body.len() - 1);
             }
-            Fault::UnknownLength => *place = format!("{range}/*"),
+            Fault::UnknownLength | Fault::EmptyHead => *place = format!("{range}/*"),
             Fault::BackwardRange(count) => {
                 self.body = b"x".repeat(*count);
                 *place = format!("bytes {start}-{}/{len}", start as i64 - 2);
@@ -410,12 +412,13 @@ impl Answer {
         }
     }
 
-    /// Adds the header field that describes the body.
-    fn add_field(&mut self, fault: &Fault) {
+    /// Adds the header field that describes the body, and replaces the body if it is another one.
+    fn add_field(&mut self, fault: &Fault, request: &Request) {
         let (name, value) = match fault {
             Fault::Typed { media_type, .. } => ("Content-Type", *media_type),
             Fault::Coded(coding) => ("Content-Encoding", *coding),
             Fault::Field(name, value) => (*name, *value),
+            Fault::EmptyHead if request.method == "HEAD" => return self.body.clear(),
             _ => return,
         };
         self.headers.push((name.to_string(), value.to_string()));
