@@ -19,7 +19,7 @@ use percent_encoding::percent_decode_str;
 use super::error::RemoteError;
 use super::failure::Failure;
 use super::options::{StoreOption, duration, is_address, options, switch, value};
-use super::service::Connector;
+use super::service::{Connector, RequestHeader};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
 use crate::iri::class::REG_NAME;
@@ -245,8 +245,11 @@ fn open_google(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> ob
         let credentials = Arc::new(StaticCredentialProvider::new(no_token));
         builder = builder.with_skip_signature(true).with_credentials(credentials);
     }
+    // Otherwise the server unpacks objects that are stored with `Content-Encoding: gzip`, and sends no ranges of them.
+    let gzip = RequestHeader { name: "accept-encoding", value: "gzip".to_string(), is_of_ranges: true };
+    let connector = connector.with_headers(vec![gzip]);
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);
-    Ok(opened(builder.with_http_connector(connector.clone()).build()?, url, is_anonymous))
+    Ok(opened(builder.with_http_connector(connector).build()?, url, is_anonymous))
 }
 
 fn open_azure(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
@@ -277,10 +280,11 @@ fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obje
         client = client.with_config(key, value);
     }
     let is_anonymous = authorization.is_none();
+    let header = |(name, value)| RequestHeader { name, value, is_of_ranges: false };
     // Without the first, a server may send the file encoded in any way (RFC 9110 section 12.5.3).
-    let identity = ("accept-encoding", "identity".to_string());
-    let authorization = authorization.map(|value| ("authorization", value));
-    let connector = connector.with_headers(std::iter::once(identity).chain(authorization).collect());
+    let headers =
+        [Some(("accept-encoding", "identity".to_string())), authorization.map(|value| ("authorization", value))];
+    let connector = connector.with_headers(headers.into_iter().flatten().map(header).collect());
     let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry);
     Ok(opened(builder.with_http_connector(connector).build()?, url, is_anonymous))
 }

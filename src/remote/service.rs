@@ -32,13 +32,21 @@ struct TransferCounts {
 pub(super) struct Connector {
     clients: Arc<Mutex<HashMap<String, HttpClient>>>,
     counts: Arc<TransferCounts>,
-    /// Headers of all requests: names and values.
-    headers: Vec<(&'static str, String)>,
+    headers: Vec<RequestHeader>,
+}
+
+/// A header that is added to requests.
+#[derive(Clone, Debug)]
+pub(super) struct RequestHeader {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    /// It is added only to requests of ranges of objects.
+    pub(super) is_of_ranges: bool,
 }
 
 impl Connector {
-    /// The same, with these headers in all requests.
-    pub(super) fn with_headers(&self, headers: Vec<(&'static str, String)>) -> Connector {
+    /// The same, with these headers in requests.
+    pub(super) fn with_headers(&self, headers: Vec<RequestHeader>) -> Connector {
         Connector { headers, ..self.clone() }
     }
 
@@ -75,16 +83,16 @@ impl HttpConnector for Connector {
 struct CountingService {
     client: HttpClient,
     counts: Arc<TransferCounts>,
-    headers: Vec<(&'static str, String)>,
+    headers: Vec<RequestHeader>,
 }
 
 #[async_trait]
 impl HttpService for CountingService {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        for (name, value) in &self.headers {
-            value.parse().into_iter().for_each(|value| _ = request.headers_mut().insert(*name, value));
-        }
         let (range, is_listing) = (requested_range(&request), is_listing(&request));
+        for header in self.headers.iter().filter(|header| range.is_some() || !header.is_of_ranges) {
+            header.value.parse().into_iter().for_each(|value| _ = request.headers_mut().insert(header.name, value));
+        }
         let address = request.uri().to_string();
         self.counts.requests.fetch_add(1, Ordering::Relaxed);
         let counts = Arc::clone(&self.counts);

@@ -49,6 +49,8 @@ pub enum Fault {
     EmptyHead,
     /// So many wrong bytes of a range are sent, which ends before it begins.
     BackwardRange(usize),
+    /// The object is sent unpacked and whole, unless gzip is accepted.
+    Unpacked(&'static [u8]),
     /// It is answered with this encoding, which the object has already.
     Coded(&'static str),
     /// The request is performed, and the connection is closed without an answer.
@@ -418,6 +420,12 @@ impl Answer {
             Fault::Typed { media_type, .. } => ("Content-Type", *media_type),
             Fault::Coded(coding) => ("Content-Encoding", *coding),
             Fault::Field(name, value) => (*name, *value),
+            Fault::Unpacked(text) if request.header("accept-encoding") != Some("gzip") => {
+                self.headers.retain(|(name, _)| name != "Content-Range");
+                (self.status, self.body) = (200, text.to_vec());
+                return;
+            }
+            Fault::Unpacked(_) => ("Content-Encoding", "gzip"),
             Fault::EmptyHead if request.method == "HEAD" => return self.body.clear(),
             _ => return,
         };

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::server::{Fault, Server};
-use super::{VARIABLES, irikey_at, stderr};
+use super::{FLAGS, VARIABLES, irikey_at, local, stderr};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/crawl.cdxj");
 
@@ -48,6 +48,21 @@ fn google_and_azure_are_read_and_written() {
         }
         assert_eq!(server.upload_count(), 0);
     }
+}
+
+/// Google unpacks an object with `Content-Encoding: gzip`, and then sends no ranges of it, unless the request accepts gzip.
+#[test]
+fn packed_objects_of_google_are_read_as_they_are_stored() {
+    let bytes = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/urls.txt.gz")).unwrap();
+    let server = Server::start([("/b/p/urls.txt".to_string(), bytes)], |_, _| Fault::Unpacked(b"http://unpacked/\n"));
+    let expected = local(&FLAGS, "urls.txt.gz");
+    for name in ["gs://b/p/urls.txt", "gs://b/p/"] {
+        let ran = irikey_at(&server, &[&FLAGS[..], &[name]].concat(), &[]);
+        assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{name}: {}", stderr(&ran));
+    }
+    // An answer to another request must not be packed.
+    let accepts = |request: &&super::server::Request| request.header("accept-encoding").is_some();
+    assert!(server.requests().iter().filter(accepts).all(|request| request.header("range").is_some()));
 }
 
 /// A seen store is copied before it is read, and is not changed.
