@@ -88,7 +88,7 @@ impl Uploads {
     fn abort(&self) {
         self.cancel.send_replace(true);
         let mut running = self.running.lock();
-        // What is left after this time, the rules of expiry of the bucket remove.
+        // Lifecycle rules of the bucket remove what is left after this time.
         self.ended.wait_while_for(&mut running, |running| *running > 0, ABORT_TIME);
     }
 }
@@ -208,7 +208,7 @@ impl RunningUpload {
     /// Ends the upload without an object.
     fn abort(self) {
         drop(self.messages);
-        // A store that does not answer keeps the parts, which its rules of expiry remove.
+        // A store that does not answer keeps the parts until lifecycle rules remove them.
         let _ = self.ended.recv_timeout(ABORT_TIME);
     }
 }
@@ -234,7 +234,7 @@ async fn upload(place: &ObjectPlace, mut messages: mpsc::Receiver<Message>) -> R
     match sent {
         Ok(()) => Ok(()),
         Err(error) => {
-            // What the abort cannot remove, the rules of expiry of the bucket do.
+            // Lifecycle rules of the bucket remove what the abort cannot remove.
             let _ = upload.abort().await;
             Err(Failure::of(&error).error(&place.store))
         }
