@@ -114,8 +114,8 @@ fn is_foreign(name: &[u8]) -> bool {
     matches!(name, b"svg" | b"math")
 }
 
-/// Calls `handle` with every event of the tokenizer until it returns false, but not with the text of scripts and style sheets. All
-/// callers share one instance of the tokenizer, because its code is large.
+/// Calls `handle` with every event of the tokenizer until it returns false, but not with the text of scripts and style
+/// sheets. All callers share one instance of the tokenizer, because its code is large.
 pub(super) fn for_each_event(
     text: &[u8],
     elements: RawElements,

@@ -3,7 +3,8 @@
 //! read as in HTML.
 //!
 //! A document that is not well-formed is read up to the error; only an `&` that begins no reference is text, because feeds
-//! are full of them, and an attribute needs no quotes and no value, as in HTML. No DTD is read and no entity of a DTD is expanded: a value that refers to one has a defect.
+//! are full of them, and an attribute needs no quotes and no value, as in HTML. No DTD is read and no entity of a DTD is
+//! expanded: a value that refers to one has a defect.
 
 use std::ops::Range;
 

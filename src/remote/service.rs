@@ -125,8 +125,8 @@ impl HttpService for CountingService {
     }
 }
 
-/// The beginning of the body of an error, in which `object_store` looks for an error code. It would read a body of any length, and
-/// would take one that is not UTF-8 for a broken answer, of which the status is not known.
+/// The beginning of the body of an error, in which `object_store` looks for an error code. It would read a body of any
+/// length, and would take one that is not UTF-8 for a broken answer, of which the status is not known.
 async fn error_page(mut body: HttpResponseBody) -> String {
     const MAX_LEN: usize = 64 << 10;
     let mut page = Vec::new();
