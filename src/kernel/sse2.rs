@@ -1,4 +1,4 @@
-//! Loops over 16 bytes with SSE2, which every x86-64 processor has.
+//! Operations on vectors of 16 bytes with SSE2, which every x86-64 processor has.
 
 use std::arch::x86_64::{
     _mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8, _mm_unpackhi_epi16,

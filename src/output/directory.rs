@@ -248,12 +248,11 @@ fn claim_directory(root: &Path, is_interrupted: bool) -> Result<DirectoryLock, O
 /// It cannot be listed.
 pub(crate) fn has_visible_files(root: &Path) -> Result<bool, OutputError> {
     if let Some(url) = remote_directory(root) {
-        let failed = |operation| {
-            let place = url.name();
-            move |error: RemoteError| open_error(Path::new(&place), operation, error.into(), "or choose another prefix")
+        let failed = |operation, error: RemoteError| {
+            open_error(Path::new(&url.name()), operation, error.into(), "or choose another prefix")
         };
-        url.check_writable().map_err(failed("create"))?;
-        return has_objects(&url).map_err(failed("list"));
+        url.check_writable().map_err(|error| failed("create", error))?;
+        return has_objects(&url).map_err(|error| failed("list", error));
     }
     let names = file_names(root).map_err(|error| io_error(root, "list", error))?;
     Ok(names.iter().any(|name| !is_hidden_name(name.as_encoded_bytes())))

@@ -280,11 +280,11 @@ fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obje
         client = client.with_config(key, value);
     }
     let is_anonymous = authorization.is_none();
-    let header = |(name, value)| RequestHeader { name, value, is_of_ranges: false };
+    let header = |name, value| RequestHeader { name, value, is_of_ranges: false };
     // Without the first, a server may send the file encoded in any way (RFC 9110 section 12.5.3).
-    let headers =
-        [Some(("accept-encoding", "identity".to_string())), authorization.map(|value| ("authorization", value))];
-    let connector = connector.with_headers(headers.into_iter().flatten().map(header).collect());
+    let mut headers = vec![header("accept-encoding", "identity".to_string())];
+    headers.extend(authorization.map(|value| header("authorization", value)));
+    let connector = connector.with_headers(headers);
     let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry);
     Ok(opened(builder.with_http_connector(connector).build()?, url, is_anonymous))
 }
