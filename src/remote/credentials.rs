@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 use std::{env, fs};
 
 use data_encoding::BASE64;
@@ -18,16 +17,11 @@ use percent_encoding::percent_decode_str;
 
 use super::error::RemoteError;
 use super::failure::Failure;
-use super::options::{StoreOption, duration, is_address, options, switch, value};
+use super::options::{StoreOption, is_address, options, retry_pause, retry_timeout, switch, switch_of, value};
 use super::service::{Connector, RequestHeader};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
 use crate::iri::class::REG_NAME;
-
-/// Time after which requests are not repeated any more.
-const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
-/// The pause before the first repetition. Later pauses are longer.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens the store of `url`. No request is made.
 pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector) -> Result<RemoteStore, RemoteError> {
@@ -73,16 +67,6 @@ fn not_in_host(url: &RemoteUrl) -> Option<char> {
     host.bytes().find(|byte| !is_allowed(*byte)).map(char::from)
 }
 
-/// Time after which a request is not repeated any more.
-pub(super) fn retry_timeout() -> Duration {
-    duration("retry_timeout").unwrap_or(RETRY_TIMEOUT)
-}
-
-/// The pause before the first repetition of a request.
-pub(super) fn retry_pause() -> Duration {
-    duration("retry_pause").unwrap_or(RETRY_PAUSE)
-}
-
 /// Repetitions of one request. One that writes is repeated until [`retry_timeout`], because much work is lost otherwise. One
 /// that reads is repeated for some seconds, so that a wrong name is reported soon; the caller repeats it on if the object was
 /// found.
@@ -110,12 +94,11 @@ fn client_settings() -> Vec<(ClientConfigKey, String)> {
 /// begin with `prefix`.
 fn check_plain(address: Option<&str>, prefix: &str) -> object_store::Result<()> {
     const KEY: &str = "allow_http";
-    let is_false = |value: &str| matches!(value.to_ascii_lowercase().as_str(), "false" | "0" | "no" | "off" | "n");
     let own_key = format!("{prefix}{KEY}");
     let chosen = options().iter().rev().find(|option| option.key == KEY || option.key == own_key);
     let variable = || env::var(own_key.to_ascii_uppercase()).ok().filter(|_| !prefix.is_empty());
-    let is_forbidden =
-        chosen.map(|option| option.value.clone()).or_else(variable).is_some_and(|value| is_false(&value));
+    let value = chosen.map(|option| option.value.clone()).or_else(variable);
+    let is_forbidden = value.as_deref().and_then(switch_of) == Some(false);
     if address.is_some_and(|address| address.starts_with("http://")) && is_forbidden {
         let source = "allow_http forbids an address without TLS".into();
         return Err(object_store::Error::Generic { store: "HTTP", source });
@@ -293,8 +276,7 @@ fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obje
 fn split_authorization(url: &RemoteUrl) -> (String, Option<String>) {
     let start = url.text.find("://").map_or(0, |at| at + 3);
     let Some((user, host)) = url.bucket.rsplit_once('@') else { return (url.text.clone(), None) };
-    let scheme = url.text[..start].to_ascii_lowercase();
-    let text = format!("{scheme}{host}{}", &url.text[start + url.bucket.len()..]);
+    let text = format!("{}{host}{}", &url.text[..start], &url.text[start + url.bucket.len()..]);
     let (name, password) = user.split_once(':').unwrap_or((user, ""));
     let decode = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
     let pair = [&decode(name)[..], b":", &decode(password)].concat();

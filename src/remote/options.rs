@@ -180,10 +180,25 @@ pub(super) fn bytes(key: &str) -> Option<u64> {
     value(key).and_then(bytes_of)
 }
 
-fn switch_of(text: &str) -> Option<bool> {
+/// Time after which a request is not repeated any more.
+#[cfg(feature = "remote")]
+pub(super) fn retry_timeout() -> Duration {
+    const DEFAULT: Duration = Duration::from_secs(180);
+    duration("retry_timeout").unwrap_or(DEFAULT)
+}
+
+/// The pause before the first repetition of a request. Later pauses are longer.
+#[cfg(feature = "remote")]
+pub(super) fn retry_pause() -> Duration {
+    const DEFAULT: Duration = Duration::from_millis(100);
+    duration("retry_pause").unwrap_or(DEFAULT)
+}
+
+/// The words are those of `object_store`.
+pub(super) fn switch_of(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" => Some(true),
-        "false" | "0" | "no" | "off" => Some(false),
+        "true" | "1" | "yes" | "y" | "on" => Some(true),
+        "false" | "0" | "no" | "n" | "off" => Some(false),
         _ => None,
     }
 }

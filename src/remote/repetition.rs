@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::credentials::{retry_pause, retry_timeout};
 use super::error::RemoteError;
 use super::failure::Failure;
+use super::options::{retry_pause, retry_timeout};
 use super::store::RemoteStore;
 
 /// The longest pause between repetitions of a request.

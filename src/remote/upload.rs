@@ -27,11 +27,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::client::client;
-use super::credentials::{retry_pause, retry_timeout};
 use super::error::RemoteError;
 use super::failure::{Failure, UNUSABLE_KEY};
 use super::object::location_of;
-use super::options;
+use super::options::{self, retry_pause, retry_timeout};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::RemoteUrl;
 use super::written_content::{WrittenContent, WrittenContentHasher};
