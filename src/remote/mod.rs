@@ -29,6 +29,8 @@ mod failure;
 #[cfg(feature = "remote")]
 mod head;
 #[cfg(feature = "remote")]
+mod http_client;
+#[cfg(feature = "remote")]
 mod listing;
 #[cfg(feature = "remote")]
 mod listing_page;

@@ -9,11 +9,12 @@ use async_trait::async_trait;
 use http_body_util::BodyExt;
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpResponseBody, HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
 use super::Transfer;
 use super::answer_head::{accept, add_final_address, requested_range};
+use super::http_client::http_client;
 use super::listing_page::{checked_page, is_listing};
 use super::time_limits::TimeLimits;
 
@@ -63,9 +64,7 @@ impl Connector {
         if let Some(client) = clients.get(&options_text) {
             return Ok(client.clone());
         }
-        // [`TimeLimits`] are used instead.
-        let unlimited = options.clone().with_timeout_disabled().with_read_timeout_disabled();
-        let client = ReqwestConnector::default().connect(&unlimited)?;
+        let client = http_client(options)?;
         clients.insert(options_text, client.clone());
         Ok(client)
     }

@@ -1,6 +1,7 @@
 //! How long a request may wait for its server: [`TimeLimits`].
 //!
-//! The limits of the HTTP client are not used: they also count the time in which the body is not read because the output is slow.
+//! The HTTP client has no limits of its own: they would also count the time in which the body is not read because the output is
+//! slow.
 
 use std::future::Future;
 use std::io;

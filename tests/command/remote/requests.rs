@@ -109,3 +109,39 @@ fn short_tables_are_read_with_their_end() {
     // One asks for the version, because the command line names the object.
     assert_eq!(server.requests().len(), 3);
 }
+
+/// The address of a file may contain a signature, which another host must not see.
+#[test]
+fn redirects_do_not_tell_the_next_host_the_address() {
+    let file = ("/b/x".to_string(), b"http://a/\n".to_vec());
+    for flag in [&["--store-option", "user_agent=other/1"][..], &[]] {
+        let last = Server::start([file.clone()], |_, _| Fault::Answer);
+        let address = format!("http://{}/b/x", last.address.replace("127.0.0.1", "localhost"));
+        let first = Server::start([], move |_, _| Fault::Redirect(address.clone()));
+        let name = format!("http://user:secret@{}/b/x?sig=secret", first.address);
+        let ran = irikey_at(&first, &[&["canon", "-q", &name], flag].concat(), &[]);
+        assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
+        assert!(first.requests().iter().all(|request| request.header("authorization").is_some()));
+        let agent = if flag.is_empty() { concat!("irikey/", env!("CARGO_PKG_VERSION")) } else { "other/1" };
+        for request in last.requests() {
+            assert!(!format!("{request:?}").contains("secret"), "{request:?}");
+            assert_eq!((request.header("referer"), request.header("user-agent")), (None, Some(agent)));
+        }
+    }
+}
+
+#[test]
+fn requests_are_sent_to_the_proxy() {
+    let proxy = Server::start([], |_, _| Fault::Status(200, "http://a/\n"));
+    let url = format!("http://{}", proxy.address);
+    let option = format!("proxy_url={url}");
+    for (flags, variables) in [(&["--store-option", &option][..], &[][..]), (&[], &[("http_proxy", &url[..])])] {
+        let ran = irikey_at(&proxy, &[&["canon", "-q", "http://h.invalid/x"], flags].concat(), variables);
+        assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
+    }
+    assert!(proxy.requests().iter().all(|request| request.target == "http://h.invalid/x"));
+    // A host that no proxy is used for.
+    let flags = ["--store-option", &option, "--store-option", "proxy_excludes=h.invalid"];
+    let ran = irikey_at(&proxy, &[&["canon", "-q", "http://h.invalid/x"], &flags[..]].concat(), &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("cannot connect"), "{}", stderr(&ran));
+}

@@ -61,7 +61,7 @@ pub enum Fault {
     Untagged(&'static str),
     /// It is answered with this media type; as [`Fault::IgnoreRange`] unless it has ranges.
     Typed { media_type: &'static str, has_ranges: bool },
-    /// The client is sent to this path.
+    /// The client is sent to this path or address.
     Redirect(String),
     /// The connection stays open without an answer.
     Stall,
