@@ -1,28 +1,37 @@
-//! Checks the pages of listings, of which `object_store` reads only the name of the next one: [`checked_page`].
+//! Checks the pages of listings: [`checked_page`]. `object_store` reads pages of any length into memory, and ends a listing at a page
+//! that does not name the next one.
 
 use std::io;
 
+use http_body_util::{BodyExt, Limited};
 use memchr::memmem;
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest, HttpResponseBody};
 
 /// What an error about a listing contains that is not complete.
 const CUT_LISTING: &str = "the listing has more pages than it names";
 
-/// The request is one of a page of a listing of S3, or of a store with its interface.
+/// What an error about a page contains that is too long.
+const LONG_PAGE: &str = "a page of the listing has more than 64 MiB";
+
+/// Maximum length of a page. One has at most 5,000 keys of at most 1 KiB, which may be escaped.
+const MAX_PAGE_LEN: usize = 64 << 20;
+
+/// The request is one of a page of a listing: of S3 and Google, or of Azure.
 pub(super) fn is_listing(request: &HttpRequest) -> bool {
-    request.uri().query().is_some_and(|query| query.split('&').any(|parameter| parameter == "list-type=2"))
+    let is_of_listing = |parameter| matches!(parameter, "list-type=2" | "comp=list");
+    request.uri().query().is_some_and(|query| query.split('&').any(is_of_listing))
 }
 
 /// Reads a page.
 ///
 /// # Errors
-/// Other pages follow it, and it does not name the next one.
+/// Other pages follow it, and it does not name the next one. It is longer than [`MAX_PAGE_LEN`].
 pub(super) async fn checked_page(body: HttpResponseBody) -> Result<HttpResponseBody, HttpError> {
-    let page = body.bytes().await?;
-    match is_cut(&page) {
-        true => Err(HttpError::new(HttpErrorKind::Decode, io::Error::other(CUT_LISTING))),
-        false => Ok(page.into()),
-    }
+    let wrong = |found| HttpError::new(HttpErrorKind::Decode, io::Error::other(found));
+    let page = Limited::new(body, MAX_PAGE_LEN).collect().await;
+    // An error of another type is that of the limit.
+    let page = page.map_err(|error| error.downcast().map_or_else(|_| wrong(LONG_PAGE), |error| *error))?.to_bytes();
+    if is_cut(&page) { Err(wrong(CUT_LISTING)) } else { Ok(page.into()) }
 }
 
 fn is_cut(page: &[u8]) -> bool {
@@ -33,7 +42,10 @@ fn is_cut(page: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_cut;
+    use super::*;
+    use bytes::Bytes;
+    use futures_util::stream;
+    use http_body_util::StreamBody;
 
     #[test]
     fn pages_with_followers_name_the_next_one() {
@@ -43,5 +55,19 @@ mod tests {
         let token = |token: &str| format!("<NextContinuationToken>{token}</NextContinuationToken>");
         assert!(page("true", "") && page("true", &token("")) && page("true", "<NextContinuationToken/>"));
         assert!(!page("true", &token("x")) && !page("false", "") && !is_cut(b""));
+    }
+
+    #[test]
+    fn long_pages_and_broken_ones_are_errors() {
+        let check = |body: HttpResponseBody| {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(checked_page(body)).map(|_| ()).map_err(|error| error.kind())
+        };
+        let page = |len: usize| HttpResponseBody::from(Bytes::from(vec![0; len]));
+        assert_eq!(check(page(MAX_PAGE_LEN)), Ok(()));
+        assert_eq!(check(page(MAX_PAGE_LEN + 1)), Err(HttpErrorKind::Decode));
+        let broken = HttpError::new(HttpErrorKind::Interrupted, io::Error::other("broken"));
+        let broken = HttpResponseBody::new(StreamBody::new(stream::iter([Err(broken)])));
+        assert_eq!(check(broken), Err(HttpErrorKind::Interrupted));
     }
 }

@@ -219,6 +219,18 @@ fn listings_have_many_pages() {
     assert!(server.requests().len() < 50, "{}", server.requests().len());
 }
 
+/// Pages are read into memory.
+#[test]
+fn long_pages_of_listings_are_refused() {
+    const LEN: usize = (64 << 20) + 1;
+    let page: &str = " ".repeat(LEN).leak();
+    let server = Server::start([], move |_, _| Fault::Status(200, page));
+    for name in ["s3://b/", "s3://b/*.gz", "gs://b/", "az://b/"] {
+        let ran = irikey_at(&server, &["canon", "-q", name, "--store-option", "account_name=a"], &[]);
+        assert!(ran.status.code() == Some(4) && stderr(&ran).contains("more than 64 MiB"), "{name}: {}", stderr(&ran));
+    }
+}
+
 /// A listing that ends early is no short listing. Failures are repeated as long as the listing comes farther.
 #[test]
 fn listings_are_complete_or_fail() {
