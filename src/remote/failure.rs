@@ -11,6 +11,9 @@ use super::url::RemoteScheme;
 /// What a key must not have.
 pub(super) const UNUSABLE_KEY: &str = "with an empty part, a part that is . or .., or a control character";
 
+/// What an error about a listing with a key contains that begins with a slash.
+pub(super) const SLASH_BEFORE_KEY: &str = "a key begins with /";
+
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) status: Option<u16>,
@@ -107,14 +110,11 @@ impl Failure {
                 (format!("the server responds with {}, even after retries", answer()), "run again later")
             }
             (Some(_), _) => (format!("the server responds with {}", answer()), "check the name and the endpoint"),
+            (None, _) if cause.contains("path segment") || cause == SLASH_BEFORE_KEY => return unusable_key(cause),
             (None, Some(HttpErrorKind::Decode)) => {
                 (cause.clone(), "check the endpoint; if it is right, name the objects in a list (@FILE)")
             }
             (None, Some(kind)) => return self.broken_connection(kind),
-            (None, None) if cause.contains("path segment") => (
-                format!("the listing has a key {UNUSABLE_KEY} ({cause})"),
-                "use a longer prefix, or name the objects in a list (@FILE)",
-            ),
             (None, None) if ["invalid type", "missing field"].iter().any(|text| cause.contains(text)) => (
                 format!("the server does not respond as a store does ({cause})"),
                 "check the endpoint and the name of the bucket",
@@ -160,6 +160,12 @@ impl Failure {
         };
         RemoteError::new(found, advice)
     }
+}
+
+/// The error of a listing with a key that cannot be requested.
+pub(super) fn unusable_key(cause: &str) -> RemoteError {
+    let found = format!("the listing has a key {UNUSABLE_KEY} ({cause})");
+    RemoteError::new(found, "use a longer prefix, or name the objects in a list (@FILE)")
 }
 
 /// The error of an object that has another version than before.

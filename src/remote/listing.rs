@@ -7,7 +7,7 @@ use object_store::{ListResult, ObjectMeta};
 
 use super::client::client;
 use super::error::RemoteError;
-use super::failure::UNUSABLE_KEY;
+use super::failure::{SLASH_BEFORE_KEY, UNUSABLE_KEY, unusable_key};
 use super::object::{RemoteObject, location_of};
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
@@ -184,12 +184,15 @@ async fn matching(store: &RemoteStore, pattern: &str, listed: &mut usize) -> Res
 /// The objects of a listing whose names match the last part of a pattern, or the prefixes whose names match another one.
 ///
 /// # Errors
-/// There are some, and a job writes below the prefix that was listed.
+/// There are some, and a job writes below the prefix that was listed. A prefix is a slash alone, which `object_store` removes.
 fn matching_names(names: ListResult, part: &PartPattern, is_last: bool) -> Result<ListResult, RemoteError> {
     let ListResult { mut objects, mut common_prefixes, extensions } = names;
     let mark = objects.iter().find(|meta| is_mark(meta.location.filename().unwrap_or_default(), meta)).cloned();
     objects.retain(|meta| is_last && part.has(&meta.location));
     common_prefixes.retain(|path| !is_last && part.has(path));
+    if common_prefixes.iter().any(|path| path.as_ref().is_empty()) {
+        return Err(unusable_key(SLASH_BEFORE_KEY));
+    }
     match mark {
         Some(mark) if !objects.is_empty() || !common_prefixes.is_empty() => Err(incomplete(mark.location.as_ref())),
         _ => Ok(ListResult { objects, common_prefixes, extensions }),

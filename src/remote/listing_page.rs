@@ -1,11 +1,15 @@
-//! Checks the pages of listings: [`checked_page`]. `object_store` reads pages of any length into memory, and ends a listing at a page
-//! that does not name the next one.
+//! Checks the pages of listings: [`checked_page`].
+//!
+//! `object_store` reads pages of any length into memory, ends a listing at a page that does not name the next one, and removes a
+//! slash at the beginning of a key, which gives the key of another object.
 
 use std::io;
 
 use http_body_util::{BodyExt, Limited};
 use memchr::memmem;
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest, HttpResponseBody};
+
+use super::failure::SLASH_BEFORE_KEY;
 
 /// What an error about a listing contains that is not complete.
 const CUT_LISTING: &str = "the listing has more pages than it names";
@@ -25,13 +29,22 @@ pub(super) fn is_listing(request: &HttpRequest) -> bool {
 /// Reads a page.
 ///
 /// # Errors
-/// Other pages follow it, and it does not name the next one. It is longer than [`MAX_PAGE_LEN`].
+/// Other pages follow it, and it does not name the next one. It is longer than [`MAX_PAGE_LEN`]. A key begins with a slash.
 pub(super) async fn checked_page(body: HttpResponseBody) -> Result<HttpResponseBody, HttpError> {
     let wrong = |found| HttpError::new(HttpErrorKind::Decode, io::Error::other(found));
     let page = Limited::new(body, MAX_PAGE_LEN).collect().await;
     // An error of another type is that of the limit.
     let page = page.map_err(|error| error.downcast().map_or_else(|_| wrong(LONG_PAGE), |error| *error))?.to_bytes();
-    if is_cut(&page) { Err(wrong(CUT_LISTING)) } else { Ok(page.into()) }
+    match () {
+        () if is_cut(&page) => Err(wrong(CUT_LISTING)),
+        () if has_slash_before_key(&page) => Err(wrong(SLASH_BEFORE_KEY)),
+        () => Ok(page.into()),
+    }
+}
+
+/// A key of S3 or Google, or of Azure, begins with a slash. Common prefixes may do so, because not all are used.
+fn has_slash_before_key(page: &[u8]) -> bool {
+    [&b"<Key>/"[..], b"<Blob><Name>/"].iter().any(|start| memmem::find(page, start).is_some())
 }
 
 fn is_cut(page: &[u8]) -> bool {

@@ -219,6 +219,22 @@ fn listings_have_many_pages() {
     assert!(server.requests().len() < 50, "{}", server.requests().len());
 }
 
+/// `object_store` removes the slash at the beginning of a key, which gives the key of another object.
+#[test]
+fn listings_with_a_slash_before_a_key_fail() {
+    let keys = ["/a.txt", "a.txt", "p/b.txt"];
+    let server = Server::start(keys.map(|key| (format!("/b/{key}"), b"http://a/\n".to_vec())), |_, _| Fault::Answer);
+    for name in ["s3://b/", "gs://b/", "az://b/", "s3://b/*/*"] {
+        let ran = irikey_at(&server, &["canon", "-q", name, "--store-option", "account_name=a"], &[]);
+        let message = stderr(&ran);
+        let expected = format!("{name}: cannot open: the listing has a key with an empty part");
+        assert!(ran.status.code() == Some(4) && message.contains(&expected), "{name}: {message}");
+    }
+    // Here, no such key is read.
+    assert_eq!(sources_of(&server, "s3://b/*.txt"), ["s3://b/a.txt"]);
+    assert_eq!(sources_of(&server, "s3://b/p*/*"), ["s3://b/p/b.txt"]);
+}
+
 /// Pages are read into memory.
 #[test]
 fn long_pages_of_listings_are_refused() {
