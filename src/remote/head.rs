@@ -16,8 +16,8 @@ use super::repetition::FetchError;
 pub(super) struct ObjectVersion {
     /// Bytes; `None` if the server does not say it.
     pub(super) len: Option<u64>,
-    /// The entity tag without quotes, which are missing in listings of Azure.
-    pub(super) tag: Option<String>,
+    /// The entity tag as the server sends it. Listings of Azure lack the quotes, which are added.
+    tag: Option<String>,
     /// Time of the last change, seconds since 1970; 0 if the server does not say it.
     pub(super) modified: i64,
     /// The field `Content-Encoding` of the answer, empty without one; `None` in listings. If the server encodes the object, it is
@@ -30,16 +30,28 @@ pub(super) struct ObjectVersion {
 }
 
 impl ObjectVersion {
-    /// The version in a listing, or in the head of an answer.
-    pub(super) fn of(meta: &ObjectMeta, is_len_known: bool) -> ObjectVersion {
-        let tag = meta.e_tag.as_ref().map(|tag| tag.trim_matches('"').to_string());
-        let (len, modified) = (is_len_known.then_some(meta.size), meta.last_modified.timestamp());
+    /// The version in a listing.
+    pub(super) fn of_listing(meta: &ObjectMeta) -> ObjectVersion {
+        let quoted = |tag: &String| if tag.contains('"') { tag.clone() } else { format!("\"{tag}\"") };
+        let tag = meta.e_tag.as_ref().map(quoted);
+        let (len, modified) = (Some(meta.size), meta.last_modified.timestamp());
         ObjectVersion { len, tag, modified, coding: None, media_type: None, final_address: None }
+    }
+
+    /// The entity tag without quotes.
+    pub(super) fn tag(&self) -> Option<&str> {
+        self.tag.as_deref().map(|tag| tag.trim_matches('"'))
+    }
+
+    /// The tag that requests of this version name. A weak one never matches (RFC 9110 section 13.1.1), and one without quotes is
+    /// malformed (section 8.8.3).
+    pub(super) fn strong_tag(&self) -> Option<String> {
+        self.tag.clone().filter(|tag| tag.starts_with('"'))
     }
 
     /// Both are the same content.
     pub(super) fn is_same(&self, other: &ObjectVersion) -> bool {
-        let is_same_tag = match (&self.tag, &other.tag) {
+        let is_same_tag = match (self.tag(), other.tag()) {
             (Some(tag), Some(other)) => tag == other,
             _ => self.modified == other.modified,
         };
@@ -66,7 +78,8 @@ impl ObjectVersion {
         let coding = Some(if coding == "identity" { String::new() } else { coding });
         let media_type = attribute(Attribute::ContentType);
         let final_address = result.extensions.get::<FinalAddress>().map(|address| address.0.clone());
-        ObjectVersion { coding, media_type, final_address, ..ObjectVersion::of(&result.meta, is_len_known) }
+        let (len, tag) = (is_len_known.then_some(result.meta.size), result.meta.e_tag.clone());
+        ObjectVersion { len, tag, coding, media_type, final_address, ..ObjectVersion::of_listing(&result.meta) }
     }
 }
 

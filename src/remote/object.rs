@@ -67,7 +67,7 @@ impl RemoteObject {
 
     /// An object of a listing.
     pub(super) fn listed(url: &RemoteUrl, store: &RemoteStore, meta: ObjectMeta) -> RemoteObject {
-        let version = Some(ObjectVersion::of(&meta, true));
+        let version = Some(ObjectVersion::of_listing(&meta));
         let name = url.shown_name_of(meta.location.as_ref()).into();
         RemoteObject { name, store: store.clone(), location: meta.location, version, has_ranges: true, head: None }
     }
@@ -141,9 +141,9 @@ impl RemoteObject {
         self.version.as_ref()?.len
     }
 
-    /// The entity tag, if the server sends one.
+    /// The entity tag without quotes, if the server sends one.
     pub(crate) fn tag(&self) -> Option<&str> {
-        self.version.as_ref()?.tag.as_deref()
+        self.version.as_ref()?.tag()
     }
 
     /// The field `Content-Type` of the first answer; `None` before it, and for objects of a listing.
@@ -325,9 +325,7 @@ impl RemoteObject {
 
     /// Makes a request for bytes of the version that is read.
     pub(super) async fn request(&self, range: Option<GetRange>) -> Result<GetResult, FetchError> {
-        let tag = self.version.as_ref().and_then(|version| version.tag.clone());
-        // A weak tag never matches (RFC 9110 section 13.1.1).
-        let if_match = tag.filter(|tag| !tag.starts_with("W/")).map(|tag| format!("\"{tag}\""));
+        let if_match = self.version.as_ref().and_then(ObjectVersion::strong_tag);
         let options = GetOptions { range, if_match, ..GetOptions::default() };
         let result = self.store.store.get_opts(&self.location, options).await;
         let result = result.map_err(|error| FetchError::of(&error, &self.store))?;

@@ -318,3 +318,19 @@ fn servers_without_ranges_are_read_in_one_request() {
     let ran = irikey_at(&server, &["canon", "-q", &format!("http://{}/b/crawl.parquet", server.address)], &[]);
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("does not send ranges"), "{}", stderr(&ran));
 }
+
+/// A tag without quotes is none (RFC 9110 section 8.8.3), so a request cannot name it.
+#[test]
+fn tags_without_quotes_are_compared_only() {
+    let name = "crawl.cdxj";
+    for (last, status) in [(Fault::UnquotedTag, 0), (Fault::Change, 4)] {
+        for is_in_store in [true, false] {
+            let last = last.clone();
+            let faults = move |number, _: &Request| if number < 3 { Fault::UnquotedTag } else { last.clone() };
+            let server = Server::start([(format!("/b/{name}"), sample(name))], faults);
+            let place = if is_in_store { "s3://b".to_string() } else { format!("http://{}/b", server.address) };
+            let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("{place}/{name}")]].concat(), &[]);
+            assert_eq!(ran.status.code(), Some(status), "{place}: {}", stderr(&ran));
+        }
+    }
+}

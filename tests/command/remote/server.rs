@@ -63,6 +63,8 @@ pub enum Fault {
     Typed { media_type: &'static str, has_ranges: bool },
     /// The client is sent to this path or address.
     Redirect(String),
+    /// The entity tag has no quotes, and `If-Match` never matches, as for the package `net/http` of Go.
+    UnquotedTag,
     /// The connection stays open without an answer.
     Stall,
     /// The body is sent byte by byte, with this pause between them.
@@ -215,6 +217,7 @@ impl Server {
             }
             Fault::Status(status, body) => Answer::new(*status, body.as_bytes().to_vec()),
             Fault::Page(status, body) => Answer::new(*status, body.to_vec()),
+            Fault::UnquotedTag if request.header("if-match").is_some() => Answer::new(412, Vec::new()),
             Fault::Redirect(path) => {
                 Answer { headers: vec![("Location".into(), path.clone())], ..Answer::new(302, Vec::new()) }
             }
@@ -273,6 +276,10 @@ impl Server {
                 let mut answer = get(&contents.objects, &path, request, is_without_ranges || has_wrong_range);
                 answer.limit_range(fault);
                 answer.add_field(fault, request);
+                if *fault == Fault::UnquotedTag {
+                    let tags = answer.headers.iter_mut().filter(|(name, _)| name == "ETag");
+                    tags.for_each(|(_, tag)| *tag = tag.replace('"', ""));
+                }
                 if let Fault::Untagged(time) = fault {
                     answer.headers.retain(|(name, _)| name != "ETag" && name != "Last-Modified");
                     answer.headers.push(("Last-Modified".to_string(), time.to_string()));
