@@ -1,6 +1,8 @@
-//! Requests that fail, and when they are repeated: [`FetchError`], [`Repetition`].
+//! Requests that fail, and when they are repeated: [`FetchError`], [`Repetition`], [`requested_pause`].
 
 use std::time::{Duration, Instant};
+
+use object_store::client::HttpResponse;
 
 use super::error::RemoteError;
 use super::failure::Failure;
@@ -9,6 +11,9 @@ use super::store::RemoteStore;
 
 /// The longest pause between repetitions of a request.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
+
+/// The longest pause that a server may request.
+const MAX_REQUESTED_PAUSE: Duration = Duration::from_secs(60);
 
 /// A server that sends fewer bytes per second is treated like one that sends nothing.
 const MIN_RATE: f64 = 1024.0;
@@ -73,4 +78,11 @@ impl Repetition {
         self.pause = (self.pause * 2).min(MAX_PAUSE);
         Ok(())
     }
+}
+
+/// How long a server that is busy asks to wait before the next request: `Retry-After` in seconds (RFC 9110 section 10.2.3). Dates
+/// are ignored. The pause is at most [`MAX_REQUESTED_PAUSE`], and at most [`retry_timeout`].
+pub(super) fn requested_pause(response: &HttpResponse) -> Duration {
+    let seconds = || response.headers().get("retry-after")?.to_str().ok()?.trim().parse().ok();
+    Duration::from_secs(seconds().unwrap_or(0)).min(MAX_REQUESTED_PAUSE).min(retry_timeout())
 }

@@ -16,6 +16,7 @@ use super::Transfer;
 use super::answer_head::{accept, add_final_address, requested_range};
 use super::http_client::http_client;
 use super::listing_page::{checked_page, is_listing};
+use super::repetition::requested_pause;
 use super::time_limits::TimeLimits;
 
 /// What was requested and transferred.
@@ -85,40 +86,58 @@ struct CountingService {
     headers: Vec<RequestHeader>,
 }
 
+impl CountingService {
+    /// Adds the headers of the store.
+    fn add_headers(&self, request: &mut HttpRequest, is_range: bool) {
+        for header in self.headers.iter().filter(|header| is_range || !header.is_of_ranges) {
+            header.value.parse().into_iter().for_each(|value| _ = request.headers_mut().insert(header.name, value));
+        }
+    }
+
+    fn count_failure(&self) {
+        self.counts.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The body, whose bytes are counted.
+    fn counted(&self, body: HttpResponseBody) -> HttpResponseBody {
+        let (received, failed) = (Arc::clone(&self.counts), Arc::clone(&self.counts));
+        let body = body.map_frame(move |frame| {
+            let len = frame.data_ref().map_or(0, |bytes| bytes.len());
+            received.received.fetch_add(len as u64, Ordering::Relaxed);
+            frame
+        });
+        HttpResponseBody::new(body.map_err(move |error| {
+            failed.failures.fetch_add(1, Ordering::Relaxed);
+            error
+        }))
+    }
+}
+
 #[async_trait]
 impl HttpService for CountingService {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (range, is_listing) = (requested_range(&request), is_listing(&request));
-        for header in self.headers.iter().filter(|header| range.is_some() || !header.is_of_ranges) {
-            header.value.parse().into_iter().for_each(|value| _ = request.headers_mut().insert(header.name, value));
-        }
+        self.add_headers(&mut request, range.is_some());
         let address = request.uri().to_string();
         self.counts.requests.fetch_add(1, Ordering::Relaxed);
-        let counts = Arc::clone(&self.counts);
-        let fail = move || counts.failures.fetch_add(1, Ordering::Relaxed);
         let mut limits = TimeLimits::of_options();
-        let mut response = limits.wait(self.client.execute(request)).await.flatten().inspect_err(|_| _ = fail())?;
-        if matches!(response.status().as_u16(), 408 | 429 | 500..) {
-            fail();
-        }
+        let response = limits.wait(self.client.execute(request)).await.flatten();
+        let mut response = response.inspect_err(|_| self.count_failure())?;
+        let is_busy = matches!(response.status().as_u16(), 408 | 429 | 500..);
+        let pause = requested_pause(&response);
         accept(&mut response, range);
         add_final_address(&mut response, &address);
         let (parts, body) = response.into_parts();
-        let counts = Arc::clone(&self.counts);
-        let count = move |len: usize| _ = counts.received.fetch_add(len as u64, Ordering::Relaxed);
-        let body = limits.limit(body).map_frame(move |frame| {
-            frame.data_ref().map(|bytes| bytes.len()).into_iter().for_each(&count);
-            frame
-        });
-        let body = body.map_err(move |error| {
-            fail();
-            error
-        });
-        let mut body = HttpResponseBody::new(body);
+        let mut body = self.counted(limits.limit(body));
         if !parts.status.is_success() {
             body = error_page(body).await.into();
         } else if is_listing {
             body = checked_page(body).await?;
+        }
+        if is_busy {
+            self.count_failure();
+            // `object_store` does not know this pause, and repeats the request after it gets the answer.
+            tokio::time::sleep(pause).await;
         }
         Ok(HttpResponse::from_parts(parts, body))
     }

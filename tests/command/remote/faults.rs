@@ -334,3 +334,23 @@ fn tags_without_quotes_are_compared_only() {
         }
     }
 }
+
+/// The server says when it is not busy any more. A time that is too long is shortened.
+#[test]
+fn busy_servers_choose_the_pause() {
+    let times = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let arrived = std::sync::Arc::clone(&times);
+    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], move |number, _| {
+        arrived.lock().unwrap().push(Instant::now());
+        if number == 0 { Fault::Busy("1") } else { Fault::Answer }
+    });
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/x"], &[]);
+    assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
+    let times = times.lock().unwrap();
+    assert!(times[1] - times[0] >= Duration::from_secs(1));
+    let server = Server::start([], |_, _| Fault::Busy("86400"));
+    for limit in ["retry_timeout=100ms", "retry_timeout=0"] {
+        let ran = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", limit], &[]);
+        assert!(ran.status.code() == Some(4) && stderr(&ran).contains("responds with 503"), "{}", stderr(&ran));
+    }
+}

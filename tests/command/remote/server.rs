@@ -63,6 +63,8 @@ pub enum Fault {
     Typed { media_type: &'static str, has_ranges: bool },
     /// The client is sent to this path or address.
     Redirect(String),
+    /// The server is busy, and names this time in `Retry-After`.
+    Busy(&'static str),
     /// The entity tag has no quotes, and `If-Match` never matches, as for the package `net/http` of Go.
     UnquotedTag,
     /// The connection stays open without an answer.
@@ -218,9 +220,8 @@ impl Server {
             Fault::Status(status, body) => Answer::new(*status, body.as_bytes().to_vec()),
             Fault::Page(status, body) => Answer::new(*status, body.to_vec()),
             Fault::UnquotedTag if request.header("if-match").is_some() => Answer::new(412, Vec::new()),
-            Fault::Redirect(path) => {
-                Answer { headers: vec![("Location".into(), path.clone())], ..Answer::new(302, Vec::new()) }
-            }
+            Fault::Redirect(path) => Answer::new(302, Vec::new()).with_field("Location", path),
+            Fault::Busy(time) => Answer::new(503, Vec::new()).with_field("Retry-After", time),
             fault => {
                 match fault {
                     Fault::Delay(time) => thread::sleep(*time),
@@ -392,6 +393,11 @@ struct Answer {
 impl Answer {
     fn new(status: u16, body: Vec<u8>) -> Answer {
         Answer { status, headers: Vec::new(), body }
+    }
+
+    fn with_field(mut self, name: &str, value: &str) -> Answer {
+        self.headers.push((name.to_string(), value.to_string()));
+        self
     }
 
     /// Removes the token of the next page.
