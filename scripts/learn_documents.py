@@ -1,8 +1,8 @@
 """Sites whose truth is known, as archives with documents: what `irikey learn` finds with --near-duplicates and --canonical-links.
 
 A kind yields documents: URL, page, text and canonical link. Texts have noise (dates, advertisements, counters) that gives every
-capture a digest of its own. Canonical links are right, wrong or missing. `DUPLICATES` have several URLs per resource; `HOSTILE` sites
-have texts or canonical links that mislead. Everything depends on the seed only.
+capture a digest of its own. Canonical links are right, wrong or missing. `DUPLICATES` have several URLs per resource; `HOSTILE`
+sites have texts or canonical links that mislead. Everything depends on the seed only.
 """
 
 import collections
@@ -28,7 +28,9 @@ def text(seed, count):
 
 def noise(dice):
     """What software adds to every answer: the time, an advertisement, a counter."""
-    when = f"{dice.randrange(1, 29)} {dice.choice(['January', 'March', 'July'])} 2026 {dice.randrange(24)}:{dice.randrange(60):02}"
+    when = (
+        f"{dice.randrange(1, 29)} {dice.choice(['January', 'March', 'July'])} 2026 {dice.randrange(24)}:{dice.randrange(60):02}"
+    )
     return ["today", *when.split(), "visitor", str(dice.randrange(10 ** 6)), "buy", dice.choice(VOCABULARY)]
 
 

@@ -6,7 +6,9 @@ import re
 # Parameters that lists of trackers name; a selection by hand of what w3lib, courlan, ClearURLs and others remove.
 TRACKERS = re.compile(
     r"^(utm_\w+|gclid|fbclid|dclid|msclkid|yclid|mc_[ce]id|igshid|_ga|_gl|ref|ref_src|sid|sessid|sessionid|session_id|phpsessid|"
-    r"jsessionid|aspsessionid\w*|cfid|cftoken|affiliate|aff_id|source|campaign|trk|zanpid|oly_enc_id|vero_id|wickedid|print)$", re.I)
+    r"jsessionid|aspsessionid\w*|cfid|cftoken|affiliate|aff_id|source|campaign|trk|zanpid|oly_enc_id|vero_id|wickedid|print)$",
+    re.I,
+)
 
 
 def static_list(url):
@@ -49,7 +51,11 @@ class DustBuster:
         while end < min(len(a), len(b)) - start and a[len(a) - 1 - end] == b[len(b) - 1 - end]:
             end += 1
         parts = a[start - 1:len(a) - end + 1], b[start - 1:len(b) - end + 1]
-        return (max(parts, key=lambda part: (len(part), part)), min(parts, key=lambda part: (len(part), part))) if max(map(len, parts)) <= self.LONGEST else None
+        return (
+            (max(parts, key=lambda part: (len(part), part)), min(parts, key=lambda part: (len(part), part)))
+            if max(map(len, parts)) <= self.LONGEST
+            else None
+        )
 
     def is_confirmed(self, old, new, known):
         right = wrong = 0

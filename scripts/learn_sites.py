@@ -2,8 +2,8 @@
 
 A site is a host with a behavior (its kind). A kind yields captures: URL, content, and the resource that the URL names.
 Two URLs are one resource if they always have the same content, except for noise that the kind adds. Everything depends
-on the seed only. `DUPLICATES` have several URLs per resource that rules can describe; `HOSTILE` sites look as if they had, or have
-nothing that may be merged.
+on the seed only. `DUPLICATES` have several URLs per resource that rules can describe; `HOSTILE` sites look as if they had, or
+have nothing that may be merged.
 """
 
 import base64
@@ -65,7 +65,9 @@ def session_first(site, page):
 
 
 def tracking(site, page):
-    extra = [f"{name}={site.dice.choice(WORDS)}" for name in ("utm_source", "utm_medium", "utm_campaign") if site.dice.random() < 0.5]
+    extra = [
+        f"{name}={site.dice.choice(WORDS)}" for name in ("utm_source", "utm_medium", "utm_campaign") if site.dice.random() < 0.5
+    ]
     extra += [f"gclid={token(site.dice, 20)}"] if site.dice.random() < 0.2 else []
     return site.url(site.path(page) + ("?" + "&".join(extra) if extra else "")), page
 
@@ -193,7 +195,11 @@ def last_value(site, page):
     first, last = site.dice.randrange(2), site.dice.randrange(2)
     others = [f"id={page}", f"z={page % 3}"]
     site.dice.shuffle(others)
-    return site.url("/q?" + "&".join([*others[:1], f"sel={first}", *others[1:], f"sel={last}"])), (page, first, last), f"{page} {last}"
+    return (
+        site.url("/q?" + "&".join([*others[:1], f"sel={first}", *others[1:], f"sel={last}"])),
+        (page, first, last),
+        f"{page} {last}",
+    )
 
 
 def rare_value(site, page):
@@ -399,7 +405,9 @@ def tabs(site, page):
 
 def parked(site, page):
     """Every URL shows one page."""
-    rest = site.dice.choice([f"/{words(site.dice, 1)}/{page}", f"/?q={words(site.dice, 2)}", f"/{page}.html", f"/p?id={page}&s={token(site.dice, 8)}"])
+    rest = site.dice.choice(
+        [f"/{words(site.dice, 1)}/{page}", f"/?q={words(site.dice, 2)}", f"/{page}.html", f"/p?id={page}&s={token(site.dice, 8)}"]
+    )
     return site.url(rest), site.url(rest), "parked"
 
 
@@ -419,13 +427,17 @@ def missing_directories(site, page):
     return url, url, f"missing {page // 2 % 7 % 2}"
 
 
-DUPLICATES = [session_parameter, session_first, tracking, order, order_and_session, index, slash, letter_case, path_session,
-              segment_session, print_view, default_language, breadcrumbs, reference_segment, slug, double_slash, cache_buster, schemes, aliases, noisy_session,
-              error_noise_session, cart_session, deep_session, semicolons, script_parameter, slash_of_some, last_value, partner,
-              anchors, two_sessions, four_spellings, front_controller, empty_parameters]
-HOSTILE = [plain, rare_value, soft_404, missing_items, login_wall, noise, calendar, infinite, diverging, session_like, changing,
-           pages, meaningful_case, meaningful_order, sorted_lists, untranslated, tracker_selects, two_names, few_contents, placeholders,
-           one_of_three, styles, copies, colors, last_pages, thumbnails, revisions, tabs, parked, closed_forms, missing_directories]
+DUPLICATES = [
+    session_parameter, session_first, tracking, order, order_and_session, index, slash, letter_case, path_session,
+    segment_session, print_view, default_language, breadcrumbs, reference_segment, slug, double_slash, cache_buster, schemes,
+    aliases, noisy_session, error_noise_session, cart_session, deep_session, semicolons, script_parameter, slash_of_some,
+    last_value, partner, anchors, two_sessions, four_spellings, front_controller, empty_parameters,
+]
+HOSTILE = [
+    plain, rare_value, soft_404, missing_items, login_wall, noise, calendar, infinite, diverging, session_like, changing, pages,
+    meaningful_case, meaningful_order, sorted_lists, untranslated, tracker_selects, two_names, few_contents, placeholders,
+    one_of_three, styles, copies, colors, last_pages, thumbnails, revisions, tabs, parked, closed_forms, missing_directories,
+]
 
 
 def site_captures(kind, number, count, dice):
@@ -438,7 +450,9 @@ def site_captures(kind, number, count, dice):
         text = f"{site.host} {content[0]}" if content else resource
         time = 20260100000000 + dice.randrange(1, 29) * 1000000 + dice.randrange(24) * 10000 + dice.randrange(60) * 100
         status = 404 if dice.random() < 0.01 else 200
-        yield Capture(url, status, digest("gone" if status == 404 else text), time, "text/html", 500 + len(url) * 7, resource, kind.__name__)
+        yield Capture(
+            url, status, digest("gone" if status == 404 else text), time, "text/html", 500 + len(url) * 7, resource, kind.__name__
+        )
 
 
 def crawl(count, per_site, dice, kinds=None):
@@ -457,7 +471,10 @@ def write_cdxj(path, captures):
 
     with open(path, "w", encoding="utf-8") as file:
         for capture in captures:
-            fields = {"url": capture.url, "mime": capture.mime, "status": str(capture.status), "digest": capture.digest, "length": str(capture.length)}
+            fields = {
+                "url": capture.url, "mime": capture.mime, "status": str(capture.status), "digest": capture.digest,
+                "length": str(capture.length),
+            }
             file.write(f"k)/ {capture.time} {json.dumps(fields)}\n")
 
 

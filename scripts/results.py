@@ -1,4 +1,6 @@
-"""Shared by bench-pipeline, bench-dedup, bench-scaling and bench-cores: the command, the header of a results file, and where that is."""
+"""Shared by bench-pipeline, bench-dedup, bench-scaling and bench-cores: the command, the header of a results file, and where that
+is."""
+
 import datetime
 import os
 import platform
@@ -29,7 +31,8 @@ def head(name, paths, lines, how="", of=""):
         f"# {name}, {today()}",
         "",
         f"- command: `{command}`",
-        f"- input: `{os.path.basename(paths[0])}`{more}, {lines} lines, {sum(map(os.path.getsize, paths))} bytes, in the page cache",
+        f"- input: `{os.path.basename(paths[0])}`{more}, {lines} lines, {sum(map(os.path.getsize, paths))} bytes, "
+        "in the page cache",
         f"- CPU: {cpu or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} at the end{how}",
         f"- commit: {commit.stdout.strip()}{of}",
     ]

@@ -35,7 +35,9 @@ def measure(path):
         contestants[f"{size:,} rows per batch"] = (canonicalizer.canonicalize, batches, len(texts))
         if size == 100:
             contestants["of this, the export of pyarrow"] = (pa.RecordBatch.__arrow_c_array__, batches, len(texts))
-    fine = [text for text, fault in zip(texts, pa.record_batch(irikey.canonicalize(texts))["fault"].is_null().to_pylist()) if fault]
+    fine = [
+        text for text, fault in zip(texts, pa.record_batch(irikey.canonicalize(texts))["fault"].is_null().to_pylist()) if fault
+    ]
     functions = [("irikey.uri(text)", irikey.uri), ("irikey.key(text)", irikey.key), ("irikey.surt(text)", irikey.surt)]
     try:
         import can_ada

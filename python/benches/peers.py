@@ -3,9 +3,9 @@
 
 usage: benches/peers.py FILE [--lines N] [--slow-lines N] [--rounds N]
 
-Every contestant gets the same texts, the lines of FILE that are UTF-8. Before the clock starts it reports how many it accepts and a
-digest of its results; a line that it refuses counts in its time. Contestants that take more than 5 us per line, which is found out
-then, process the first --slow-lines only. Packages that are not installed are left out. Times are CPU times of one process.
+Every contestant gets the same texts, the lines of FILE that are UTF-8. Before the clock starts it reports how many it accepts and
+a digest of its results; a line that it refuses counts in its time. Contestants that take more than 5 us per line, which is found
+out then, process the first --slow-lines only. Packages that are not installed are left out. Times are CPU times of one process.
 """
 
 import argparse
@@ -104,7 +104,10 @@ def contestants():
     }
     for package, job, make in PEERS:
         try:
-            found[f"{package} {importlib.metadata.version(package)}"] = (job, lambda texts, function=make(): each(function, texts))
+            found[f"{package} {importlib.metadata.version(package)}"] = (
+                job,
+                lambda texts, function=make(): each(function, texts),
+            )
         except ImportError:
             print(f"{package} is not installed\n")
     return found

@@ -60,18 +60,27 @@ def skew(spark, urls):
     count = urls.count()
     rows = canonicalize(urls, columns=["uri", "key", "fault"]).drop("url").cache()
     one = rows.first()
-    print("| share of the most frequent key | way | shuffle written per row | rows of the largest task after the shuffle |\n|---:|---|---:|---:|")
+    print(
+        "| share of the most frequent key | way | shuffle written per row | rows of the largest task after the shuffle |\n"
+        "|---:|---|---:|---:|"
+    )
     for share in (0, 50, 90):
         is_one = F.col("record") % 100 < share
         skewed = rows.withColumn("key", F.when(is_one, F.lit(bytes(one["key"]))).otherwise(F.col("key")))
         place = F.row_number().over(Window.partitionBy("key").orderBy("record"))
-        ways = {"`dedup`": dedup(skewed, order=["record"]), "`row_number` over a window": skewed.where("fault is null").withColumn("n", place).where("n = 1")}
+        ways = {
+            "`dedup`": dedup(skewed, order=["record"]),
+            "`row_number` over a window": skewed.where("fault is null").withColumn("n", place).where("n = 1"),
+        }
         for name, frame in ways.items():
             ours = stages_of(spark, lambda frame=frame: frame.write.format("noop").mode("overwrite").save())
             last = max(ours, key=lambda stage: stage["stageId"])
             tasks = answer(spark, f"stages/{last['stageId']}/{last['attemptId']}/taskSummary?quantiles=1.0")
             largest = tasks["shuffleReadMetrics"]["readRecords"][0]
-            print(f"| {share} % | {name} | {total(ours, 'shuffleWriteBytes') / count:.0f} bytes | {largest / count:.1%} |", flush=True)
+            print(
+                f"| {share} % | {name} | {total(ours, 'shuffleWriteBytes') / count:.0f} bytes | {largest / count:.1%} |",
+                flush=True,
+            )
 
 
 def main():
@@ -79,8 +88,14 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--rows", type=int, default=1_000_000)
     arguments = parser.parse_args()
-    spark = (SparkSession.builder.master("local[2]").config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "4g")
-             .config("spark.sql.shuffle.partitions", "16").config("spark.sql.adaptive.coalescePartitions.enabled", "false").getOrCreate())
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "4g")
+        .config("spark.sql.shuffle.partitions", "16")
+        .config("spark.sql.adaptive.coalescePartitions.enabled", "false")
+        .getOrCreate()
+    )
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:
         lines = spark.read.text(arguments.file).select(F.col("value").cast("binary").alias("url")).limit(arguments.rows)

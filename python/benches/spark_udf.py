@@ -3,9 +3,9 @@
 
 usage: benches/spark_udf.py FILE [--rows N] [--rounds N] [--table url|wide]
 
-Each contestant reads the same cached rows and writes its columns to Spark's sink "noop", so that everything is computed. The Python
-tools process a tenth of the rows; times are per row, and wall times of two cores. The first rounds warm up: the JVM compiles its
-code, and Spark starts the workers of Python.
+Each contestant reads the same cached rows and writes its columns to Spark's sink "noop", so that everything is computed. The
+Python tools process a tenth of the rows; times are per row, and wall times of two cores. The first rounds warm up: the JVM
+compiles its code, and Spark starts the workers of Python.
 """
 
 import argparse

@@ -22,7 +22,8 @@ HEAD = """# Reference
 
 Generated from the docstrings by `docs/reference.py`; `help(irikey.uris)` shows the same. Names of columns are those of
 `irikey schema` ([columns](../../docs/reference/columns.md)), names of faults and flags those of
-[flags and faults](../../docs/reference/flags.md). Options have the names and meanings of the flags that `irikey help canon` describes.
+[flags and faults](../../docs/reference/flags.md). Options have the names and meanings of the flags that `irikey help canon`
+describes.
 """
 #: The public names of each module, in the order of the page.
 MODULES = {
@@ -49,7 +50,11 @@ def signature(value, name):
         text += f": {annotation(parameter.annotation)}" if has_type else ""
         if parameter.default is not parameter.empty:
             text += f" = {parameter.default!r}" if has_type else f"={parameter.default!r}"
-        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters and not any(word.startswith("*") for word in parameters):
+        if (
+            parameter.kind is parameter.KEYWORD_ONLY
+            and "*" not in parameters
+            and not any(word.startswith("*") for word in parameters)
+        ):
             parameters.append("*")
         parameters.append(text)
     returns = inspect.signature(value).return_annotation
@@ -62,7 +67,10 @@ def markdown(text):
     text = re.sub(r":\w+:`(?:~)?([\w.]+)`", r"`\1`", text)
     text = re.sub(r"``(.+?)``", lambda found: f"`{' '.join(found[1].split())}`", text, flags=re.DOTALL)
     # Indented lines after a paragraph are an example.
-    return re.sub(r"(?:^    .*\n?)+", lambda found: "```python\n" + inspect.cleandoc(found[0]).rstrip() + "\n```\n", text, flags=re.MULTILINE)
+    return re.sub(
+        r"(?:^    .*\n?)+", lambda found: "```python\n" + inspect.cleandoc(found[0]).rstrip() + "\n```\n", text,
+        flags=re.MULTILINE,
+    )
 
 
 def members(kind):
@@ -75,11 +83,16 @@ def members(kind):
 
 def class_entry(kind, name):
     if typing.is_typeddict(kind):
-        inherited = {name for base in getattr(kind, "__orig_bases__", ()) if typing.is_typeddict(base) for name in base.__annotations__}
+        inherited = {
+            name for base in getattr(kind, "__orig_bases__", ()) if typing.is_typeddict(base) for name in base.__annotations__
+        }
         own = [(name, value) for name, value in kind.__annotations__.items() if name not in inherited]
         # Python 3.14 gives references that know their text.
         types = {option: getattr(value, "__forward_arg__", annotation(value)) for option, value in own}
-        return ["| option | type |\n|---|---|\n" + "\n".join(f"| `{option}` | `{value}` |".replace(" | None", " or None") for option, value in types.items())]
+        return [
+            "| option | type |\n|---|---|\n"
+            + "\n".join(f"| `{option}` | `{value}` |".replace(" | None", " or None") for option, value in types.items())
+        ]
     if issubclass(kind, tuple):
         return [f"Fields: {', '.join(f'`{field}`' for field in kind._fields)}."]
     if issubclass(kind, enum.Flag):
@@ -102,7 +115,9 @@ def entry(module, name):
     parts = [f"### {full}"]
     # Objects of some classes are results only.
     is_result = module is irikey and name in ("Array", "Batch", "Reader", "Schema", "Table")
-    is_plain = inspect.isclass(value) and (is_result or typing.is_typeddict(value) or issubclass(value, (enum.Enum, tuple, Exception)))
+    is_plain = inspect.isclass(value) and (
+        is_result or typing.is_typeddict(value) or issubclass(value, (enum.Enum, tuple, Exception))
+    )
     if not is_plain:
         try:
             parts.append(f"```python\n{signature(value, full)}\n```")

@@ -7,7 +7,11 @@ import irikey.duckdb
 
 con = duckdb.connect()
 irikey.duckdb.register(con)
-con.execute("CREATE TABLE captures AS SELECT * FROM (VALUES (1, 'HTTP://Example.org:80/a'), (2, 'http://example.org/a'), (3, 'http://h:x/')) t(id, url)")
+con.execute("""
+    CREATE TABLE captures AS SELECT * FROM (
+        VALUES (1, 'HTTP://Example.org:80/a'), (2, 'http://example.org/a'), (3, 'http://h:x/')
+    ) t(id, url)
+""")
 kept = con.sql("""
     SELECT irikey_uri(min_by(url, id)) AS uri, count(*) AS copies FROM captures
     WHERE irikey_uri(url) IS NOT NULL GROUP BY irikey_key(url)

@@ -27,7 +27,8 @@ def test_arrays_of_every_kind_give_the_same_values_in_the_same_kind():
     assert irikey.uris(URLS) == URIS
     keys = irikey.keys(URLS)
     assert keys[1] is None and keys[0] == keys[4] == irikey.key(URIS[0]) and len(keys[2]) == 16
-    expected, binary = [uri for url, uri in zip(URLS, URIS) if url in TEXTS], pa.array([url and (url if isinstance(url, bytes) else url.encode()) for url in URLS])
+    expected = [uri for url, uri in zip(URLS, URIS) if url in TEXTS]
+    binary = pa.array([url and (url if isinstance(url, bytes) else url.encode()) for url in URLS])
     for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.binary()):
         array = pa.array(TEXTS).cast(kind)
         assert type(irikey.uris(array)) is pa.StringArray and irikey.uris(array).to_pylist() == expected
@@ -86,7 +87,9 @@ def test_objects_of_pandas_and_numpy_that_are_not_plain_series():
     assert isinstance(index, pandas.Index) and index.tolist() == ["http://h/", None] and index.name == "page"
     # Different categories may have one canonical URI.
     categories = pandas.Series(["HTTP://h", "http://h/", None, "http://g/"], dtype="category")
-    assert [uri if isinstance(uri, str) else None for uri in irikey.uris(categories)] == ["http://h/", "http://h/", None, "http://g/"]
+    assert [uri if isinstance(uri, str) else None for uri in irikey.uris(categories)] == [
+        "http://h/", "http://h/", None, "http://g/",
+    ]
     assert irikey.keys(categories)[0] == irikey.key("http://h")
     mixed = pandas.Series(["HTTP://h", b"http://h/\xff", None, float("nan")], dtype=object)
     assert irikey.uris(mixed).tolist() == ["http://h/", "http://h/%FF", None, None]
@@ -129,7 +132,9 @@ def test_dictionaries_of_any_column_are_read_as_their_values():
 
 
 def test_a_null_structure_may_have_a_column_without_a_type():
-    rows = pa.StructArray.from_arrays([pa.nulls(2), pa.array(["http://h/"] * 2)], names=["url", "base"], mask=pa.array([True, False]))
+    rows = pa.StructArray.from_arrays(
+        [pa.nulls(2), pa.array(["http://h/"] * 2)], names=["url", "base"], mask=pa.array([True, False])
+    )
     for options in ({}, {"base": "base"}, {"url": "base", "base": "url"}):
         found = pa.record_batch(irikey.canonicalize(rows, **options))["uri"].to_pylist()
         assert found == [None, "http://h/" if "url" in options else None], options
@@ -147,11 +152,19 @@ def test_texts_of_any_length_are_processed_or_refused():
     assert pa.record_batch(irikey.canonicalize(batch, base="base"))["uri"].null_count == len(lengths)
     one = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(offsets[[0, -1]]), pa.py_buffer(zeros)])
     for columns in ({"url": one, "base": ["http://h/"]}, {"url": ["x"], "base": one}):
-        with pytest.raises(ValueError, match=f"^row 0: the URL, its base and its charsets have {len(zeros) + len('http://h/' if columns['url'] is one else 'x')} bytes"):
+        with pytest.raises(
+            ValueError,
+            match=(
+                "^row 0: the URL, its base and its charsets have"
+                f" {len(zeros) + len('http://h/' if columns['url'] is one else 'x')} bytes"
+            ),
+        ):
             irikey.canonicalize(pa.record_batch(columns), base="base")
     long = bytes(1 << 32)
-    calls = [irikey.uri, irikey.key, irikey.iri, irikey.surt, irikey.explain, lambda text: irikey.compare(text, "x"),
-             lambda text: irikey.resolve("http://h/", text), lambda text: irikey.uri("x", text), lambda text: irikey.uris(["x", text])]
+    calls = [
+        irikey.uri, irikey.key, irikey.iri, irikey.surt, irikey.explain, lambda text: irikey.compare(text, "x"),
+        lambda text: irikey.resolve("http://h/", text), lambda text: irikey.uri("x", text), lambda text: irikey.uris(["x", text]),
+    ]
     for call in calls:
         row = "row 1: " if call is calls[-1] else ""
         with pytest.raises(ValueError, match=f"^{row}the reference has 4294967296 bytes; at most"):
@@ -182,7 +195,11 @@ def test_long_chunks_are_combined_with_long_offsets(monkeypatch):
     monkeypatch.setattr(_arrays, "_MOST_BYTES", 0)
     assert _arrays._combined(texts).type == pa.large_string()
     assert irikey.uris(texts, base=bases).to_pylist() == irikey.uris(texts.combine_chunks(), base=bases).to_pylist() == expected
-    assert pa.table(irikey.canonicalize(texts, base=irikey.lit("http://a/")))["uri"].to_pylist() == ["http://a/x", "http://h/", "http://a/y"]
+    assert pa.table(irikey.canonicalize(texts, base=irikey.lit("http://a/")))["uri"].to_pylist() == [
+        "http://a/x",
+        "http://h/",
+        "http://a/y",
+    ]
 
 
 def test_values_of_a_dictionary_may_be_long_together():
@@ -195,19 +212,31 @@ def test_values_of_a_dictionary_may_be_long_together():
 
 def test_bases_and_charsets_are_values_or_arrays():
     assert irikey.uris(["x", "y", None], base="http://a/") == ["http://a/x", "http://a/y", None]
-    assert irikey.uris(["x"], base=b"http://h/\xff\xc3\xa9\xc3/") == [irikey.uri("x", b"http://h/\xff\xc3\xa9\xc3/")] == ["http://h/%FF%C3%A9%C3/x"]
+    assert (
+        irikey.uris(["x"], base=b"http://h/\xff\xc3\xa9\xc3/")
+        == [irikey.uri("x", b"http://h/\xff\xc3\xa9\xc3/")]
+        == ["http://h/%FF%C3%A9%C3/x"]
+    )
     assert irikey.uris(["x", "y", None], base=b"http://a/") == irikey.uris(["x", "y", None], base=irikey.lit("http://a/"))
     assert irikey.uris(["x", "y", "z"], base=["http://a/", "http://b/", None]) == ["http://a/x", "http://b/y", None]
     assert irikey.uris([b"http://h/\xff"] * 2, charset=["windows-1251", "koi8-r"]) == ["http://h/%D1%8F", "http://h/%D0%AA"]
     assert irikey.uris([b"http://h/\xff"], charset="windows-1251") == ["http://h/%D1%8F"]
     chunked = pa.chunked_array([["x"], ["y"]])
-    capsules = type("A", (), {"__arrow_c_array__": lambda self, schema=None: pa.array(["http://a/", "http://b/"]).__arrow_c_array__(schema),
-                              "__len__": lambda self: 2})()
+    capsules = type(
+        "A",
+        (),
+        {
+            "__arrow_c_array__": lambda self, schema=None: pa.array(["http://a/", "http://b/"]).__arrow_c_array__(schema),
+            "__len__": lambda self: 2,
+        },
+    )()
     for bases in (pa.chunked_array([["http://a/", "http://b/"]]), ["http://a/", b"http://b/"], capsules):
         assert irikey.uris(chunked, base=bases).to_pylist() == ["http://a/x", "http://b/y"]
     polars = pytest.importorskip("polars")
     mixed = ["http://a/", b"http://h/\xff/", None, "http://h/\udcff/"]
-    for bases in (mixed, tuple(mixed), pytest.importorskip("numpy").array(mixed, dtype=object), pytest.importorskip("pandas").Series(mixed)):
+    for bases in (
+        mixed, tuple(mixed), pytest.importorskip("numpy").array(mixed, dtype=object), pytest.importorskip("pandas").Series(mixed),
+    ):
         assert irikey.uris(polars.Series(["x"] * 4), base=bases).to_list() == irikey.uris(["x"] * 4, base=mixed)
     assert irikey.uris(polars.Series(["x"]), base="http://h/\udcff/").to_list() == ["http://h/%FF/x"]
     with pytest.raises(ValueError, match="base has 3 values; expected 2"):
@@ -227,8 +256,10 @@ def test_rungs_and_recipes():
 
 
 def test_wrong_values_name_parameter_row_and_type():
-    for values, message in [([1], "row 0: expected a reference as str or bytes, found int"), ("http://h", "values: str is not supported"),
-                            ({"a": 1}, "values: dict is not supported"), (pa.array([[1]]), "expected text or bytes")]:
+    for values, message in [
+        ([1], "row 0: expected a reference as str or bytes, found int"), ("http://h", "values: str is not supported"),
+        ({"a": 1}, "values: dict is not supported"), (pa.array([[1]]), "expected text or bytes"),
+    ]:
         with pytest.raises(TypeError, match=message):
             irikey.uris(values)
     with pytest.raises(TypeError, match="columns is a list"):
@@ -247,7 +278,10 @@ def test_what_is_no_array_is_refused_by_the_name_of_its_parameter():
     for values in tables:
         with pytest.raises(TypeError, match=f"^values: {type(values).__name__} is not supported; .*; canonicalize takes tables$"):
             irikey.uris(values)
-    others = [numpy.array("x"), numpy.array([["x"]]), pandas.MultiIndex.from_tuples([("a", "b")]), frame["url"].array, polars.col("url")]
+    others = [
+        numpy.array("x"), numpy.array([["x"]]), pandas.MultiIndex.from_tuples([("a", "b")]), frame["url"].array,
+        polars.col("url"),
+    ]
     for values in [*others, iter(["x"]), None]:
         with pytest.raises(TypeError, match=f"^values: {type(values).__name__} is not supported"):
             irikey.uris(values)
@@ -282,8 +316,13 @@ def test_tables_may_have_columns_that_arrow_has_no_type_for():
         irikey.canonicalize(pa.table({}))
     polars = pytest.importorskip("polars")
     for kind in (polars.Int128, polars.UInt128, polars.Object):
-        frame = polars.DataFrame({"n": polars.Series([1, 2]).cast(kind) if kind != polars.Object else polars.Series([set(), 1], dtype=kind),
-                                  "page": ["http://b/"] * 2, "url": ["HTTP://h", "x"]})
+        frame = polars.DataFrame(
+            {
+                "n": polars.Series([1, 2]).cast(kind) if kind != polars.Object else polars.Series([set(), 1], dtype=kind),
+                "page": ["http://b/"] * 2,
+                "url": ["HTTP://h", "x"],
+            }
+        )
         assert pa.table(irikey.canonicalize(frame))["uri"].to_pylist() == ["http://h/", None], kind
         assert irikey.batch_function(columns=["uri"], base="page")(frame)["uri"].to_list() == ["http://h/", "http://b/x"]
         with pytest.raises(KeyError, match='unknown column "link"; expected one of n, page, url'):
@@ -313,12 +352,17 @@ def test_columns_taken_from_a_batch_equal_those_of_an_imported_stream():
     """Plain columns of a batch are read without an import of the batch; batches of a stream are imported as a whole."""
     texts = ["HTTP://a/", "", None, "http://\u00fc/", "x", "http://b/%7e"] * 30
     others = {"x": pa.array(range(180)), "base": pa.array(["http://base/", None] * 90), "y": pa.array([[1]] * 180)}
-    kinds = [pa.string(), pa.binary(), pa.large_string(), pa.large_binary(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+    kinds = [
+        pa.string(), pa.binary(), pa.large_string(), pa.large_binary(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()),
+    ]
     columns = ["uri", "key", "fault", "fault_at", "flags"]
     for kind in kinds:
         batch = pa.record_batch({**others, "url": pa.array(texts, pa.string()).cast(kind)})
         empty = pa.record_batch({**others, "url": pa.array([""] * 180, kind if kind != kinds[-1] else pa.string())})
-        for rows in (batch, batch.slice(7), batch.slice(3, 20), batch.slice(2, 1), batch.slice(9, 0), empty, batch.slice(1).to_struct_array().slice(2)):
+        for rows in (
+            batch, batch.slice(7), batch.slice(3, 20), batch.slice(2, 1), batch.slice(9, 0), empty,
+            batch.slice(1).to_struct_array().slice(2),
+        ):
             whole = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows) if isinstance(rows, pa.StructArray) else rows])
             for options in ({}, {"base": "base"}):
                 one, other = (irikey.Canonicalizer(columns=columns, **options) for _ in range(2))
@@ -493,11 +537,19 @@ reader = pa.csv.open_csv(pa.PythonFile(Slow(), mode="r"), read_options=pa.csv.Re
 """
 
 
-@pytest.mark.parametrize("use", ["pa.table(irikey.canonicalize(reader))", "sum((pa.table(batch) for batch in irikey.canonicalize(reader)), start=[])",
-                                 "irikey.canonicalize(type('T', (), {'__arrow_c_stream__': reader.__arrow_c_stream__, '__len__': lambda self: 1})())"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "pa.table(irikey.canonicalize(reader))",
+        "sum((pa.table(batch) for batch in irikey.canonicalize(reader)), start=[])",
+        "irikey.canonicalize(type('T', (), {'__arrow_c_stream__': reader.__arrow_c_stream__, '__len__': lambda self: 1})())",
+    ],
+)
 def test_a_reader_in_python_does_not_deadlock(use):
     use = f"len({use})" if "sum" not in use else "sum(len(batch) for batch in irikey.canonicalize(reader))"
-    done = subprocess.run([sys.executable, "-c", READERS + f"assert ({use}) == 100_000"], timeout=60, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", READERS + f"assert ({use}) == 100_000"], timeout=60, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -507,7 +559,9 @@ def test_a_reader_in_python_does_not_deadlock(use):
     "rows = irikey.canonicalize(reader).__arrow_c_stream__()",
 ])
 def test_a_reader_in_python_that_is_left_early_does_not_deadlock(use):
-    done = subprocess.run([sys.executable, "-c", READERS + use + "; del reader, rows; print('done')"], timeout=60, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", READERS + use + "; del reader, rows; print('done')"], timeout=60, capture_output=True, text=True
+    )
     assert "done" in done.stdout, done.stderr
 
 
@@ -533,14 +587,22 @@ def test_a_reader_gives_a_reader_with_bounded_memory():
 def test_a_failing_reader_raises_its_message_and_class(error):
     def reader(length=None):
         source = pa.RecordBatchReader.from_batches(pa.schema({"url": pa.string()}), batches())
-        return type("T", (), {"__arrow_c_stream__": source.__arrow_c_stream__, "__len__": lambda self: length})() if length else source
+        return (
+            type("T", (), {"__arrow_c_stream__": source.__arrow_c_stream__, "__len__": lambda self: length})()
+            if length
+            else source
+        )
 
     def batches():
         yield pa.record_batch({"url": ["http://h"]})
         raise error("the disk is gone")
 
     message = "data: the stream cannot return the next batch: .*the disk is gone"
-    for use in (lambda: list(irikey.canonicalize(reader())), lambda: irikey.canonicalize(reader(1)), lambda: pa.table(irikey.canonicalize(reader()))):
+    for use in (
+        lambda: list(irikey.canonicalize(reader())),
+        lambda: irikey.canonicalize(reader(1)),
+        lambda: pa.table(irikey.canonicalize(reader())),
+    ):
         with pytest.raises(error, match=message) as caught:
             use()
         # pyarrow has subclasses of its own.
@@ -553,7 +615,9 @@ def test_a_failing_reader_raises_its_message_and_class(error):
 
 def test_streams_that_are_no_tables_tell_why():
     polars = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match="^data: the stream has no columns, but values of the type .*; pass a table, or an array or list of URLs$"):
+    with pytest.raises(
+        TypeError, match="^data: the stream has no columns, but values of the type .*; pass a table, or an array or list of URLs$"
+    ):
         irikey.Canonicalizer().canonicalize(polars.Series(["http://h"]))
     wide = polars.DataFrame({"url": ["HTTP://h"], "n": [1]}, schema={"url": polars.String, "n": polars.Int128})
     with pytest.raises(ValueError, match='^data: the type of column "n" cannot be read; drop or cast it: .*_pli128'):
@@ -598,7 +662,10 @@ def test_a_reader_that_breaks_its_schema_raises_an_exception(wrong):
 
 def test_empty_streams_are_checked():
     schema = pa.schema({"url": pa.int64(), "text": pa.string()})
-    for empty in (pa.table({"url": pa.array([], pa.int64()), "text": pa.array([], pa.string())}), pa.RecordBatchReader.from_batches(schema, [])):
+    for empty in (
+        pa.table({"url": pa.array([], pa.int64()), "text": pa.array([], pa.string())}),
+        pa.RecordBatchReader.from_batches(schema, []),
+    ):
         with pytest.raises(TypeError, match="column \"url\" has the type Int64; expected text or bytes"):
             irikey.canonicalize(empty)
     with pytest.raises(KeyError, match="unknown column"):
@@ -606,9 +673,16 @@ def test_empty_streams_are_checked():
 
 
 def test_nulls_are_counted_apart_also_with_a_base_or_a_charset():
-    table = pa.table({"url": pa.array([b"HTTP://h", None, None, b"x:y"], pa.binary()), "page": ["http://a/", "http://a/", None, None],
-                      "enc": ["utf-8", "klingon", None, "klingon"]})
-    for options in ({"base": "page"}, {"base": irikey.lit("http://b/")}, {"charset": "enc"}, {"base": "page", "charset": "enc"}, {}):
+    table = pa.table(
+        {
+            "url": pa.array([b"HTTP://h", None, None, b"x:y"], pa.binary()),
+            "page": ["http://a/", "http://a/", None, None],
+            "enc": ["utf-8", "klingon", None, "klingon"],
+        }
+    )
+    for options in (
+        {"base": "page"}, {"base": irikey.lit("http://b/")}, {"charset": "enc"}, {"base": "page", "charset": "enc"}, {},
+    ):
         canonicalizer = irikey.Canonicalizer(**options)
         rows = pa.table(canonicalizer.canonicalize(table)).to_pylist()
         assert rows[1] == rows[2] == dict.fromkeys(rows[1])
@@ -705,7 +779,11 @@ def test_all_functions_work_in_many_threads_at_once():
             return (error.kind, error.component, error.at)
 
     def work(_):
-        found = [fault(function, text) for function in (irikey.uri, irikey.key, irikey.surt, irikey.iri, irikey.explain) for text in texts[:4]]
+        found = [
+            fault(function, text)
+            for function in (irikey.uri, irikey.key, irikey.surt, irikey.iri, irikey.explain)
+            for text in texts[:4]
+        ]
         found += [fault(irikey.key, text, recipe=recipe) for recipe in ("surt-ia", "+www", "surt-wayback") for text in texts[:4]]
         found += [irikey.uris(texts), irikey.keys(texts, rung="syntax"), str(irikey.compare("HTTP://h", "http://h:80/"))]
         options = [{"rung": rung, "strict": strict} for rung in ("scheme", "syntax") for strict in (False, True)]

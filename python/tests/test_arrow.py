@@ -41,7 +41,9 @@ TYPES = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.stri
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 def test_every_text_type_gives_the_same_rows(kind):
-    table = pa.table({"url": pa.array(URLS).cast(kind) if not pa.types.is_dictionary(kind) else pa.array(URLS).dictionary_encode()})
+    table = pa.table(
+        {"url": pa.array(URLS).cast(kind) if not pa.types.is_dictionary(kind) else pa.array(URLS).dictionary_encode()}
+    )
     assert canonicalized(table).equals(canonicalized(pa.table({"url": URLS})))
     for start, length in [(1, 3), (2, 1), (3, 0), (4, 3)]:
         part = table.slice(start, length).combine_chunks()
@@ -57,7 +59,9 @@ def test_results_have_the_type_and_length_of_the_input():
     empty = irikey.canonicalize(pa.table({"url": pa.array([], pa.string())}))
     assert len(empty) == 0 and pa.table(empty).schema.names == ["uri", "key", "fault", "fault_at", "flags"]
     chunks = pa.chunked_array([URLS[:3], [], URLS[3:]], pa.string())
-    assert canonicalized(pa.table({"url": chunks})).combine_chunks().equals(canonicalized(pa.table({"url": URLS})).combine_chunks())
+    assert (
+        canonicalized(pa.table({"url": chunks})).combine_chunks().equals(canonicalized(pa.table({"url": URLS})).combine_chunks())
+    )
 
 
 def test_results_are_not_copied():
@@ -97,7 +101,10 @@ def test_invalid_arguments_raise_exceptions():
         irikey.canonicalize(table, url="n")
     with pytest.raises(TypeError, match="is not Arrow data"):
         irikey.canonicalize(7)
-    for invalid in [{"rung": "nonsense"}, {"columns": ["kye"]}, {"columns": ["source"]}, {"key_hash": "md5"}, {"base": irikey.lit("x")}, {"types": "x"}]:
+    for invalid in [
+        {"rung": "nonsense"}, {"columns": ["kye"]}, {"columns": ["source"]}, {"key_hash": "md5"}, {"base": irikey.lit("x")},
+        {"types": "x"},
+    ]:
         with pytest.raises(ValueError):
             irikey.canonicalize(table, **invalid)
     with pytest.raises(TypeError):
@@ -161,7 +168,25 @@ def test_series_of_polars_need_no_pyarrow():
 
 def test_any_bytes_become_rows():
     rng = random.Random(7)
-    pool = [b"http://", b"//", b"%", b"\xc3", b"\xa9", b"\x00", b"[", b"]", b":", b"@", b"..", b"/", b"#", b"?", b"xn--", b"\n", b"a"]
+    pool = [
+        b"http://",
+        b"//",
+        b"%",
+        b"\xc3",
+        b"\xa9",
+        b"\x00",
+        b"[",
+        b"]",
+        b":",
+        b"@",
+        b"..",
+        b"/",
+        b"#",
+        b"?",
+        b"xn--",
+        b"\n",
+        b"a",
+    ]
     urls = [b"".join(rng.choices(pool, k=rng.randrange(12))) for _ in range(20_000)]
     table = pa.table({"url": pa.array(urls, pa.binary())})
     whole = canonicalized(table)

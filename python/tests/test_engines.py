@@ -29,13 +29,17 @@ def test_sql_functions_of_duckdb():
     irikey.duckdb.register(con)
     irikey.duckdb.register(con, "strict_", strict=True)
     captures = pa.table({"i": range(len(URLS)), "url": URLS, "page": PAGES})  # noqa: F841
-    found = con.sql("SELECT irikey_uri(url), irikey_key(url), irikey_surt(url), irikey_uri_from(url, page), irikey_key_from(url, page)"
-                    " FROM captures ORDER BY i").fetchall()
+    found = con.sql(
+        "SELECT irikey_uri(url), irikey_key(url), irikey_surt(url), irikey_uri_from(url, page), irikey_key_from(url, page)"
+        " FROM captures ORDER BY i"
+    ).fetchall()
     for place, name in enumerate(("uri", "key", "surt", "uri_from", "key_from")):
         assert [row[place] for row in found] == EXPECTED[name], name
     assert con.sql("SELECT strict_uri(u) FROM (VALUES ('http://h/a b'), (NULL)) t(u)").fetchall() == [(None,), (None,)]
     irikey.duckdb.register(con, "html_", character_references="html")
-    assert con.sql("SELECT html_uri(u), html_surt(u) FROM (VALUES ('http://h/?a&amp;b')) t(u)").fetchall() == [("http://h/?a&b", "h)/?a&b")]
+    assert con.sql("SELECT html_uri(u), html_surt(u) FROM (VALUES ('http://h/?a&amp;b')) t(u)").fetchall() == [
+        ("http://h/?a&b", "h)/?a&b")
+    ]
     many = con.sql("SELECT count(*), count(DISTINCT irikey_key('HTTP://h/' || (i % 100))) FROM range(100_000) t(i)").fetchall()
     assert many == [(100_000, 100)]
 
@@ -55,7 +59,9 @@ def test_options_of_sql_functions_of_duckdb():
     assert found(based) == (None, None, "http://b/x", irikey.keys(["x"])[0])
     literal = "irikey_uri_from('?x', 'http://h/a/../b'), irikey_uri('http://h/a/../b')"
     assert found(literal, literal_base=True) == ("http://h/b?x", "http://h/b")
-    assert found("irikey_uri('?x')", literal_base=True, base="http://h/a/../b") == tuple(irikey.uris(["?x"], literal_base=True, base="http://h/a/../b"))
+    assert found("irikey_uri('?x')", literal_base=True, base="http://h/a/../b") == tuple(
+        irikey.uris(["?x"], literal_base=True, base="http://h/a/../b")
+    )
     assert found("irikey_surt('http://www.h/A')", recipe="plain", charset="utf-8") == ("h)/a",)
     for wrong in ({"base": ("page", irikey.lit("http://l/"))}, {"charset": 3}):
         with pytest.raises(TypeError, match=f"^{next(iter(wrong))}: .* is not supported; expected a text or lit"):
@@ -68,7 +74,9 @@ def test_expressions_of_polars():
 
     frame = polars.LazyFrame({"url": URLS, "page": PAGES}, schema={"url": polars.String, "page": polars.String})
     url = polars.col("url").irikey
-    lazy = frame.select(uri=url.uri(), key=url.key(), surt=url.surt(), uri_from=url.uri(polars.col("page")), key_from=url.key(polars.col("page")))
+    lazy = frame.select(
+        uri=url.uri(), key=url.key(), surt=url.surt(), uri_from=url.uri(polars.col("page")), key_from=url.key(polars.col("page"))
+    )
     for engine in ("in-memory", "streaming"):
         found = lazy.collect(engine=engine)
         for name in found.columns:
@@ -86,7 +94,11 @@ def test_expressions_of_polars():
     assert binary.name == "url" and binary.to_list() == EXPECTED["key"]
     with pytest.raises(Exception, match="Int64; expected text or bytes"):
         polars.LazyFrame({"url": [1]}).select(url.uri()).collect_schema()
-    wide = polars.LazyFrame({"url": URLS * 20_000}).with_columns(polars.col("url").irikey.uri().alias("uri")).filter(polars.col("uri") == "http://h/")
+    wide = (
+        polars.LazyFrame({"url": URLS * 20_000})
+        .with_columns(polars.col("url").irikey.uri().alias("uri"))
+        .filter(polars.col("uri") == "http://h/")
+    )
     assert len(wide.collect(engine="streaming")) == 20_000
 
 
@@ -112,7 +124,9 @@ def test_expressions_of_polars_broadcast_literals_and_keep_chunks():
     with pytest.raises(ValueError, match='dialect is "wayback" or "ia"'):
         url.surt("nope")
     for wrong in (3, b"http://l/", ("page", irikey.lit("http://l/"))):
-        with pytest.raises(TypeError, match=f"^base: {type(wrong).__name__} is not supported; expected an expression, a text or lit"):
+        with pytest.raises(
+            TypeError, match=f"^base: {type(wrong).__name__} is not supported; expected an expression, a text or lit"
+        ):
             url.uri(wrong)
 
 
@@ -121,7 +135,10 @@ def test_a_query_of_polars_runs_in_another_process():
     import irikey.polars  # noqa: F401
 
     query = polars.LazyFrame({"url": ["http://h/a b", "HTTP://h"]}).select(polars.col("url").irikey.uri(strict=True))
-    code = "import io, sys, polars; print(polars.LazyFrame.deserialize(io.BytesIO(sys.stdin.buffer.read())).collect().to_series().to_list())"
+    code = (
+        "import io, sys, polars;"
+        " print(polars.LazyFrame.deserialize(io.BytesIO(sys.stdin.buffer.read())).collect().to_series().to_list())"
+    )
     done = subprocess.run([sys.executable, "-c", code], input=query.serialize(), capture_output=True)
     assert done.stdout.decode().strip() == "[None, 'http://h/']", done.stderr.decode()
 
@@ -155,7 +172,9 @@ def test_batch_functions_keep_the_kind_of_the_data():
             function(data)
     # Other columns may have values that Arrow has no type for.
     frame["mixed"] = [object(), 1, "a", *[None] * (len(URLS) - 3)]
-    assert [value or None for value in function(frame)["uri"]] == expected and list(function(frame).columns) == ["url", "mixed", "uri", "key"]
+    assert [value or None for value in function(frame)["uri"]] == expected and list(function(frame).columns) == [
+        "url", "mixed", "uri", "key",
+    ]
     # No column is replaced.
     clashing = pa.table({"url": ["http://h"], "uri": ["mine"]})
     for data in (clashing, clashing.to_batches()[0], clashing.to_pandas(), polars.DataFrame(clashing)):
@@ -176,14 +195,16 @@ CONNECT = """
 from pyspark.sql import SparkSession
 import irikey, irikey.spark as functions
 spark = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "1").getOrCreate()
-rows = spark.createDataFrame([("HTTP://h", 1), ("http://h/", 2), ("x", 3), (None, 4), ("http://h/a b", 5)], "url string, i int").coalesce(1)
-assert [row.u for row in rows.select(functions.uri("url").alias("u")).collect()] == irikey.uris(["HTTP://h", "http://h/", "x", None, "http://h/a b"])
+urls = ["HTTP://h", "http://h/", "x", None, "http://h/a b"]
+rows = spark.createDataFrame([(url, i + 1) for i, url in enumerate(urls)], "url string, i int").coalesce(1)
+assert [row.u for row in rows.select(functions.uri("url").alias("u")).collect()] == irikey.uris(urls)
 counters = functions.Counters(spark)
 made = functions.canonicalize(rows, counters=counters)
 kept = functions.dedup(made, order=["i"], copies="n").collect()
 assert sorted((row.uri, row.n) for row in kept) == [("http://h/", 2), ("http://h/a%20b", 1)]
 counts = counters.check(5)
-assert (counts["unchanged"], counts["changed"], counts["nulls"], counts["faults"], counts["flags"]) == (1, 2, 1, {"relative": 1}, {"excluded": 1}), counts
+assert (counts["unchanged"], counts["changed"], counts["nulls"]) == (1, 2, 1), counts
+assert (counts["faults"], counts["flags"]) == ({"relative": 1}, {"excluded": 1}), counts
 print("done")
 """
 

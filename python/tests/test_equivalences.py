@@ -33,7 +33,10 @@ def learned(tmp_path_factory):
     rules = "".join(f"{host},{pattern},{context},hand\n" for host, pattern, context in RULES)
     (folder / "rules.csv").write_text("host,pattern,context,how\n" + rules, encoding="utf-8")
     (folder / "none.cdxj").write_bytes(b"")
-    command = [sys.executable, "-m", "irikey", "learn", "-q", "none.cdxj", "--rules", "rules.csv", "-o", "rules.parquet", "--export", "sql=rules.sql"]
+    command = [
+        sys.executable, "-m", "irikey", "learn", "-q", "none.cdxj", "--rules", "rules.csv", "-o", "rules.parquet", "--export",
+        "sql=rules.sql",
+    ]
     subprocess.run(command, check=True, cwd=folder)
     return folder
 
@@ -41,8 +44,18 @@ def learned(tmp_path_factory):
 def urls():
     hosts = ["a.example", "b.example", "c.example", "x.c.example", "c.example:8080", "u@x.c.example", "d.example"]
     paths = ["/", "//", "/x", "/x/", "/x//", "/shop", "/shop/x", "/x.css", "/.css", "/x.css/"]
-    values = ["0123456789abcdef", "1234567890123456", "1600000000", "42", "the-history-of-the-river", "a8f3kq02mzp19xw7", "1;id=2", "1;id=3"]
-    queries = ["", "?id=1", "?utm=1", *[f"?{name}={value}" for name in ("sid", "n", "t") for value in values], "?sid=1&id=2", "?id=2&sid=1;b#f"]
+    values = [
+        "0123456789abcdef", "1234567890123456", "1600000000", "42", "the-history-of-the-river", "a8f3kq02mzp19xw7", "1;id=2",
+        "1;id=3",
+    ]
+    queries = [
+        "",
+        "?id=1",
+        "?utm=1",
+        *[f"?{name}={value}" for name in ("sid", "n", "t") for value in values],
+        "?sid=1&id=2",
+        "?id=2&sid=1;b#f",
+    ]
     return [f"http://{host}{path}{query}" for host, path, query in itertools.product(hosts, paths, queries)]
 
 
@@ -54,7 +67,11 @@ def test_keys_are_those_of_the_command(learned):
     expected = pyarrow.csv.read_csv(out)["key_protocol"].to_pylist()
     options = {"rung": "protocol", "equivalences": known}
     read = pa.table(irikey.read(listed, ["key"], **options).table)["key"].to_pylist()
-    for keys in (irikey.keys(urls(), **options), pa.table(irikey.canonicalize(pa.table({"url": urls()}), **options))["key"].to_pylist(), read):
+    for keys in (
+        irikey.keys(urls(), **options),
+        pa.table(irikey.canonicalize(pa.table({"url": urls()}), **options))["key"].to_pylist(),
+        read,
+    ):
         assert [key.hex() for key in keys] == expected
     both = pa.table(irikey.read(listed, ["source", "key", "key_protocol"], equivalences=known).table)
     assert [key.hex() for key in both["key_protocol"].to_pylist()] == expected and both["key"].to_pylist() == irikey.keys(urls())

@@ -62,7 +62,9 @@ def expected(tmp_path_factory):
     target = run(tmp_path_factory.mktemp("json") / "rows.jsonl")
     rows = [of_json(json.loads(line)) for line in target.read_text(encoding="utf-8").splitlines()]
     # What the comparison would not notice must occur.
-    assert any(row["fault"] for row in rows) and any(row["fetch_redirect"] for row in rows) and any(row["url_port"] for row in rows)
+    assert (
+        any(row["fault"] for row in rows) and any(row["fetch_redirect"] for row in rows) and any(row["url_port"] for row in rows)
+    )
     assert any(row["flags"] for row in rows) and len({row["source"] for row in rows}) == len(INPUTS)
     return rows
 
@@ -85,7 +87,12 @@ def of_table(row, names):
 def differences(found, expected):
     if len(found) != len(expected):
         return f"{len(found)} rows, expected {len(expected)}"
-    wrong = [(name, left.get(name), right[name]) for left, right in zip(found, expected) for name in right if left.get(name) != right[name]]
+    wrong = [
+        (name, left.get(name), right[name])
+        for left, right in zip(found, expected)
+        for name in right
+        if left.get(name) != right[name]
+    ]
     return wrong[:5]
 
 
@@ -149,7 +156,9 @@ def test_pruning_loses_no_row(tmp_path, expected, column):
         assert scan.filter(polars.col(column) == literal).collect().height == count
 
 
-@pytest.mark.parametrize("flags", [("--part-rows", "100"), ("--partition", "host:4"), ("--partition", "surt:3"), ("--hive", "a=b,c=d")])
+@pytest.mark.parametrize(
+    "flags", [("--part-rows", "100"), ("--partition", "host:4"), ("--partition", "surt:3"), ("--hive", "a=b,c=d")]
+)
 def test_parts(tmp_path, names, expected, flags):
     target = tmp_path / "parts"
     run(target, *flags)
@@ -217,8 +226,10 @@ def test_delimited(tmp_path, names, utf8_inputs, suffix):
     found = {
         "csv": list(csv.DictReader(target.open(encoding="utf-8", newline=""), delimiter=delimiter)),
         "pyarrow": pyarrow.csv.read_csv(target, parse_options=quoted, convert_options=convert).to_pylist(),
-        "duckdb": with_duckdb(f"""FROM read_csv('{target}', delim='{delimiter}', header=true, all_varchar=true, quote='"', escape='"',
-                              auto_detect=false, nullstr='\\0', columns={ {name: "VARCHAR" for name in columns} })"""),
+        "duckdb": with_duckdb(
+            f"""FROM read_csv('{target}', delim='{delimiter}', header=true, all_varchar=true, quote='"', escape='"',
+                              auto_detect=false, nullstr='\\0', columns={ {name: "VARCHAR" for name in columns} })"""
+        ),
         "polars": polars.read_csv(target, separator=delimiter, infer_schema=False).to_dicts(),
     }
     # Polars reads an empty field as null.
@@ -231,11 +242,17 @@ def test_json_lines(tmp_path, names, utf8_inputs):
     target = run(tmp_path / "rows.jsonl", inputs=utf8_inputs)
     expected = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
     found = {
-        "duckdb": with_duckdb(f"FROM read_json('{target}', format='newline_delimited', auto_detect=true, sample_size=-1, timestampformat='%c', dateformat='%c')"),
+        "duckdb": with_duckdb(
+            f"FROM read_json('{target}', format='newline_delimited', auto_detect=true, sample_size=-1, timestampformat='%c',"
+            " dateformat='%c')"
+        ),
         "polars": polars.read_ndjson(target, infer_schema_length=None).to_dicts(),
     }
     for reader, rows in found.items():
-        rows = [{name: value.isoformat() + "Z" if isinstance(value, datetime.datetime) else value for name, value in row.items()} for row in rows]
+        rows = [
+            {name: value.isoformat() + "Z" if isinstance(value, datetime.datetime) else value for name, value in row.items()}
+            for row in rows
+        ]
         assert not differences(rows, expected), reader
 
 

@@ -43,7 +43,11 @@ def flags():
     text = subprocess.run([sys.executable, "-m", "irikey", "canon", "--help"], check=True, capture_output=True, text=True).stdout
     sections = re.split(r"^([A-Z][A-Za-z ]+):$", text, flags=re.MULTILINE)
     chosen = {sections[i]: sections[i + 1] for i in range(1, len(sections), 2)}
-    return {flag.replace("-", "_") for name in ("Canonical form", "Repairs") for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", chosen[name], re.MULTILINE)}
+    return {
+        flag.replace("-", "_")
+        for name in ("Canonical form", "Repairs")
+        for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", chosen[name], re.MULTILINE)
+    }
 
 
 OPTIONS = {"Unpack[Policy]": irikey.Policy, "Unpack[Options]": irikey.Options}
@@ -104,7 +108,9 @@ def test_suffix_lists_and_hashes(tmp_path):
     (tmp_path / "psl").write_text("// ===BEGIN ICANN DOMAINS===\nexample\nb.example\n")
     column = "url_host_registered_domain"
     for psl in (tmp_path / "psl", str(tmp_path / "psl"), (tmp_path / "psl").read_bytes()):
-        assert pa.table(irikey.canonicalize(["http://x.a.b.example/"], columns=[column], psl=psl))[column].to_pylist() == ["a.b.example"]
+        assert pa.table(irikey.canonicalize(["http://x.a.b.example/"], columns=[column], psl=psl))[column].to_pylist() == [
+            "a.b.example"
+        ]
         assert pa.table(irikey.read(b"http://x.a.b.example/\n", [column], psl=psl).table)[column].to_pylist() == ["a.b.example"]
     assert irikey.keys(["http://h/"], key_hash="blake3") == [irikey.key("http://h/", key_hash="blake3")]
 
@@ -159,13 +165,16 @@ def test_the_command_is_in_the_package(tmp_path):
     done = subprocess.run([sys.executable, "-m", "irikey", "canon", "--nope"], capture_output=True, text=True)
     assert done.returncode == 2 and "--nope" in done.stderr
     for closed, status in [("canon urls >&-", 5), ("canon <&-", 4), ("canon urls -o out.txt <&- >&- 2>&-", 0)]:
-        done = subprocess.run(["sh", "-c", f"'{sys.executable}' -m irikey {closed}"], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            ["sh", "-c", f"'{sys.executable}' -m irikey {closed}"], cwd=tmp_path, capture_output=True, text=True
+        )
         assert done.returncode == status, (closed, done.stderr)
     assert (tmp_path / "out.txt").read_text() == "http://h/\n"
 
 
 WARC = b"".join(
-    b"WARC/1.0\r\nWARC-Type: %s\r\n%sWARC-Date: 2020-01-02T03:04:05Z\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n" % (kind, target, len(body), body)
+    b"WARC/1.0\r\nWARC-Type: %s\r\n%sWARC-Date: 2020-01-02T03:04:05Z\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n"
+    % (kind, target, len(body), body)
     for kind, target, body in [
         (b"warcinfo", b"", b""),
         (b"response", b"WARC-Target-URI: <http://h/\xff>\r\n", b"HTTP/1.1 301 x\r\nLocation: /\r\n\r\n"),
@@ -249,7 +258,8 @@ def test_values_in_paths_are_columns(tmp_path):
         (tmp_path / f"crawl={crawl}" / "n=1").mkdir(parents=True)
         (tmp_path / f"crawl={crawl}" / "n=1" / "x").write_text("HTTP://h\n")
     for types in ("arrow", "spark"):
-        table = pa.table(irikey.Canonicalizer(types=types, recipe="surt-ia").read(tmp_path, columns=["n=", "uri", "crawl=", "key", "crawl="])[0])
+        canonicalizer = irikey.Canonicalizer(types=types, recipe="surt-ia")
+        table = pa.table(canonicalizer.read(tmp_path, columns=["n=", "uri", "crawl=", "key", "crawl="])[0])
         assert table.column_names == ["n", "uri", "crawl", "key"]
         rows = sorted(table.to_pylist(), key=lambda row: row["crawl"])
         assert [(row["crawl"], row["n"], row["uri"]) for row in rows] == [("a", "1", "http://h/"), ("b c", "1", "http://h/")]
@@ -382,7 +392,11 @@ def test_wrong_arguments_raise_the_class_of_the_mistake():
         assert type(found.value) is error
     with pytest.raises(TypeError, match="record_types is a list"):
         irikey.read(b"", record_types="all")
-    for call in (lambda: irikey.read(b"", urls="link"), lambda: irikey.uris(["x"], columns=["uri"]), lambda: irikey.uris(["x"], nope=1)):
+    for call in (
+        lambda: irikey.read(b"", urls="link"),
+        lambda: irikey.uris(["x"], columns=["uri"]),
+        lambda: irikey.uris(["x"], nope=1),
+    ):
         with pytest.raises(TypeError, match="unexpected keyword argument '(urls|columns|nope)'"):
             call()
     with pytest.raises(ValueError, match="expected one of simple, syntax, scheme$"):
@@ -429,7 +443,8 @@ SUB_INTERPRETER = """
 import irikey, {module} as interpreters
 answer = None
 try:
-    answer = interpreters.{run}(interpreters.create(), "import irikey; assert irikey.uris(['HTTP://h', 'x']) == ['http://h/', None]")
+    code = "import irikey; assert irikey.uris(['HTTP://h', 'x']) == ['http://h/', None]"
+    answer = interpreters.{run}(interpreters.create(), code)
 except Exception as error:
     answer = error
 assert {expected}, answer
@@ -442,6 +457,8 @@ def test_an_interpreter_with_a_lock_of_its_own_is_refused():
         code = SUB_INTERPRETER.format(module="_xxsubinterpreters", run="run_string", expected="answer is None")
     else:
         module, run = ("_xxsubinterpreters", "run_string") if sys.version_info < (3, 13) else ("_interpreters", "exec")
-        code = SUB_INTERPRETER.format(module=module, run=run, expected="'does not support loading in subinterpreters' in str(answer)")
+        code = SUB_INTERPRETER.format(
+            module=module, run=run, expected="'does not support loading in subinterpreters' in str(answer)"
+        )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,10 @@ def test_texts_and_keys():
 
 
 def test_a_canonicalizer_has_the_keys_of_its_recipe():
-    urls = ["http://www.h/A?b&a", "HTTP://h:80", "http://h/a b", "http://h:99999999/", "http://[x/", "a", "//h/", "", "mailto:x", b"http://h/\xff"]
+    urls = [
+        "http://www.h/A?b&a", "HTTP://h:80", "http://h/a b", "http://h:99999999/", "http://[x/", "a", "//h/", "", "mailto:x",
+        b"http://h/\xff",
+    ]
     refused = 0
     for recipe in ("surt-ia", "surt-wayback", "crawler-commons", "w3lib", "+www"):
         for columns in (None, ["uri"], ["key"], ["url_rules"]):
@@ -35,7 +38,11 @@ def test_a_canonicalizer_has_the_keys_of_its_recipe():
             assert canonicalizer.uri(urls[0]) == irikey.uri(urls[0]) and canonicalizer.counters["rows"] == 0
     assert refused > 20
     url, options = "http://www.h/A", {"recipe": "surt-ia", "key_hash": "blake3"}
-    assert irikey.Canonicalizer(columns=["uri"], **options).key(url) == irikey.key(url, **options) != irikey.key(url, key_hash="blake3")
+    assert (
+        irikey.Canonicalizer(columns=["uri"], **options).key(url)
+        == irikey.key(url, **options)
+        != irikey.key(url, key_hash="blake3")
+    )
     based = irikey.Canonicalizer(recipe="surt-ia", base="page")
     assert based.key("x", "http://www.h/a") == irikey.key("http://h/x", recipe="surt-ia")
     with pytest.raises(irikey.Fault) as caught:
@@ -77,11 +84,19 @@ def test_surrogates_of_a_text_are_bytes():
     # As the command reads JSON: the three bytes of a lone surrogate. Those of surrogateescape are one byte each.
     texts = ["http://h/\ud800", "http://h/\udc7f\ud7ff\udfff", "http://h/\udc80\udcbf\udcc0\udcff", "http://\u00e9/\u00ed\udcff"]
     uris = ["http://h/%ED%A0%80", "http://h/%ED%B1%BF%ED%9F%BF%ED%BF%BF", "http://h/%80%BF%C0%FF", "http://xn--9ca/%C3%AD%FF"]
-    assert [irikey.uri(text) for text in texts] == uris == irikey.uris(texts) == irikey.uris(numpy.array(texts, dtype=object)).tolist()
+    assert (
+        [irikey.uri(text) for text in texts]
+        == uris
+        == irikey.uris(texts)
+        == irikey.uris(numpy.array(texts, dtype=object)).tolist()
+    )
     assert irikey.keys(texts) == irikey.keys(uris)
     assert irikey.Flags(pa.table(irikey.canonicalize(texts))["flags"][0].as_py()) == irikey.Flags.NOT_UTF8
     series = pandas.Series([*texts, None, b"http://h/\xff", float("nan")], dtype=object, name="url")
-    assert irikey.uris(series).tolist() == [*uris, None, "http://h/%FF", None] and irikey.uris(pandas.Index(series)).tolist()[:4] == uris
+    assert (
+        irikey.uris(series).tolist() == [*uris, None, "http://h/%FF", None]
+        and irikey.uris(pandas.Index(series)).tolist()[:4] == uris
+    )
     frame = series.to_frame().assign(page="http://b/")
     for options in ({}, {"base": "page"}):
         assert pa.table(irikey.canonicalize(frame, **options))["uri"].to_pylist() == [*uris, None, "http://h/%FF", None]
@@ -123,7 +138,9 @@ def test_faults():
 
 
 def test_strict_and_base_apply_to_every_function():
-    for function in (irikey.uri, irikey.key, irikey.iri, irikey.explain, lambda *a, **o: irikey.compare(a[0], "http://h/a", *a[1:], **o)):
+    for function in (
+        irikey.uri, irikey.key, irikey.iri, irikey.explain, lambda *a, **o: irikey.compare(a[0], "http://h/a", *a[1:], **o),
+    ):
         for found in (function("http://h/a b"), function("x", "http://h/"), function("x", b"http://h/")):
             assert found is not None
         for wrong in (lambda: function("http://h/a b", strict=True), lambda: function("x")):
@@ -142,4 +159,8 @@ def test_strict_and_base_apply_to_every_function():
             assert [irikey.uri(reference, **options)] == irikey.uris([reference], **options), (reference, recipe)
             assert [irikey.key(reference, **options)] == irikey.keys([reference], **options), (reference, recipe)
     assert irikey.uri("%7Ea", "http://h/", recipe="plain") == "http://h/~a"
-    assert irikey.key("x", "http://www.h/a", recipe="surt-ia") == irikey.key("http://h/x", recipe="surt-ia") != irikey.key("x", "http://h/a")
+    assert (
+        irikey.key("x", "http://www.h/a", recipe="surt-ia")
+        == irikey.key("http://h/x", recipe="surt-ia")
+        != irikey.key("x", "http://h/a")
+    )

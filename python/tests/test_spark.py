@@ -224,7 +224,9 @@ def test_a_killed_executor_changes_nothing(spark, corpus, expected, tmp_path):
 
 
 def test_one_key_with_most_of_the_rows(spark):
-    rows = spark.range(400_000).selectExpr("id", "cast(if(id % 10 = 0, concat('k', id), 'one') as binary) key", "cast(null as string) fault")
+    rows = spark.range(400_000).selectExpr(
+        "id", "cast(if(id % 10 = 0, concat('k', id), 'one') as binary) key", "cast(null as string) fault"
+    )
     kept = dedup(rows.repartition(8), order=["id"], copies="copies")
     assert kept.count() == 40_001
     assert [tuple(row) for row in kept.where("key = cast('one' as binary)").select("id", "copies").collect()] == [(1, 360_000)]
@@ -272,7 +274,10 @@ def test_invalid_arguments_are_reported_before_the_job(spark):
 def test_columns_and_sql_functions(spark):
     import irikey.spark as functions
 
-    rows = spark.createDataFrame([("HTTP://h:80", "http://a/"), ("../x", "http://b/c/d"), (None, "http://a/"), ("http://h:x/", None)], "url string, page string")
+    rows = spark.createDataFrame(
+        [("HTTP://h:80", "http://a/"), ("../x", "http://b/c/d"), (None, "http://a/"), ("http://h:x/", None)],
+        "url string, page string",
+    )
     urls, pages = (rows.toPandas()[name].tolist() for name in ("url", "page"))
     columns = {
         "uri": (functions.uri("url"), irikey.uris(urls)),
@@ -295,19 +300,25 @@ def test_columns_and_sql_functions(spark):
     functions.register(spark, "literal_", literal_base=True)
     assert spark.sql("SELECT html_surt('http://h/?a&amp;b') surt").first().surt == "h)/?a&b"
     rows.createOrReplaceTempView("captures")
-    row = spark.sql("SELECT irikey_uri(url) uri, irikey_key(url) key, irikey_surt(url) surt, irikey_uri_from('x', page) uri_from,"
-                    " irikey_key_from('x', page) key_from, strict_uri('http://h/a b') strict FROM captures WHERE url = 'HTTP://h:80'").first()
+    row = spark.sql(
+        "SELECT irikey_uri(url) uri, irikey_key(url) key, irikey_surt(url) surt, irikey_uri_from('x', page) uri_from,"
+        " irikey_key_from('x', page) key_from, strict_uri('http://h/a b') strict FROM captures WHERE url = 'HTTP://h:80'"
+    ).first()
     assert (row.uri, bytes(row.key), row.surt, row.strict) == ("http://h/", irikey.key("http://h"), "h)/", None)
     assert (row.uri_from, bytes(row.key_from)) == ("http://a/x", irikey.key("http://a/x"))
     # A text is one value for all rows, the base also for rows without one.
-    row = spark.sql("SELECT options_uri(X'687474703a2f2f682fff') charset, options_uri('x') base, options_uri_from('x', null) missing,"
-                    " options_key_from('x', 'http://b/') key, literal_uri_from('?x', 'http://h/a/../b') literal, literal_uri('?x') plain").first()
+    row = spark.sql(
+        "SELECT options_uri(X'687474703a2f2f682fff') charset, options_uri('x') base, options_uri_from('x', null) missing,"
+        " options_key_from('x', 'http://b/') key, literal_uri_from('?x', 'http://h/a/../b') literal, literal_uri('?x') plain"
+    ).first()
     assert (row.charset, row.base, row.missing) == ("http://h/%D1%8F", "http://l/x", "http://l/x")
     assert (bytes(row.key), row.literal, row.plain) == (irikey.key("http://b/x"), "http://h/b?x", None)
     with pytest.raises(ValueError, match="dialect"):
         functions.surt("url", "x")
     # Only the URL is sent to Python, and only once.
-    plan = canonicalize(rows.withColumn("wide", F.repeat(F.lit("x"), 100))).where("fault is null")._jdf.queryExecution().toString()
+    plan = (
+        canonicalize(rows.withColumn("wide", F.repeat(F.lit("x"), 100))).where("fault is null")._jdf.queryExecution().toString()
+    )
     physical = plan[plan.index("== Physical Plan =="):]
     assert physical.count("ArrowEvalPython") == 1 and "MapInArrow" not in physical
 
@@ -381,7 +392,9 @@ def test_parts_give_the_same_rules_as_one_machine(spark, tmp_path):
     hosts = set(one["host"].to_pylist())
     assert any(host.startswith("*.") for host in hosts) and one.num_rows > 100
     assert merged.equals(one)
-    rows = canonicalize(spark.createDataFrame(captures), url="url", columns=["key_protocol"], equivalences=tmp_path / "merged.parquet")
+    rows = canonicalize(
+        spark.createDataFrame(captures), url="url", columns=["key_protocol"], equivalences=tmp_path / "merged.parquet"
+    )
     assert rows.select("key_protocol").distinct().count() < rows.select("URL").distinct().count()
     with pytest.raises(ValueError, match="content_digest"):
         learn(spark.createDataFrame(captures.select(["URL"])), tmp_path / "x.parquet")
@@ -391,12 +404,19 @@ def test_parts_give_the_same_rules_as_one_machine(spark, tmp_path):
 
 def test_every_type_of_time_gives_the_same_order(spark):
     times = ["2020-01-01 00:00:00", "2021-01-01 00:00:00", "2019-01-01 00:00:00"]
-    rows = spark.createDataFrame([(i, b"k", f"http://h/{i}", time) for i, time in enumerate(times)], "record int, key binary, uri string, text string")
-    for expression in ("cast(text as timestamp)", "cast(text as timestamp_ntz)", "cast(text as date)", "date_format(cast(text as timestamp), 'yyyyMMddHHmmss')"):
+    rows = spark.createDataFrame(
+        [(i, b"k", f"http://h/{i}", time) for i, time in enumerate(times)], "record int, key binary, uri string, text string"
+    )
+    for expression in (
+        "cast(text as timestamp)", "cast(text as timestamp_ntz)", "cast(text as date)",
+        "date_format(cast(text as timestamp), 'yyyyMMddHHmmss')",
+    ):
         timed = rows.withColumn("fetch_time", F.expr(expression))
         found = [dedup(timed, keep=keep, order=["record"]).first().record for keep in ("newest", "oldest")]
         assert found == [1, 2], expression
-    close = rows.selectExpr("record", "key", "uri", "timestamp'2020-01-01 00:00:00' + make_interval(0, 0, 0, 0, 0, 0, record / 1000000) fetch_time")
+    close = rows.selectExpr(
+        "record", "key", "uri", "timestamp'2020-01-01 00:00:00' + make_interval(0, 0, 0, 0, 0, 0, record / 1000000) fetch_time"
+    )
     assert dedup(close, keep="newest", order=["record"]).first().record == 2
     # Where daylight saving time skips an hour, a time without a zone is not one of the next hour.
     zone = spark.conf.get("spark.sql.session.timeZone")
@@ -462,11 +482,15 @@ def test_a_merge_into_a_table_of_delta_inserts_new_keys_only(spark, tmp_path):
     """Delta's jar for Spark is not in PyPI; the package deltalake reads and merges the same tables."""
     deltalake = pytest.importorskip("deltalake")
     first = canonicalize(spark.createDataFrame([("HTTP://h", 1), ("http://g", 2)], "url string, i int"), columns=["uri", "key"])
-    second = canonicalize(spark.createDataFrame([("http://h:80/", 3), ("http://f", 4)], "url string, i int"), columns=["uri", "key"])
+    second = canonicalize(
+        spark.createDataFrame([("http://h:80/", 3), ("http://f", 4)], "url string, i int"), columns=["uri", "key"]
+    )
     deltalake.write_deltalake(tmp_path / "kept", first.toArrow())
     table = deltalake.DeltaTable(tmp_path / "kept")
     for _ in range(2):
-        table.merge(second.toArrow(), "kept.key = new.key", source_alias="new", target_alias="kept").when_not_matched_insert_all().execute()
+        table.merge(
+            second.toArrow(), "kept.key = new.key", source_alias="new", target_alias="kept"
+        ).when_not_matched_insert_all().execute()
     rows = pa.table(table.to_pyarrow_table() if hasattr(table, "to_pyarrow_table") else table)
     assert sorted(rows["i"].to_pylist()) == [1, 2, 4]
 
@@ -556,11 +580,16 @@ def test_the_job_reads_archives_in_folders_globs_and_lists(run, tmp_path):
     # A name that would be another one if Spark's path were decoded as a URL.
     write(folder / "b c%20d#e?.warc", records[1])
     lists = write(tmp_path / "warc.paths.gz", gzip.compress(b"a.warc.gz\nb c%20d#e?.warc\n"))
-    for source, flags in ((folder, ()), (f"{folder}/*.warc*", ()), (folder.as_uri(), ()), (f"@{lists}", ("--prefix", f"{folder}/"))):
+    for source, flags in (
+        (folder, ()), (f"{folder}/*.warc*", ()), (folder.as_uri(), ()), (f"@{lists}", ("--prefix", f"{folder}/")),
+    ):
         report, rows = run(source, "warc", *flags)
         assert [report[name] for name in ("read", "kept", "duplicate", "faulty", "skipped")] == [4, 2, 2, 0, 1], (source, report)
         assert report["damaged"] == []
-        assert {(row["uri"], bytes(row["url"]), row["fetch_status"]) for row in rows} == {("http://h/", b"http://h/", 200), ("http://h/%FF", b"http://h/\xff", None)}
+        assert {(row["uri"], bytes(row["url"]), row["fetch_status"]) for row in rows} == {
+            ("http://h/", b"http://h/", 200),
+            ("http://h/%FF", b"http://h/\xff", None),
+        }
         assert {row["fetch_time"].replace(tzinfo=None).isoformat() for row in rows} == {"2020-01-02T03:04:05"}
     # A damaged archive is reported, and the records before the damage are read.
     write(folder / "a.warc.gz", b"".join(map(gzip.compress, records))[:-20])
@@ -591,7 +620,9 @@ def test_the_job_reads_archives_of_other_file_systems(spark, run, tmp_path):
     fine = [row["uri"] for row in pa.table(expected).to_pylist() if row["fault"] is None]
     assert {row["uri"] for row in rows} == set(fine) and report["kept"] == len(set(fine))
     assert report["read"] > 3 * counts["records"] and len(report["damaged"]) == 1
-    assert report["damaged"][0].startswith("viewfs://cluster/warc/c.warc") and {row["source"] for row in rows} == {"viewfs://cluster/warc/a.warc.gz"}
+    assert report["damaged"][0].startswith("viewfs://cluster/warc/c.warc") and {row["source"] for row in rows} == {
+        "viewfs://cluster/warc/a.warc.gz"
+    }
 
 
 def test_the_job_reads_the_members_of_packages(run, tmp_path):
@@ -607,17 +638,26 @@ def test_the_job_reads_the_members_of_packages(run, tmp_path):
     assert [source.endswith("/x.wacz!archive/a.warc.gz") for source in {row["source"] for row in rows}] == [True]
 
 
-@pytest.mark.parametrize(("flags", "message"), [
-    (["--url", "link"], "--url names a column of Parquet files, and has no effect with --format text"),
-    (["--base", "page", "--format", "cdxj"], "--base names a column of Parquet files, and has no effect with --format cdxj"),
-    (["--time", "t", "--format", "warc", "--keep", "newest"], "--time names a column of Parquet files"),
-    (["--time", "t", "--format", "parquet"], "--time has no effect with --keep first; leave it out, or use --keep newest or oldest or best"),
-    (["--status", "s", "--format", "parquet", "--keep", "newest"], "--status has no effect with --keep newest; leave it out, or use --keep best"),
-    (["--prefix", "s3a://b/"], "--prefix has no effect without a list of paths"),
-    (["--equivalences", "x"], "--equivalences has no effect with --rung scheme"),
-    (["--files", "0"], "argument --files: expected a number from 1, found 0"),
-    (["--files", "x"], "argument --files: expected a number from 1, found x"),
-])
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--url", "link"], "--url names a column of Parquet files, and has no effect with --format text"),
+        (["--base", "page", "--format", "cdxj"], "--base names a column of Parquet files, and has no effect with --format cdxj"),
+        (["--time", "t", "--format", "warc", "--keep", "newest"], "--time names a column of Parquet files"),
+        (
+            ["--time", "t", "--format", "parquet"],
+            "--time has no effect with --keep first; leave it out, or use --keep newest or oldest or best",
+        ),
+        (
+            ["--status", "s", "--format", "parquet", "--keep", "newest"],
+            "--status has no effect with --keep newest; leave it out, or use --keep best",
+        ),
+        (["--prefix", "s3a://b/"], "--prefix has no effect without a list of paths"),
+        (["--equivalences", "x"], "--equivalences has no effect with --rung scheme"),
+        (["--files", "0"], "argument --files: expected a number from 1, found 0"),
+        (["--files", "x"], "argument --files: expected a number from 1, found x"),
+    ],
+)
 def test_flags_of_the_job_without_an_effect_are_refused(flags, message, capsys):
     from irikey import job
 

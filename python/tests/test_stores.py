@@ -32,7 +32,11 @@ def store():
     server.start()
     host, port = server.get_host_and_port()
     client = boto3.client(
-        "s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1", aws_access_key_id="KEY", aws_secret_access_key="SECRET"
+        "s3",
+        endpoint_url=f"http://{host}:{port}",
+        region_name="us-east-1",
+        aws_access_key_id="KEY",
+        aws_secret_access_key="SECRET",
     )
     client.create_bucket(Bucket=BUCKET)
     for name in NAMES:

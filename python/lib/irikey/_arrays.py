@@ -86,8 +86,8 @@ def _check_array(name: str, values: Any) -> None:
         return
     hint = "; canonicalize takes tables" if hasattr(type(values), "columns") else ""
     raise TypeError(
-        f"{name}: {type(values).__name__} is not supported; expected a list of str or bytes, an array of numpy with one dimension, a"
-        f" Series, or an array with the Arrow PyCapsule interface{hint}"
+        f"{name}: {type(values).__name__} is not supported; expected a list of str or bytes, an array of numpy with one"
+        f" dimension, a Series, or an array with the Arrow PyCapsule interface{hint}"
     )
 
 
@@ -126,8 +126,8 @@ def _table(values: Any, canonical: Canonicalizer) -> Any:
 
 
 def _importable(data: Any, canonical: Canonicalizer) -> Any:
-    """Returns a data frame without the columns that are not read: their library may not be able to export them, or exports them in
-    a way that the core refuses."""
+    """Returns a data frame without the columns that are not read: their library may not be able to export them, or exports them
+    in a way that the core refuses."""
     kind = _module(data)
     if type(data).__name__ != "DataFrame" or kind not in ("pandas", "polars"):
         return data
@@ -136,7 +136,9 @@ def _importable(data: Any, canonical: Canonicalizer) -> Any:
         if name not in present:
             raise KeyError(f'unknown column "{name}"; expected one of {", ".join(present)}')
         if present.count(name) > 1:
-            raise ValueError(f'data: {present.count(name)} columns have the name "{name}"; expected one: rename or drop the others')
+            raise ValueError(
+                f'data: {present.count(name)} columns have the name "{name}"; expected one: rename or drop the others'
+            )
     if kind == "polars":
         import polars as pl
 
@@ -246,10 +248,10 @@ def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[
     """Returns the canonical URIs of an array, as an array of the same kind.
 
     ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, a numpy array of
-    these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. A pandas Series of a string
-    dtype gives one of the same dtype. The result is null if the URL is null or cannot be parsed. Each value of a dictionary
-    is normalized once. In a str, the surrogates U+DC80 to U+DCFF stand for the bytes that ``surrogateescape`` could not decode;
-    other lone surrogates are read as three bytes each.
+    these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. A pandas Series of a
+    string dtype gives one of the same dtype. The result is null if the URL is null or cannot be parsed. Each value of a
+    dictionary is normalized once. In a str, the surrogates U+DC80 to U+DCFF stand for the bytes that ``surrogateescape`` could
+    not decode; other lone surrogates are read as three bytes each.
 
     ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe=``, the result is the texts of the
     recipe's keys. Options: :class:`irikey.Options`.
@@ -283,10 +285,10 @@ def canonicalize(
 
     ``data`` is a record batch, an array or a list of URLs (returns a :class:`Batch`, or a :class:`Table` if the texts are too
     long for one), a table or data frame (a :class:`Table`), or a reader of batches (a :class:`Reader`, which computes as it is
-    read). ``url`` names the column of URLs, text or bytes. ``base`` and ``charset`` name the columns with the base of each URL, an
-    absolute IRI, and with the charset of its bytes. Instead, each may be ``lit(value)``, or ``(column, lit(value))`` with a value
-    for rows in which the column is null. Several columns with one of these names raise ``ValueError``. If a URL is null, its row
-    is null.
+    read). ``url`` names the column of URLs, text or bytes. ``base`` and ``charset`` name the columns with the base of each URL,
+    an absolute IRI, and with the charset of its bytes. Instead, each may be ``lit(value)``, or ``(column, lit(value))`` with a
+    value for rows in which the column is null. Several columns with one of these names raise ``ValueError``. If a URL is null,
+    its row is null.
 
     ``rung`` is that of ``uri`` and ``key``: "scheme", "syntax" or "simple". With "protocol", ``uri`` is that of "scheme", and
     ``key`` is that of its representative by ``equivalences=``. With ``recipe``, ``key`` is that of the recipe. ``columns`` are
@@ -327,8 +329,8 @@ def read(
     charset: Optional[Operand] = None,
     **policy: Unpack[Policy],
 ) -> Read:
-    """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, compressed or not. Every record
-    is a row; in archives, every capture, unless ``record_types`` chooses other records (such as "all").
+    """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, compressed or not. Every
+    record is a row; in archives, every capture, unless ``record_types`` chooses other records (such as "all").
 
     ``source`` is the path of a file or directory, the URL of an object, or the bytes of a file. ``columns`` are names of
     ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of ``irikey canon --format``,
@@ -366,8 +368,8 @@ def batch_function(
     recipe: Optional[str] = None,
     **policy: Unpack[Policy],
 ) -> Callable[[Data], Data]:
-    """Returns a function that adds the columns of :func:`canonicalize` to a pyarrow Table or RecordBatch, or to a pandas or polars
-    data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like. The function raises
+    """Returns a function that adds the columns of :func:`canonicalize` to a pyarrow Table or RecordBatch, or to a pandas or
+    polars data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like. The function raises
     ``ValueError`` if the data already has one of the columns."""
     options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
     made = Canonicalizer(url=url, recipe=recipe, columns=column_names(columns), types="spark", **loaded(options))
@@ -382,7 +384,9 @@ def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
         data = pa.table(data)
     kind, name = _module(data), type(data).__name__
     if (kind, name) not in (("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("pandas", "DataFrame"), ("polars", "DataFrame")):
-        raise TypeError(f"data: {name} is not supported; expected a Table or RecordBatch of pyarrow, or a DataFrame of pandas or polars")
+        raise TypeError(
+            f"data: {name} is not supported; expected a Table or RecordBatch of pyarrow, or a DataFrame of pandas or polars"
+        )
     present = set(data.schema.names if kind == "pyarrow" else data.columns)
     clashing = [name for name in canonical.schema.names if name in present]
     if clashing:

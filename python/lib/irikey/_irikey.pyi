@@ -159,7 +159,12 @@ class Canonicalizer:
     def configuration(self, /) -> dict[str, Any]: ...
 
 def uri(
-    reference: _Reference, base: Optional[_Reference] = None, *, rung: _Rung = "scheme", recipe: Optional[str] = None, strict: bool = False
+    reference: _Reference,
+    base: Optional[_Reference] = None,
+    *,
+    rung: _Rung = "scheme",
+    recipe: Optional[str] = None,
+    strict: bool = False,
 ) -> str: ...
 def iri(reference: _Reference, base: Optional[_Reference] = None, *, strict: bool = False) -> str: ...
 def key(

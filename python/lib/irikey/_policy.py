@@ -137,13 +137,16 @@ class SqlFunction(NamedTuple):
 
 
 def sql_functions(options: dict[str, Any]) -> list[SqlFunction]:
-    """Returns the functions for SQL, ``uri``, ``key`` and ``surt`` of a URL, and ``uri_from`` and ``key_from`` of a URL and its base.
+    """Returns the functions for SQL, ``uri``, ``key`` and ``surt`` of a URL, and ``uri_from`` and ``key_from`` of a URL and its
+    base.
 
     Raises ``TypeError`` if the base or a charset is not one value for all rows.
     """
     for name in _VALUES:
         if not isinstance(options.get(name), (str, lit, type(None))):
-            raise TypeError(f"{name}: {type(options[name]).__name__} is not supported; expected a text or lit(value), for all rows")
+            raise TypeError(
+                f"{name}: {type(options[name]).__name__} is not supported; expected a text or lit(value), for all rows"
+            )
     options = one_value(options, *_VALUES)
     base, recipe = options.get("base"), options.get("recipe")
     from_base = {**options, "base": "base" if base is None else ("base", base)}

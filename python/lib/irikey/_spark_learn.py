@@ -19,7 +19,10 @@ from ._spark_columns import _found, _quoted
 from ._spark_rows import canonicalize
 
 # What `irikey learn` reads of a capture besides its URL, by the names of Common Crawl's index.
-_FIELDS = ("fetch_time", "fetch_status", "content_digest", "payload_digest", "content_mime_type", "content_truncated", "warc_record_length")
+_FIELDS = (
+    "fetch_time", "fetch_status", "content_digest", "payload_digest", "content_mime_type", "content_truncated",
+    "warc_record_length",
+)
 
 
 def learn(
@@ -34,13 +37,13 @@ def learn(
     ``irikey learn`` finds in all captures at once.
 
     The captures have the columns ``url``, ``content_digest`` and, if known, ``fetch_status``, ``fetch_time``,
-    ``content_mime_type``, ``content_truncated``, ``payload_digest`` and ``warc_record_length``, as in Common Crawl's index. They are
-    partitioned by registered domain, into ``partitions`` partitions (default: as Spark shuffles). Each task runs ``irikey learn
-    --part`` on its partition; the driver collects the parts, which contain only rules, and runs ``irikey learn --merge``.
+    ``content_mime_type``, ``content_truncated``, ``payload_digest`` and ``warc_record_length``, as in Common Crawl's index. They
+    are partitioned by registered domain, into ``partitions`` partitions (default: as Spark shuffles). Each task runs ``irikey
+    learn --part`` on its partition; the driver collects the parts, which contain only rules, and runs ``irikey learn --merge``.
 
     - ``flags``: flags of the parts, such as ``["--min-contents", "8"]``.
-    - ``merge``: flags and inputs of the merge, such as ``["--rules", "rules.csv"]``, or a file of captures to learn redirects from.
-      Redirects are learned in one place, because they may lead to another domain.
+    - ``merge``: flags and inputs of the merge, such as ``["--rules", "rules.csv"]``, or a file of captures to learn redirects
+      from. Redirects are learned in one place, because they may lead to another domain.
 
     Raises ``RuntimeError`` with the message of the command if it fails.
     """

@@ -86,7 +86,12 @@ class Counters:
         }
         sums.update({f"faults.{kind}": F.count_if(F.col("fault") == kind) for kind in _FAULTS})
         named = [(flag.name or "", flag.value) for flag in Flags]
-        sums.update({f"flags.{name.lower().replace('_', '-')}": F.count_if(F.col("flags").bitwiseAND(F.lit(bit)) != 0) for name, bit in named})
+        sums.update(
+            {
+                f"flags.{name.lower().replace('_', '-')}": F.count_if(F.col("flags").bitwiseAND(F.lit(bit)) != 0)
+                for name, bit in named
+            }
+        )
         return rows.observe(self._observation, *[total.alias(name) for name, total in sums.items()])
 
     @property
@@ -161,7 +166,8 @@ def canonicalize(
     made = _arrow_udf(function, StructType(added.fields)).asNondeterministic()
     sources = [F.col(_quoted(name)) for name in inputs.values()]
     rows = df.select("*", made(*sources).alias("_irikey")).select(
-        *[F.col(_quoted(name)) for name in df.columns], *[F.col("_irikey").getField(field.name).alias(field.name) for field in added]
+        *[F.col(_quoted(name)) for name in df.columns],
+        *[F.col("_irikey").getField(field.name).alias(field.name) for field in added],
     )
     return counters._observe(rows, F.col(_quoted(inputs["url"]))) if counters is not None and observed else rows
 

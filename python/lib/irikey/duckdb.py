@@ -36,8 +36,8 @@ def register(con: duckdb.DuckDBPyConnection, prefix: str = "irikey_", **options:
     base)`` and ``irikey_key_from(url, base)`` for relative references; the same names as :func:`irikey.spark.register`.
 
     Texts are VARCHAR, keys BLOB. Options: :class:`irikey.SqlOptions`. ``base=`` is also for rows of the functions with a base
-    in which the base is null; ``literal_base=`` without ``base=`` applies to these functions alone. To also register functions with
-    other options, use another ``prefix``.
+    in which the base is null; ``literal_base=`` without ``base=`` applies to these functions alone. To also register functions
+    with other options, use another ``prefix``.
     """
     for function in sql_functions({**options}):
         kinds = ["VARCHAR"] * (2 if function.has_base else 1)

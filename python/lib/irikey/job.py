@@ -158,7 +158,9 @@ def _sum(streams: list[dict[str, Any]]) -> dict[str, Any]:
     return sums
 
 
-def read_parquet(spark: SparkSession, paths: list[str], arguments: argparse.Namespace, counters: Counters) -> tuple[DataFrame, list[str]]:
+def read_parquet(
+    spark: SparkSession, paths: list[str], arguments: argparse.Namespace, counters: Counters
+) -> tuple[DataFrame, list[str]]:
     """Returns the rows of Parquet files, and the columns of their position."""
     from pyspark.sql import functions as F
 
@@ -238,14 +240,18 @@ def _count(text: str) -> int:
 def parse(words: list[str]) -> argparse.Namespace:
     """Returns the flags of the job."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("inputs", nargs="+", help="files, directories and globs, as Spark names them; @LIST is a file with one path per line")
+    parser.add_argument(
+        "inputs", nargs="+", help="files, directories and globs, as Spark names them; @LIST is a file with one path per line"
+    )
     parser.add_argument("--prefix", help="comes before relative paths of lists, such as s3a://commoncrawl/")
     parser.add_argument("--output", required=True, help="directory, which must not exist")
     parser.add_argument("--format", choices=[*LINES, "parquet", *WHOLE], default="text",
                         help="text, cdxj, jsonl, crawl-log and parquet are split; whole files are read otherwise")
     parser.add_argument("--url", help="column of the URL, with --format parquet (default: url)")
     parser.add_argument("--base", help="column of the base, with --format parquet")
-    parser.add_argument("--time", help="column of the time for --keep newest, oldest and best, with --format parquet (default: fetch_time)")
+    parser.add_argument(
+        "--time", help="column of the time for --keep newest, oldest and best, with --format parquet (default: fetch_time)"
+    )
     parser.add_argument("--status", help="column of the status for --keep best, with --format parquet (default: fetch_status)")
     parser.add_argument("--rung", "--key", choices=["simple", "syntax", "scheme", "protocol"], default="scheme")
     parser.add_argument("--equivalences", help="file that irikey learn wrote, on the driver; for --rung protocol")
@@ -271,7 +277,10 @@ def _useless(arguments: argparse.Namespace) -> Optional[str]:
         return f"--{given[0]} names a column of Parquet files, and has no effect with --format {arguments.format}; leave it out"
     unread = [name for name in given if arguments.keep not in _KEEPS.get(name, (arguments.keep,))]
     if unread:
-        return f"--{unread[0]} has no effect with --keep {arguments.keep}; leave it out, or use --keep {' or '.join(_KEEPS[unread[0]])}"
+        return (
+            f"--{unread[0]} has no effect with --keep {arguments.keep}; leave it out, or use --keep"
+            f" {' or '.join(_KEEPS[unread[0]])}"
+        )
     if arguments.prefix is not None and not any(name.startswith("@") for name in arguments.inputs):
         return "--prefix has no effect without a list of paths; leave it out, or name a list with @LIST"
     if arguments.equivalences is not None and arguments.rung != "protocol":
