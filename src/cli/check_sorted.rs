@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::COLUMN_NAMES;
+use super::args::{COLUMN_NAMES, sort_order};
 use super::error::CommandError;
 use super::terminal::{count_of, print_error, print_lines, visible};
 use crate::output::OutputFormat;
 use crate::process::exit;
 use crate::run::{CheckSortedError, CheckSortedReason, check_sorted};
-use crate::sort::{OrderCheck, OrderError, SortBy};
+use crate::sort::{OrderCheck, OrderError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,7 +43,7 @@ pub(crate) struct CheckSortedArgs {
 }
 
 pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
-    let by = (!args.by.is_empty()).then(|| SortBy::parse(args.by.iter().map(|name| name.trim())));
+    let by = Some(sort_order("--by", &args.by)?).filter(|by| !by.is_empty());
     let mut check = OrderCheck::new(by.clone());
     let mut status = exit::SUCCESS;
     for path in &args.files {

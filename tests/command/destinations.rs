@@ -186,9 +186,16 @@ fn numbers_that_are_refused_are_answered_with_those_that_are_expected() {
 
 #[test]
 fn a_column_that_is_named_twice_is_refused() {
-    let ran = irikey(&["canon", "-q", "--columns", "uri, key,uri"], b"http://h/\n", Stdio::piped());
-    let message = String::from_utf8(ran.stderr).unwrap();
-    assert!(ran.status.code() == Some(2) && message.contains("names `uri` twice"), "{message}");
+    for arguments in [
+        ["canon", "--columns", "uri, key,uri"],
+        ["canon", "--sort", "uri,key,uri"],
+        ["canon", "--sort", "uri, -uri"],
+        ["check-sorted", "--by=-uri,uri", "x.parquet"],
+    ] {
+        let ran = irikey(&[&arguments[..], &["-q"]].concat(), b"http://h/\n", Stdio::piped());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains("names `uri` twice"), "{arguments:?}: {message}");
+    }
 }
 
 #[test]

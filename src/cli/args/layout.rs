@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::values::{COLUMN_NAMES, check_named, find_repeated, parse_number_from, read_text};
+use super::values::{COLUMN_NAMES, check_named, find_repeated, parse_number_from, read_text, sort_order};
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
@@ -163,12 +163,11 @@ impl SortArgs {
 
     /// What rows are sorted by: the flag, or what the format or the partitions require.
     fn order(&self, format: OutputFormat) -> Result<SortBy, CommandError> {
-        let names = || self.sort.iter().map(|name| name.trim());
-        let by = SortBy::parse(names());
+        let by = sort_order("--sort", &self.sort)?;
         let unknown = |error| CommandError::Usage(format!("--sort: {error}"));
         ColumnSet::named(by.names()).map_err(unknown)?;
         if format.is_index() {
-            if !by.is_empty() && names().ne(INDEX_ORDER) {
+            if !by.is_empty() && by != SortBy::parse(INDEX_ORDER) {
                 let message = format!("{} is sorted by {}; remove --sort", format.name(), INDEX_ORDER.join(","));
                 return Err(CommandError::Usage(message));
             }

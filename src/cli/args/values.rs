@@ -10,6 +10,7 @@ use crate::batch::COLUMNS;
 use crate::cli::error::CommandError;
 use crate::input::{read_file, shown_path};
 use crate::process::{error_and_remedy, path_name};
+use crate::sort::SortBy;
 
 /// Parses one of a few names, each of which stands for a value of a library type. Each entry is a name, its value and
 /// its help text.
@@ -98,6 +99,20 @@ pub(crate) fn listed_columns(list: &[String]) -> Result<(Vec<&str>, bool), Comma
     }
     let added: Option<Vec<&str>> = names.clone().map(|name| name.strip_prefix('+')).collect();
     Ok(added.map_or_else(|| (names.collect(), false), |added| (added, true)))
+}
+
+/// The order by the columns that `flag` names, each descending if `-` is before it. The names are checked later.
+///
+/// # Errors
+/// A column is named twice.
+pub(crate) fn sort_order(flag: &str, names: &[String]) -> Result<SortBy, CommandError> {
+    let names = names.iter().map(|name| name.trim());
+    match find_repeated(names.clone().map(|name| name.strip_prefix('-').unwrap_or(name))) {
+        Some(name) => {
+            Err(CommandError::Usage(format!("{flag} names `{name}` twice; rows are compared by a column once")))
+        }
+        None => Ok(SortBy::parse(names)),
+    }
 }
 
 /// The names of columns. They are checked later, because a sign may precede them.
