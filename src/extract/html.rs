@@ -2,8 +2,6 @@
 //! so a tag is read wherever it is: in a template, in foreign content, in the wrong place of a table. Scripting is off:
 //! the content of `noscript` is read, that of `script`, `style`, `title` and comments is not.
 //!
-//! In SVG and MathML, a tag that ends in `/>` has no content, also that of a `style` or a `title`.
-//!
 //! A tag in which the document ends gives no links, as in browsers; it is a defect.
 
 use std::ops::Range;
@@ -12,6 +10,7 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Error, Span, State as TokenizerState, Tokenizer};
 
 use super::attributes::{self, ReferenceSyntax};
+use super::content_tracker::ContentTracker;
 use super::document::DefectKind;
 use super::links::{LinkAttribute, LinkSink, ParserStop, short_name};
 
@@ -69,51 +68,6 @@ struct HtmlCollector<'a, 'b> {
     tag: Option<StartTag>,
 }
 
-/// Follows which elements are open, as far as it matters how their content is read.
-#[derive(Default)]
-struct ContentTracker {
-    /// Name of the last start tag.
-    tag: Vec<u8>,
-    /// The text is a script or a style sheet.
-    is_in_script: bool,
-    /// Number of open `svg` and `math` elements. A tag in them that ends in `/>` has no content.
-    foreign_depth: usize,
-}
-
-impl ContentTracker {
-    /// Returns the state of the tokenizer after an event, if it does not choose it itself.
-    fn follow(&mut self, event: &CallbackEvent<'_>) -> Option<TokenizerState> {
-        match event {
-            CallbackEvent::OpenStartTag { name } => {
-                self.tag.clear();
-                self.tag.extend_from_slice(name);
-            }
-            CallbackEvent::CloseStartTag { self_closing } => return self.begin_content(*self_closing),
-            CallbackEvent::EndTag { name } => {
-                self.is_in_script = false;
-                self.foreign_depth = self.foreign_depth.saturating_sub(usize::from(is_foreign(name)));
-            }
-            _ => {}
-        }
-        None
-    }
-
-    fn begin_content(&mut self, is_self_closing: bool) -> Option<TokenizerState> {
-        let is_foreign = is_foreign(&self.tag);
-        if is_self_closing && (is_foreign || self.foreign_depth > 0) {
-            return None;
-        }
-        self.foreign_depth += usize::from(is_foreign);
-        self.is_in_script = matches!(&self.tag[..], b"script" | b"style");
-        state_after(&self.tag)
-    }
-}
-
-/// The content of the element is not that of HTML.
-fn is_foreign(name: &[u8]) -> bool {
-    matches!(name, b"svg" | b"math")
-}
-
 /// Calls `handle` with every event of the tokenizer until it returns false, but not with the text of scripts and style
 /// sheets. All callers share one instance of the tokenizer, because its code is large.
 pub(super) fn for_each_event(
@@ -124,7 +78,7 @@ pub(super) fn for_each_event(
     let mut tracker = ContentTracker::default();
     let step = |event: CallbackEvent<'_>, span: Span<usize>| {
         let state = tracker.follow(&event).filter(|_| elements == RawElements::Known);
-        let is_script = tracker.is_in_script && matches!(event, CallbackEvent::String { .. });
+        let is_script = tracker.is_in_script() && matches!(event, CallbackEvent::String { .. });
         match is_script || handle(event, span) {
             true => state.map(TokenizerStep::Enter),
             false => Some(TokenizerStep::Stop),
@@ -260,16 +214,5 @@ impl StartTag {
     fn replaced_in(&self, span: &Range<usize>) -> Option<usize> {
         let first = self.replaced.partition_point(|at| *at < span.start);
         self.replaced.get(first).filter(|at| **at <= span.end).copied()
-    }
-}
-
-/// The state of the tokenizer for the content of an element, if that is not markup (HTML Standard, 13.2.6.4; scripting off).
-fn state_after(name: &[u8]) -> Option<TokenizerState> {
-    match name {
-        b"textarea" | b"title" => Some(TokenizerState::RcData),
-        b"script" => Some(TokenizerState::ScriptData),
-        b"style" | b"xmp" | b"iframe" | b"noembed" | b"noframes" => Some(TokenizerState::RawText),
-        b"plaintext" => Some(TokenizerState::PlainText),
-        _ => None,
     }
 }

@@ -16,6 +16,7 @@
 
 mod attributes;
 mod charset;
+mod content_tracker;
 mod document;
 mod feeds;
 mod headers;

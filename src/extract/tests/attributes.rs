@@ -85,6 +85,35 @@ fn xml_attributes_are_found_with_nested_bases() {
     }
 }
 
+/// In SVG and MathML, a CDATA section is text. In HTML, it is a comment that the first `>` ends.
+#[test]
+fn cdata_is_text_in_foreign_content() {
+    for text in [
+        "<svg><g><![CDATA[ > <a href=no> ]] ]]]><a href=yes></g></svg>",
+        "<svg><desc><![CDATA[><a href=no>]]></desc><![CDATA[]><a href=no>]]]><a href=yes></svg>",
+        "<svg><title>t</title><svg/><svg></svg><![CDATA[><a href=no>]]><a href=yes></svg>",
+        "<math><mi><![CDATA[><a href=no>]]></mi><mi>x</mi><![CDATA[><a href=no>]]></math><a href=yes>",
+        "<svg><foreignObject><p></svg><svg><![CDATA[><a href=no>]]></svg></p></foreignObject>\
+         <![CDATA[><a href=no>]]></svg><a href=yes>",
+        "<![CDATA[><a href=yes>]]>",
+        "<svg/><![CDATA[><a href=yes>]]>",
+        "<svg></svg><![CDATA[><a href=yes>]]>",
+        "<svg><foreignObject><p><![CDATA[><a href=yes>]]></p></foreignObject></svg>",
+        "<svg><g><svg><p><![CDATA[><a href=yes>]]></p></svg>",
+        "<svg><g></p><![CDATA[><a href=yes>]]></svg>",
+    ] {
+        let links = read(text.as_bytes(), Markup::Html).links;
+        let [link] = &links[..] else { panic!("{text}: {links:?}") };
+        let expected = text.find("yes").unwrap() as u64;
+        assert_eq!((&link.url[..], link.offset), (&b"yes"[..], expected), "{text}");
+    }
+    // An element of HTML has content although its tag ends in a slash.
+    assert_eq!(
+        html("<svg><desc><script/><a href=no></script></desc><script/><a href=yes></svg>"),
+        ["a href yes http://d/x/y"]
+    );
+}
+
 #[test]
 fn only_the_first_base_with_an_address_counts() {
     let cases: [(&str, &str); 14] = [
@@ -140,6 +169,8 @@ fn texts_of_links() {
     assert_eq!(texts(text, Markup::Html), expected);
     let text = "<a href=a>x<script>'<b>'</script>y<svg><style>.c{}</style><style/></svg>z</a>";
     assert_eq!(texts(text, Markup::Html), [pair("a", "xyz")]);
+    let text = "<a href=a>x<svg><text><![CDATA[<y>]]></text></svg>z</a>";
+    assert_eq!(texts(text, Markup::Html), [pair("a", "x<y>z")]);
     let text = format!("<a href=a>{}\u{1F600}</a>", "x".repeat((1 << 10) - 3));
     assert_eq!(texts(&text, Markup::Html), [pair("a", &"x".repeat((1 << 10) - 3))]);
     let text = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='a'>O<i>n</i>e &amp; <![CDATA[<two>]]></a>no<a href='b'/>no</html>";

@@ -1,0 +1,138 @@
+//! Follows which elements of HTML are open, as far as it matters how their content is read: [`ContentTracker`].
+//!
+//! In SVG and MathML, which are foreign content, a CDATA section is text, and a tag that ends in `/>` has no content, also
+//! that of a `style` or a `title`. No tree is built, so foreign content is followed by the names of tags alone: it begins with `svg`
+//! and `math`, it ends with them and at tags such as `<p>`, and some of its elements contain HTML again (HTML Standard, 13.2.6.5 and
+//! 13.2.4.2). Attributes do not count: those of `font` and `annotation-xml` would.
+
+use html5gum::emitters::callback::CallbackEvent;
+use html5gum::{Error, State as TokenizerState};
+
+/// An open element of foreign content that is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ForeignElement {
+    /// `svg` or `math`.
+    Root,
+    /// An element whose content is HTML.
+    OfHtml,
+}
+
+/// Follows tags and chooses the state of the tokenizer.
+#[derive(Default)]
+pub(super) struct ContentTracker {
+    /// Name of the last start tag.
+    tag: Vec<u8>,
+    /// The text is a script or a style sheet.
+    is_in_script: bool,
+    /// The open elements, outermost first.
+    open: Vec<ForeignElement>,
+    /// The last tag is the start tag of the last one of `open`, which is [`ForeignElement::OfHtml`].
+    is_directly_in_it: bool,
+}
+
+impl ContentTracker {
+    /// The text that follows is a script or a style sheet.
+    pub(super) fn is_in_script(&self) -> bool {
+        self.is_in_script
+    }
+
+    /// Returns the state of the tokenizer after an event, if the tokenizer does not choose it itself.
+    pub(super) fn follow(&mut self, event: &CallbackEvent<'_>) -> Option<TokenizerState> {
+        match event {
+            CallbackEvent::OpenStartTag { name } => {
+                self.tag.clear();
+                self.tag.extend_from_slice(name);
+            }
+            CallbackEvent::CloseStartTag { self_closing } => return self.begin_content(*self_closing),
+            CallbackEvent::EndTag { name } => self.end(name),
+            // The tokenizer takes all sections for those of HTML.
+            CallbackEvent::Error(Error::CdataInHtmlContent) if self.is_in_foreign_element() => {
+                return Some(TokenizerState::CdataSection);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn begin_content(&mut self, is_self_closing: bool) -> Option<TokenizerState> {
+        if ends_foreign_content(&self.tag) {
+            self.leave_foreign_content();
+        }
+        self.is_directly_in_it = false;
+        let (is_foreign, is_root) = (self.is_in_foreign_content(), is_foreign_root(&self.tag));
+        if is_self_closing && (is_foreign || is_root) {
+            return None;
+        }
+        if is_root {
+            self.open.push(ForeignElement::Root);
+        } else if is_foreign && contains_html(&self.tag) {
+            self.open.push(ForeignElement::OfHtml);
+            self.is_directly_in_it = true;
+        }
+        self.is_in_script = matches!(&self.tag[..], b"script" | b"style");
+        state_after(&self.tag)
+    }
+
+    fn end(&mut self, name: &[u8]) {
+        (self.is_in_script, self.is_directly_in_it) = (false, false);
+        let ends_last = match self.open.last() {
+            Some(ForeignElement::Root) => is_foreign_root(name),
+            Some(ForeignElement::OfHtml) => contains_html(name),
+            None => false,
+        };
+        if ends_last {
+            self.open.pop();
+        } else if matches!(name, b"p" | b"br") {
+            self.leave_foreign_content();
+        }
+    }
+
+    /// Elements that begin here are foreign, unless they end foreign content.
+    fn is_in_foreign_content(&self) -> bool {
+        self.open.last() == Some(&ForeignElement::Root)
+    }
+
+    /// The innermost open element is foreign, as far as tags show it.
+    fn is_in_foreign_element(&self) -> bool {
+        self.is_in_foreign_content() || self.is_directly_in_it
+    }
+
+    fn leave_foreign_content(&mut self) {
+        while self.is_in_foreign_content() {
+            self.open.pop();
+        }
+    }
+}
+
+/// The content of the element is not that of HTML.
+fn is_foreign_root(name: &[u8]) -> bool {
+    matches!(name, b"svg" | b"math")
+}
+
+/// The content of this foreign element is HTML.
+fn contains_html(name: &[u8]) -> bool {
+    matches!(name, b"foreignobject" | b"desc" | b"title" | b"mi" | b"mo" | b"mn" | b"ms" | b"mtext")
+}
+
+/// The start tag of this element of HTML ends foreign content.
+#[rustfmt::skip]
+fn ends_foreign_content(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"b" | b"big" | b"blockquote" | b"body" | b"br" | b"center" | b"code" | b"dd" | b"div" | b"dl" | b"dt" | b"em"
+            | b"embed" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"head" | b"hr" | b"i" | b"img" | b"li" | b"listing" | b"menu"
+            | b"meta" | b"nobr" | b"ol" | b"p" | b"pre" | b"ruby" | b"s" | b"small" | b"span" | b"strong" | b"strike" | b"sub"
+            | b"sup" | b"table" | b"tt" | b"u" | b"ul" | b"var"
+    )
+}
+
+/// The state of the tokenizer for the content of an element, if that is not markup (HTML Standard, 13.2.6.4; scripting off).
+fn state_after(name: &[u8]) -> Option<TokenizerState> {
+    match name {
+        b"textarea" | b"title" => Some(TokenizerState::RcData),
+        b"script" => Some(TokenizerState::ScriptData),
+        b"style" | b"xmp" | b"iframe" | b"noembed" | b"noframes" => Some(TokenizerState::RawText),
+        b"plaintext" => Some(TokenizerState::PlainText),
+        _ => None,
+    }
+}
