@@ -115,13 +115,21 @@ impl UnsupportedFormat {
         match (bracket, inner.first()?) {
             (b'[', b'{' | b'[' | b'"' | b']') => Some(JSON_ARRAY),
             (b'{', b'"') => {
-                let has_line_end = rest[..rest.len() - inner.len()].contains(&b'\n');
                 let is_broken = !JsonMembers::are_whole(SourceHead::new(head).first_record);
-                (has_line_end && is_broken).then_some(PRETTY_JSON)
+                (is_broken && has_line_end_within(head)).then_some(PRETTY_JSON)
             }
             _ => None,
         }
     }
+}
+
+/// Whether the first line of a text with an object ends within the object: the next line has the content of what the line opens,
+/// or the member after a comma. A line after a record that is cut short begins with another object.
+fn has_line_end_within(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let Some(end) = memchr::memchr(b'\n', text) else { return false };
+    let around = (text[..end].trim_ascii_end().last(), text[end..].trim_ascii_start().first());
+    matches!(around, (Some(b'{' | b'['), Some(_)) | (Some(b','), Some(b'"')))
 }
 
 /// Whether a source begins with the header of a tar archive: the sum of its 512 bytes is stated in octal in bytes 148 to
@@ -203,7 +211,7 @@ mod tests {
 
     #[test]
     fn text_formats_are_recognized() {
-        let cases: [(&str, Option<UnsupportedFormat>); 17] = [
+        let cases: [(&str, Option<UnsupportedFormat>); 22] = [
             ("http://a/\rhttp://b/\r", Some(CR_LINES)),
             ("http://a/\rb", None),
             ("http://a/\rhttp://b/\r\n", None),
@@ -211,6 +219,12 @@ mod tests {
             ("[[\"urlkey\"]]", Some(JSON_ARRAY)),
             ("[a](http://b/)", None),
             ("{\n  \"url\": \"http://a/\"\n}\n", Some(PRETTY_JSON)),
+            ("{\"a\":1,\n \"url\":\"http://a/\"}\n{\"a\":2,", Some(PRETTY_JSON)),
+            ("{\"a\": {\r\n  \"b\": 1}, \"url\": \"http://a/\"}", Some(PRETTY_JSON)),
+            ("{\"rows\": [\n  {\"url\": \"http://a/\"},", Some(PRETTY_JSON)),
+            ("{\"url\": [\n", None),
+            // The first record is cut short.
+            ("{\"a\":1,\n{\"url\":\"http://a/\"}\n", None),
             ("{\"url\": \"http://a/\"}\n", None),
             ("{ \"url\": \"http://a", None),
             ("{", None),
