@@ -117,6 +117,7 @@ impl FileRoles {
             }
         }
         self.check_directory(sources)?;
+        self.check_store()?;
         self.check_own_files(sources)?;
         self.check_no_parts()?;
         let replaced: Vec<PathBuf> =
@@ -187,17 +188,12 @@ impl FileRoles {
             return check_prefix(&url, sources);
         }
         let Some(directory) = self.directory.as_deref().map(absolute) else { return Ok(()) };
-        for input in &self.input_directories {
-            let Some(below) = path_below(&directory, &absolute(input)) else { continue };
-            // A directory of inputs is read without what is hidden.
-            if !below.iter().any(|name| is_hidden_name(name.as_encoded_bytes())) {
-                return Err(CommandError::Usage(format!(
-                    "-o {}: this directory is in the input {}, so the next job would read its own output; name another \
-                     directory",
-                    path_name(&directory),
-                    path_name(input)
-                )));
-            }
+        if let Some(input) = self.input_with(&directory) {
+            return Err(CommandError::Usage(format!(
+                "-o {}: this directory is in the input {}, so the next job would read its own output; name another directory",
+                path_name(&directory),
+                path_name(input)
+            )));
         }
         let is_inside = |path: &Path| fs::canonicalize(path).is_ok_and(|path| path_below(&path, &directory).is_some());
         let mut inside = sources.0.iter().filter(|source| source.origin.file().is_some_and(is_inside));
@@ -206,6 +202,27 @@ impl FileRoles {
                 "-o {}: this directory contains the input {}; name another directory",
                 path_name(&directory),
                 source.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The directory among the inputs in which `directory` would be read.
+    fn input_with(&self, directory: &Path) -> Option<&PathBuf> {
+        // A directory of inputs is read without what is hidden.
+        let is_visible = |below: &Path| !below.iter().any(|name| is_hidden_name(name.as_encoded_bytes()));
+        self.input_directories.iter().find(|input| path_below(directory, &absolute(input)).is_some_and(is_visible))
+    }
+
+    /// The seen store is in no directory of sources: a later job would read its files as records.
+    fn check_store(&self) -> Result<(), CommandError> {
+        let Some(store) = self.store.as_deref().map(absolute) else { return Ok(()) };
+        match self.input_with(&store) {
+            Some(input) => Err(CommandError::Usage(format!(
+                "--seen {}: this directory is in the input {}, so jobs would read the store as an input; keep the store \
+                 elsewhere, or in a directory whose name begins with _, which is skipped",
+                path_name(&store),
+                path_name(input)
             ))),
             None => Ok(()),
         }

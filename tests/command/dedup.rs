@@ -952,6 +952,34 @@ fn a_survey_reports_the_effect_of_dedup() {
     assert!(plain["survey"].is_null() && !plain["timeline"].as_array().unwrap().is_empty());
 }
 
+/// The files of a store would be read as records of the next job.
+#[test]
+fn a_seen_store_in_an_input_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out) = (directory.path().join("in"), directory.path().join("out.txt"));
+    fs::create_dir(&input).unwrap();
+    fs::write(input.join("urls.txt"), "http://a/\n").unwrap();
+    let run = |store: &str, update: &[&str]| {
+        let store = input.join(store);
+        let flags = ["dedup", "-q", text(&input), "-o", text(&out), "--seen", text(&store)];
+        let ran = irikey(&[&flags[..], update].concat(), b"", Stdio::null());
+        (ran.status.code(), String::from_utf8(ran.stderr).unwrap(), store.exists())
+    };
+    for store in ["seen", "a/b", ""] {
+        let (status, message, exists) = run(store, &["--update-seen"]);
+        assert_eq!((status, exists), (Some(2), store.is_empty()), "{store}: {message}");
+        assert!(message.contains("this directory is in the input"), "{message}");
+    }
+    // What is hidden is not read.
+    let expected = [(&["--update-seen"][..], "http://a/\n"), (&[], "")];
+    for (update, rows) in expected {
+        assert_eq!(run("_seen", update).0, Some(0));
+        assert_eq!(fs::read_to_string(&out).unwrap(), rows);
+    }
+    fs::rename(input.join("_seen"), input.join("seen")).unwrap();
+    assert!(run("seen", &[]).1.contains("this directory is in the input"));
+}
+
 /// A rung that is named twice, by `--rung` or `--key`, is one.
 #[test]
 fn a_survey_has_each_rung_once() {
