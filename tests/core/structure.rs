@@ -188,14 +188,42 @@ fn a_public_type_name_is_defined_once() {
     assert!(found.is_empty(), "public type names with several definitions: {found:#?}");
 }
 
+/// Longest line, in characters.
+const MAX_LINE_LEN: usize = 130;
+
+/// Formatters wrap the lines of Rust, but not those of Python and of scripts.
+#[test]
+fn lines_of_python_and_scripts_are_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut python, mut scripts) = (Vec::new(), Vec::new());
+    for name in ["lib", "tests", "benches", "docs", "examples"] {
+        files_below(&root.join("python").join(name), &mut python);
+    }
+    python.retain(|path| path.extension().is_some_and(|suffix| suffix == "py" || suffix == "pyi"));
+    files_below(&root.join("scripts"), &mut scripts);
+    scripts.retain(|path| path.extension().is_none_or(|suffix| suffix == "py"));
+    assert!(python.len() > 20 && scripts.len() > 20, "found only {} and {} files", python.len(), scripts.len());
+    for path in python.iter().chain(&scripts) {
+        let text = fs::read_to_string(path).expect("sources are UTF-8");
+        let long = text.lines().position(|line| line.chars().count() > MAX_LINE_LEN);
+        assert!(long.is_none(), "{}:{}: more than {MAX_LINE_LEN} characters", path.display(), long.unwrap_or(0) + 1);
+    }
+}
+
 /// Every `.rs` file below `directory`.
 pub(super) fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    files_below(directory, files);
+    files.retain(|path| path.extension().is_some_and(|suffix| suffix == "rs"));
+}
+
+/// Every file below `directory`.
+fn files_below(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap_or_else(|error| panic!("cannot list {}: {error}", directory.display()))
     {
         let path = entry.expect("a directory entry").path();
         if path.is_dir() {
-            rust_files(&path, files);
-        } else if path.extension().is_some_and(|suffix| suffix == "rs") {
+            files_below(&path, files);
+        } else {
             files.push(path);
         }
     }
