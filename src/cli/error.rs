@@ -148,7 +148,7 @@ impl From<DedupError> for CommandError {
             DedupError::TooManyRows { .. } => CommandError::Usage(error.to_string()),
             DedupError::Spill(error) => CommandError::SideFile(error.to_string()),
             DedupError::Seen(error) => error.into(),
-            DedupError::Changed => CommandError::Input(error.to_string()),
+            DedupError::Changed | DedupError::NotReadAgain(_) => CommandError::Input(error.to_string()),
             DedupError::Lost { .. } => CommandError::Internal(error.to_string()),
         }
     }

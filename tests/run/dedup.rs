@@ -189,6 +189,27 @@ fn files_that_change_before_they_are_read_again_stop_the_run() {
 }
 
 #[test]
+fn a_file_that_cannot_be_opened_again_is_named_with_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = [file(&directory, "a.txt", &lines(3_000)), file(&directory, "b.txt", b"http://b/\n")];
+    let sources = Sources(names.iter().flat_map(|name| path(name).0).collect());
+    let (encoder, mut output) = open(&directory.path().join("x.jsonl"), &sources.names());
+    let append = |kept| {
+        // The second pass writes rows of the first file.
+        let _ = std::fs::remove_file(&names[1]);
+        append_kept(&mut output, kept)
+    };
+    let dedup_options = DedupOptions { directory: directory.path().to_path_buf(), ..DedupOptions::default() };
+    let dedup_options = DedupOptions { keep: KeepPolicy::Last, ..dedup_options };
+    let (run_options, policy, progress) = (options(1, 2_000, 1_000), policy(), Progress::new());
+    let request = RunRequest::new(sources, &run_options, &policy, &progress);
+    let ran = dedup(request, &dedup_options, &encoder, append);
+    assert!(matches!(ran, Err(RunError::Output(DedupError::NotReadAgain(_)))));
+    let message = ran.unwrap_err().to_string();
+    assert!(message.contains("b.txt: cannot open: no such file or directory; "), "{message}");
+}
+
+#[test]
 fn empty_input_and_pipes_are_accepted() {
     let directory = tempfile::tempdir().unwrap();
     for keep in KeepPolicy::ALL {

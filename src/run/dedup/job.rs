@@ -189,10 +189,8 @@ impl<'a> DedupJob<'a> {
     pub(super) fn add_rows_again(
         &self,
         RowGroup { rows, runs, ticket, .. }: RowGroup<'_>,
-        waiting: &WaitingGroups,
         decisions: &Decisions,
     ) -> Result<Option<DedupStep>, DedupError> {
-        waiting.check(&ticket, rows)?;
         let mut buffers = self.buffers.lock().pop().unwrap_or_default();
         buffers.must_wait = false;
         let state = |row| match decisions.is_kept(ticket.first_row() + row) {

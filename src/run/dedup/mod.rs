@@ -30,11 +30,14 @@ pub(crate) use keyed_files::{KeyedFileDefect, KeyedFileError, KeyedFiles, dedup_
 pub use options::DedupOptions;
 pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals};
 
-use super::{Phase, RowGroup, RunError, RunOptions, RunRequest, canon};
+use super::{Phase, RowGroup, RunError, RunOptions, RunRequest, Summary, canon};
+use crate::dedup::Decisions;
+use crate::input::InputError;
 use crate::output::{Encoder, OutputError};
 use job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
 use resolve::{ReadRun, finish, resolve};
-use second_pass::SecondPassChoice;
+use second_pass::{SecondPassChoice, WaitingGroups};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Keeps one row of each key and passes it to `append`, encoded by `encoder`, in input order; with the tables of duplicates and
 /// groups if the options ask for them.
@@ -68,13 +71,51 @@ pub fn dedup(
     if let Some(sources) = again.filter(|_| !waiting.is_empty()) {
         let request = request(sources, progress.begin_second_pass());
         let request = waiting.request(request, &read.summary.source_records);
-        let decide = |row_group: RowGroup<'_>| job.add_rows_again(row_group, &waiting, &resolved.decisions);
-        let mut none = PendingRowGroups::new(&options.directory);
-        let summary = canon(request, decide, |step| step.append(&mut none, &mut append))?;
-        if summary.rows != waiting.row_count() {
-            return Err(RunError::Output(DedupError::Changed));
-        }
+        let again = read_again(&job, request, (&waiting, &resolved.decisions), &mut append)?;
+        again.check(&read.summary, &waiting).map_err(RunError::Output)?;
     }
     progress.begin(Phase::Write);
     finish(job, resolved, (&spool, read), append)
+}
+
+/// What the second pass has read.
+struct SecondPass {
+    summary: Summary,
+    /// A row group was not that of the first pass.
+    is_changed: bool,
+}
+
+/// Reads the sources a second time, and writes the rows that are kept of those that wait. Writes nothing more after a row group
+/// that has changed.
+fn read_again(
+    job: &DedupJob<'_>,
+    request: RunRequest<'_>,
+    (waiting, decisions): (&WaitingGroups, &Decisions),
+    mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
+) -> Result<SecondPass, RunError<DedupError>> {
+    let is_changed = AtomicBool::new(false);
+    let decide = |row_group: RowGroup<'_>| {
+        // The source that cannot be read is known at the end only.
+        if is_changed.load(Ordering::Relaxed) || !waiting.has(&row_group.ticket, row_group.rows) {
+            is_changed.store(true, Ordering::Relaxed);
+            return Ok(Some(DedupStep::Combined));
+        }
+        job.add_rows_again(row_group, decisions)
+    };
+    let mut none = PendingRowGroups::new(&job.options.directory);
+    let summary = canon(request, decide, |step| step.append(&mut none, &mut append))?;
+    Ok(SecondPass { summary, is_changed: is_changed.into_inner() })
+}
+
+impl SecondPass {
+    /// Checks that the sources had the rows that wait, as in the first pass.
+    fn check(self, first: &Summary, waiting: &WaitingGroups) -> Result<(), DedupError> {
+        if !self.is_changed && self.summary.rows == waiting.row_count() {
+            return Ok(());
+        }
+        let place = |error: &InputError| (error.source_number, error.defect.to_string());
+        let known: Vec<_> = first.input_errors.iter().map(place).collect();
+        let error = self.summary.input_errors.into_iter().find(|error| !known.contains(&place(error)));
+        Err(error.map_or(DedupError::Changed, |error| DedupError::NotReadAgain(Box::new(error))))
+    }
 }

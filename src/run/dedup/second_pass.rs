@@ -7,7 +7,7 @@
 
 use super::super::options::SkippedGroups;
 use super::super::{Progress, RunRequest, Ticket};
-use super::summary::{DedupError, RowState};
+use super::summary::RowState;
 use crate::batch::SourceRun;
 use crate::canon::Rows;
 use crate::dedup::{Decisions, key_number};
@@ -125,17 +125,11 @@ impl WaitingGroups {
         request.skipping(SkippedGroups { count: self.decided, source_records })
     }
 
-    /// Checks that the rows of a row group are those of the first pass.
-    ///
-    /// # Errors
-    /// [`DedupError::Changed`].
-    pub(super) fn check(&self, ticket: &Ticket<'_>, rows: &Rows) -> Result<(), DedupError> {
+    /// Whether the rows of a row group are those of the first pass.
+    pub(super) fn has(&self, ticket: &Ticket<'_>, rows: &Rows) -> bool {
         let find = || self.groups.binary_search_by_key(&ticket.first_row(), |group| group.first_row).ok();
         let is_same = |group: &WaitingGroup| group.rows == rows.len() as u64 && group.checksum == checksum(rows);
-        match rows.is_empty() || find().is_some_and(|at| is_same(&self.groups[at])) {
-            true => Ok(()),
-            false => Err(DedupError::Changed),
-        }
+        rows.is_empty() || find().is_some_and(|at| is_same(&self.groups[at]))
     }
 
     /// Number of rows of all row groups.

@@ -3,6 +3,7 @@
 use super::super::Summary;
 use crate::dedup::seen::{MergedRuns, RunWriter, SeenError};
 use crate::dedup::{Collisions, Findings};
+use crate::input::InputError;
 use crate::output::{EncodedRows, OutputError};
 use crate::spill::SpillError;
 use arrow::array::RecordBatch;
@@ -69,13 +70,18 @@ pub enum DedupError {
     /// The seen store cannot be used.
     #[error(transparent)]
     Seen(#[from] SeenError),
-    /// The sources changed between the two times that they were read, or one of them could not be read again.
+    /// The sources changed between the two times that they were read.
     #[error(
-        "the inputs changed while they were read, or one of them could not be read again; dedup reads them twice if --memory is \
-         too small for all keys; the output was not written; run the job again while no other program writes the inputs, or \
-         allow more memory with --memory"
+        "the inputs changed while they were read; dedup reads them twice if --memory is too small for all keys; the output was \
+         not written; run the job again while no other program writes the inputs, or allow more memory with --memory"
     )]
     Changed,
+    /// A source was read once, but could not be read again.
+    #[error(
+        "{0}; dedup reads the inputs twice if --memory is too small for all keys, and could read this one only once; the output \
+         was not written; run the job again, or allow more memory with --memory"
+    )]
+    NotReadAgain(Box<InputError>),
     /// The numbers of rows do not add up: a bug in irikey.
     #[error(
         "{records} records became {kept} kept rows, {duplicates} duplicates, {seen} seen rows and {faulty} rows with a \
