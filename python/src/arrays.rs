@@ -169,8 +169,8 @@ impl Operands {
             1 => Ok(found.remove(0)),
             _ => concat(&found.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(|error| match error {
                 ArrowError::OffsetOverflowError(_) => PyValueError::new_err(format!(
-                    "the column {column:?} of the results has more than 2 GiB of text; pass fewer values at a time, or a chunked array with \
-                     shorter chunks"
+                    "the column {column:?} of the results has more than 2 GiB of text; pass fewer values at a time, or a \
+                     chunked array with shorter chunks"
                 )),
                 error => arrow_error(error),
             }),

@@ -83,8 +83,8 @@ impl Exported<'_> {
 #[expect(unsafe_code, reason = "the caller guarantees that the structures of C are valid")]
 pub unsafe fn import_parts(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayData> {
     let kind = DataType::try_from(schema).map_err(arrow_error)?;
-    // SAFETY: the buffers are those that the schema describes, and arrow reads none that is not aligned; arrays of text and arrays
-    // of bytes have the same buffers.
+    // SAFETY: the buffers are those that the schema describes, and arrow reads none that is not aligned; arrays of text and
+    // arrays of bytes have the same buffers.
     unsafe { from_ffi_and_data_type(aligned(array, schema), as_bytes(&kind)) }.map_err(arrow_error)
 }
 

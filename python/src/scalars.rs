@@ -22,8 +22,8 @@ pyo3::create_exception!(
     irikey,
     Fault,
     PyValueError,
-    "A reference cannot be parsed. The attributes `kind` and `component` are names; `at` is the offset of the fault in bytes, for \
-     a str in the bytes of its UTF-8."
+    "A reference cannot be parsed. The attributes `kind` and `component` are names; `at` is the offset of the fault in bytes, \
+     for a str in the bytes of its UTF-8."
 );
 
 /// Converts a fault to an exception.
