@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::answer::{Batch, Table};
 use crate::arrays::{Array, Operands, import_list, is_list};
-use crate::configuration::{Configuration, Operand};
+use crate::configuration::{Configuration, Operand, whole_number};
 use crate::engine::{Counted, Engine, Signals, check_schema, named_counts};
 use crate::files::{self, ReadOptions};
 use crate::import::export;
@@ -28,8 +28,8 @@ use crate::stream::Stream;
 /// - recipe: name of a recipe, or rules to add and to remove; the column key is then that of the recipe.
 /// - columns: names of result columns; the default is uri, key, fault, fault_at and flags.
 /// - strict: refuse what the grammar refuses instead of repairing and flagging it.
-/// - drop_fragment, literal_base, assume_scheme, max_url, profile, key_hash, trim, inner_spaces, character_references, backslashes:
-///   as the flags of the command.
+/// - drop_fragment, literal_base, assume_scheme, max_url, profile, key_hash, trim, inner_spaces, character_references,
+///   backslashes: as the flags of the command.
 /// - psl: contents of a Public Suffix List. equivalences: see irikey.equivalences().
 /// - types: "arrow", or "spark" for types that Spark reads.
 #[pyclass(frozen, module = "irikey")]
@@ -55,7 +55,7 @@ impl Canonicalizer {
         drop_fragment: bool,
         literal_base: bool,
         assume_scheme: Option<String>,
-        max_url: i64,
+        #[pyo3(from_py_with = whole_number)] max_url: i64,
         profile: &str,
         key_hash: &str,
         trim: bool,
@@ -134,8 +134,8 @@ impl Canonicalizer {
         self.canonicalize(py, data)
     }
 
-    /// Returns one column for an array of URLs, a list for a list. base and charset are arrays of the same length. Each value of a
-    /// dictionary is canonicalized once, and counts once in the counters.
+    /// Returns one column for an array of URLs, a list for a list. base and charset are arrays of the same length. Each value
+    /// of a dictionary is canonicalized once, and counts once in the counters.
     #[pyo3(signature = (values, column="uri", base=None, charset=None))]
     fn array<'py>(
         &self,
@@ -183,7 +183,7 @@ impl Canonicalizer {
         format: &str,
         name: Option<String>,
         record_types: Option<Vec<String>>,
-        threads: i64,
+        #[pyo3(from_py_with = whole_number)] threads: i64,
     ) -> PyResult<(Bound<'py, Table>, Bound<'py, PyDict>)> {
         let (format, record_types) = (format.to_string(), record_types.unwrap_or_default());
         let options = ReadOptions { columns, format, name, record_types, threads };

@@ -12,7 +12,7 @@ use irikey::key::psl::SuffixList;
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
 use irikey::record::csv::{CsvColumn, CsvOptions};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
@@ -92,8 +92,8 @@ impl Literal {
         (self.value.clone(),)
     }
 
-    fn __repr__(&self) -> String {
-        format!("irikey.lit({:?})", self.value)
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("irikey.lit({})", PyString::new(py, &self.value).repr()?))
     }
 }
 
@@ -187,6 +187,14 @@ pub struct Outputs {
 
 fn invalid(message: impl Into<String>) -> PyErr {
     PyValueError::new_err(message.into())
+}
+
+/// Returns a whole number of any size; -1, which is outside of every range, instead of one that has more than 64 bits.
+pub fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    match value.extract::<i64>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(-1),
+        number => number,
+    }
 }
 
 /// Returns the value of a named choice; `None` is the default.

@@ -20,13 +20,13 @@ use pyo3::prelude::*;
 
 use crate::configuration::{Configuration, Outputs, RULES, Types};
 use crate::intake::{CHUNK_LEN, Inputs, MAX_GROWTH, MOST_TEXT, Scratch, TEXT_LIMIT, null_where};
-use crate::schema::{answer_batch, answer_schema, arrow_error, spark_type};
+use crate::schema::{answer_batch, answer_schema, arrow_error, policy_metadata, spark_type};
 
 /// How long a call works before it lets Python handle signals, such as Ctrl-C.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Longest text whose buffers are kept, in bytes. Only a single row is longer: of several rows that are processed together, each of
-/// the four columns has at most [`CHUNK_LEN`].
+/// Longest text whose buffers are kept, in bytes. Only a single row is longer: of several rows that are processed together,
+/// each of the four columns has at most [`CHUNK_LEN`].
 const MAX_KEPT_LEN: usize = 4 * CHUNK_LEN;
 
 /// A configured canonicalizer of batches.
@@ -86,8 +86,7 @@ impl Engine {
     pub fn new(configuration: Configuration) -> PyResult<Engine> {
         let outputs = configuration.outputs(false)?;
         let (policy, types) = (configuration.policy(&outputs.columns, None)?, configuration.types()?);
-        let metadata: Vec<_> =
-            policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
+        let metadata = policy_metadata(&policy);
         Ok(Engine {
             builder: BatchBuilder::new(outputs.columns.clone(), &metadata, &policy, &[String::new()]),
             schema: answer_schema(&outputs, &metadata, types),

@@ -2,12 +2,15 @@
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use irikey::batch::{BatchBuilder, BatchError};
+use irikey::canon::Policy;
 use irikey::input::{ListError, Source, Sources, list};
 use irikey::record::archive::RecordTypes;
 use irikey::record::csv::CsvColumnsError;
@@ -20,7 +23,13 @@ use tempfile::NamedTempFile;
 
 use crate::configuration::{Configuration, python_terms};
 use crate::engine::{Engine, typed};
-use crate::schema::{answer_batch, answer_schema};
+use crate::schema::{answer_batch, answer_schema, policy_metadata};
+
+/// How long a call waits before it lets Python handle signals, such as Ctrl-C.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// How long a call waits for its thread to stop after an exception, so that the thread does not go on unseen.
+const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How a file is read.
 pub struct ReadOptions {
@@ -73,29 +82,45 @@ pub fn read(py: Python<'_>, engine: &Engine, source: &Bound<'_, PyAny>, options:
     let policy = configuration.policy(&outputs.columns, Some(&engine.policy))?;
     let types = configuration.types()?;
     let run_options = run_options(&configuration, &options)?;
-    let (sources, _file) = open(source, options.name)?;
-    let metadata: Vec<_> =
-        policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
+    let (sources, file) = open(source, options.name)?;
+    let metadata = policy_metadata(&policy);
     let builder = BatchBuilder::new(outputs.columns.clone(), &metadata, &policy, &sources.names());
-    let (progress, is_stopped) = (Progress::new(), AtomicBool::new(false));
-    let run = || {
-        let mut batches = Vec::new();
-        let encode = |group: RowGroup<'_>| match is_stopped.load(Ordering::Relaxed) {
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    let run = ReadRun { sources, options: run_options, policy, builder, is_stopped: is_stopped.clone(), _file: file };
+    let (batches, summary) =
+        wait_for(py, move || run.batches(), &is_stopped)?.map_err(|error| run_exception(&error))?;
+    let schema = answer_schema(&outputs, &metadata, types);
+    let answer = |batch: &RecordBatch| answer_batch(batch, &outputs, &schema, |array| typed(array, types));
+    let batches = batches.iter().map(answer).collect::<PyResult<_>>()?;
+    Ok(ReadRows { batches, schema, summary })
+}
+
+/// A run that reads sources. It uses no object of Python, because its thread may outlive the call.
+struct ReadRun {
+    sources: Sources,
+    options: RunOptions,
+    policy: Policy,
+    builder: BatchBuilder,
+    is_stopped: Arc<AtomicBool>,
+    /// The file to which bytes were written; it is removed at the end.
+    _file: Option<NamedTempFile>,
+}
+
+impl ReadRun {
+    /// Returns the batches of the rows, and the counts.
+    fn batches(self) -> Result<(Vec<RecordBatch>, Summary), RunError<PartError>> {
+        let (progress, mut batches) = (Progress::new(), Vec::new());
+        let encode = |group: RowGroup<'_>| match self.is_stopped.load(Ordering::Relaxed) {
             true => Err(PartError::Stopped),
-            false => builder.build(group.rows, group.runs).map(Some).map_err(PartError::Batch),
+            false => self.builder.build(group.rows, group.runs).map(Some).map_err(PartError::Batch),
         };
-        let request = RunRequest::new(sources, &run_options, &policy, &progress);
+        let request = RunRequest::new(self.sources, &self.options, &self.policy, &progress);
         let summary = run::canon(request, encode, |batch| {
             batches.push(batch);
             Ok(())
         })?;
         Ok((batches, summary))
-    };
-    let (batches, summary) = wait_for(py, run, &is_stopped)?;
-    let schema = answer_schema(&outputs, &metadata, types);
-    let answer = |batch: &RecordBatch| answer_batch(batch, &outputs, &schema, |array| typed(array, types));
-    let batches = batches.iter().map(answer).collect::<PyResult<_>>()?;
-    Ok(ReadRows { batches, schema, summary })
+    }
 }
 
 fn run_options(configuration: &Configuration, options: &ReadOptions) -> PyResult<RunOptions> {
@@ -170,7 +195,9 @@ fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<(Sources, O
 
 /// Returns the sources that a path names, with `name` instead of the path.
 fn list_named(py: Python<'_>, path: &Path, name: &str) -> PyResult<Sources> {
-    let mut sources = py.detach(|| list(&[path])).map_err(|error| not_opened(&error))?;
+    let paths = [path.to_path_buf()];
+    let listed = wait_for(py, move || list(&paths), &AtomicBool::new(false))?;
+    let mut sources = listed.map_err(|error| not_opened(&error))?;
     let given = path.to_string_lossy();
     // The path of a folder may end with a slash, which its name may lack.
     let slash = if given.ends_with('/') && !name.ends_with('/') { "/" } else { "" };
@@ -204,27 +231,31 @@ fn plain_text(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
-/// Runs `run` in a thread of its own, and handles signals until it ends.
-fn wait_for<T: Send>(
+/// Runs `work` in a thread of its own, and handles signals until it ends. If a signal handler raises an exception, `is_stopped`
+/// is set. The thread is left to itself if it does not end soon after that: opening or reading a pipe waits for its writer.
+fn wait_for<T: Send + 'static>(
     py: Python<'_>,
-    run: impl FnOnce() -> Result<T, RunError<PartError>> + Send,
+    work: impl FnOnce() -> T + Send + 'static,
     is_stopped: &AtomicBool,
 ) -> PyResult<T> {
-    py.detach(|| {
-        std::thread::scope(|scope| {
-            let running = scope.spawn(run);
-            let mut raised = Ok(());
-            while !running.is_finished() {
-                std::thread::sleep(Duration::from_millis(1));
-                if raised.is_ok() {
-                    raised = Python::attach(|py| py.check_signals());
-                    is_stopped.store(raised.is_err(), Ordering::Relaxed);
+    let (sender, receiver) = mpsc::channel();
+    let send = move || drop(sender.send(work()));
+    std::thread::Builder::new().name("irikey-read".to_string()).spawn(send)?;
+    py.detach(move || {
+        loop {
+            match receiver.recv_timeout(SIGNAL_INTERVAL) {
+                Ok(result) => return Ok(result),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("a worker of the reader failed"));
                 }
+                Err(RecvTimeoutError::Timeout) => {}
             }
-            let result = running.join().map_err(|_| PyRuntimeError::new_err("a worker of the reader failed"))?;
-            raised?;
-            result.map_err(|error| run_exception(&error))
-        })
+            if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                is_stopped.store(true, Ordering::Relaxed);
+                let _ = receiver.recv_timeout(STOP_TIMEOUT);
+                return Err(raised);
+            }
+        }
     })
 }
 

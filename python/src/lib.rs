@@ -47,7 +47,7 @@ mod _irikey {
     #[pymodule_export]
     use super::scalars::{Fault, compare, explain, iri, key, resolve, surt, uri};
     #[pymodule_export]
-    use super::schema::Schema;
+    use super::schema::{_schema, Schema};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -6,11 +6,12 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
+use irikey::canon::Policy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::configuration::{Outputs, Types};
+use crate::configuration::{Configuration, Outputs, Types};
 
 /// Columns and their types.
 #[pyclass(frozen, module = "irikey")]
@@ -107,6 +108,21 @@ pub fn spark_type(kind: &DataType) -> DataType {
         DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
         other => other.clone(),
     }
+}
+
+/// Returns the metadata of the schema of results: the policy.
+pub fn policy_metadata(policy: &Policy) -> Vec<(String, String)> {
+    policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect()
+}
+
+/// Returns the schema of results, also those of files, with these columns or the default ones. The metadata are those of the
+/// default policy.
+#[pyfunction]
+pub fn _schema(columns: Option<Vec<String>>, types: String) -> PyResult<Schema> {
+    let configuration = Configuration { columns, types, ..Configuration::default() };
+    let (outputs, types) = (configuration.outputs(true)?, configuration.types()?);
+    let policy = outputs.columns.complete_policy(Policy::default());
+    Ok(Schema(answer_schema(&outputs, &policy_metadata(&policy), types)))
 }
 
 /// Returns the schema of results. All columns are nullable, because a row is null if its URL is null.

@@ -38,7 +38,8 @@ impl Stream {
     /// Returns the stream that an object with `__arrow_c_stream__` exports.
     ///
     /// # Errors
-    /// The method fails, or does not return the capsule of a stream; the stream has no schema, or has values that are not batches.
+    /// The method fails, or does not return the capsule of a stream; the stream has no schema, or has values that are not
+    /// batches.
     pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Stream> {
         let capsule: Bound<'_, PyCapsule> = value.call_method0(intern!(value.py(), "__arrow_c_stream__"))?.extract()?;
         let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
@@ -113,7 +114,8 @@ fn schema_of(stated: &FFI_ArrowSchema) -> PyResult<Schema> {
 }
 
 /// Returns an error with the message of the producer if a function of the stream has failed. Its class is that of the status, a
-/// number of an error of the system.
+/// number of an error of the system. The interface passes only these two: an exception that Python code of the producer raised,
+/// also `KeyboardInterrupt`, is no longer pending and cannot be raised again.
 fn check(status: c_int, stream: &mut FFI_ArrowArrayStream, what: &str) -> PyResult<()> {
     if status == 0 {
         return Ok(());

@@ -137,6 +137,21 @@ def test_schema_as_arrow_ddl_and_json():
     assert result.schema.field("key").type == pa.binary() and result.schema.field("fault").type == pa.string()
 
 
+@pytest.mark.parametrize("types", ["arrow", "spark"])
+def test_schema_is_that_of_files_as_well(tmp_path, types):
+    (tmp_path / "lines").write_text("HTTP://h\n")
+    columns = ["source", "record", "n=", "key", "key_rules", "key_protocol", "fetch_time", "flags"]
+    schema = pa.schema(irikey.schema(columns, types))
+    assert schema.names == ["source", "record", "n", *columns[3:]]
+    canonicalizer = irikey.Canonicalizer(types=types, recipe="surt-ia")
+    of_files = [name for name in columns if name != "key_protocol"]
+    read = pa.table(canonicalizer.read(tmp_path / "lines", columns=of_files)[0]).schema
+    assert pa.schema(field for field in schema if field.name != "key_protocol") == read
+    # The metadata are those of the default options.
+    default = pa.schema(irikey.Canonicalizer(types=types).schema)
+    assert pa.schema(irikey.schema(types=types)).equals(default, check_metadata=True)
+
+
 def test_names_of_columns_are_escaped(tmp_path):
     names = ['a"b', "a\\b", "a`b", "a\tb", "\u00e9"]
     (tmp_path / "lines").write_text("http://h/\n")

@@ -5,6 +5,7 @@ import inspect
 import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import tracemalloc
@@ -274,7 +275,7 @@ def test_values_in_paths_are_columns(tmp_path):
 
 def test_arguments_without_an_effect_on_files_are_refused(tmp_path):
     assert pa.table(irikey.read(b"x\n", base=irikey.lit("http://b/")).table)["uri"].to_pylist() == ["http://b/x"]
-    for threads in (-1, 513):
+    for threads in (-1, 513, 2**70, -(2**70)):
         with pytest.raises(ValueError, match="threads is from 1 to 512, or 0 for one per core"):
             irikey.read(b"http://a/\n", threads=threads)
     with pytest.raises(ValueError, match="record_types: unknown type \"responses\"; expected one of all, warcinfo, response"):
@@ -313,6 +314,31 @@ def test_a_path_names_what_it_names_for_the_command(tmp_path, monkeypatch):
         rows = pa.table(table).to_pylist()
         assert sorted((row["source"], row["record"]) for row in rows) == expected and counts["errors"] == [], source
         assert None not in [row["uri"] for row in rows]
+
+
+@pytest.mark.parametrize("has_writer", [False, True])
+def test_a_pipe_that_nothing_is_written_to_can_be_interrupted(tmp_path, has_writer):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Without a writer, opening the pipe waits; with one that writes nothing, reading it does.
+    writer = os.open(pipe, os.O_RDWR) if has_writer else None
+    code = f"import irikey; print('begin', flush=True); irikey.read({str(pipe)!r})"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begin\n"
+        try:
+            # The first signal may come before the call.
+            for _ in range(200):
+                try:
+                    process.wait(timeout=0.3)
+                    break
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGINT)
+            assert process.poll() is not None, "the call was not interrupted"
+        finally:
+            process.kill()
+        assert "KeyboardInterrupt" in process.stderr.read()
+    if writer is not None:
+        os.close(writer)
 
 
 def test_an_object_of_a_server_is_read_by_its_url():
@@ -357,6 +383,8 @@ def test_a_path_that_cannot_be_opened_raises_what_open_raises(tmp_path):
         irikey.equivalences(tmp_path)
     with pytest.raises(ValueError, match="file is not a table of equivalences"):
         irikey.equivalences(tmp_path / "file")
+    with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
+        irikey.equivalences(0)
     with pytest.raises(ValueError, match="^the table is not a table of equivalences; create one with irikey learn$"):
         irikey.equivalences(pa.table({"kind": ["x"]}))
     with pytest.raises(FileNotFoundError):
@@ -383,6 +411,8 @@ def test_wrong_arguments_raise_the_class_of_the_mistake():
         (ValueError, lambda: irikey.canonicalize(["x"], columns=["nope"])),
         (ValueError, lambda: irikey.uris(["x"], max_url=-1)),
         (ValueError, lambda: irikey.uris(["x"], max_url=0)),
+        (ValueError, lambda: irikey.uris(["x"], max_url=2**70)),
+        (ValueError, lambda: irikey.uris(["x"], max_url=-(2**70))),
         (TypeError, lambda: irikey.uris(["x"], max_url="1")),
         (TypeError, lambda: irikey.uris(["x"], nope=1)),
         (TypeError, lambda: irikey.uris(["x"], strict="yes")),
@@ -399,6 +429,9 @@ def test_wrong_arguments_raise_the_class_of_the_mistake():
     ):
         with pytest.raises(TypeError, match="unexpected keyword argument '(urls|columns|nope)'"):
             call()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'types'; expected one of ") as found:
+        irikey.batch_function(types="spark")
+    assert "types" not in str(found.value).partition("; ")[2]
     with pytest.raises(ValueError, match="expected one of simple, syntax, scheme$"):
         irikey.uri("http://h", rung="protocol")
     with pytest.raises(ValueError, match="expected one of simple, syntax, scheme, protocol$"):
@@ -413,6 +446,13 @@ def test_times_for_spark_have_microseconds():
         times = pa.table(irikey.Canonicalizer(types=types).read(line, columns=["fetch_time"], format="cdxj")[0])["fetch_time"]
         assert times.type == pa.timestamp(unit, "UTC"), types
         assert times.to_pylist() == [datetime.datetime(2021, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc)]
+
+
+def test_a_canonicalizer_is_shown_as_python_writes_it():
+    value = irikey.lit("e\u0301\x7f\u200d\"'\\\n")
+    assert eval(repr(value)) == value
+    canonicalizer = irikey.Canonicalizer(base=irikey.lit("http://h/\u200d"), columns=["uri"])
+    assert eval(repr(canonicalizer)).configuration == canonicalizer.configuration
 
 
 def test_help_shows_parameters_and_defaults():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union
 
-from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, _binary, lit
+from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, _binary, _schema, lit
 from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, loaded, one_value, output
 
 if TYPE_CHECKING:
@@ -295,7 +295,9 @@ def canonicalize(
     names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. Other options: :class:`irikey.Policy`.
 
     A reference that cannot be parsed gives a row with a fault, not an exception. A missing column raises ``KeyError``, a
-    column of another type ``TypeError``, and an invalid option ``ValueError``.
+    column of another type ``TypeError``, and an invalid option ``ValueError``. If the source of a reader fails, its message is
+    raised, as ``ValueError``, ``OSError``, ``MemoryError`` or ``NotImplementedError``: the C interface of Arrow passes a number
+    and a text, but no exception of Python, such as ``KeyboardInterrupt``.
     """
     options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
     names = column_names(columns)
@@ -354,8 +356,10 @@ def read(
 
 
 def schema(columns: Optional[Sequence[str]] = None, types: str = "arrow") -> Schema:
-    """Returns the schema of a result: for Arrow ``__arrow_c_schema__``, for Spark ``spark_ddl()`` and ``spark_json()``."""
-    return Canonicalizer(columns=column_names(columns), types=types).schema
+    """Returns the schema of a result of :func:`canonicalize` or :func:`read` with the default options: for Arrow
+    ``__arrow_c_schema__``, for Spark ``spark_ddl()`` and ``spark_json()``. ``types`` is "arrow", or "spark" for types that Spark
+    reads."""
+    return _schema(column_names(columns), types)
 
 
 def batch_function(
@@ -372,7 +376,8 @@ def batch_function(
     polars data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like. The function raises
     ``ValueError`` if the data already has one of the columns."""
     options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
-    made = Canonicalizer(url=url, recipe=recipe, columns=column_names(columns), types="spark", **loaded(options))
+    names = column_names(columns)
+    made = Canonicalizer(url=url, recipe=recipe, columns=names, types="spark", **loaded(options, has_types=False))
     return functools.partial(_with_columns, made)
 
 

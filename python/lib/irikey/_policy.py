@@ -95,7 +95,7 @@ def _equivalences_table(path: Any) -> Any:
     import pyarrow.parquet as pq
 
     # Unlike pyarrow, open() raises the exception that tells why, such as IsADirectoryError.
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:
         try:
             parquet = pq.ParquetFile(file)
         except pa.ArrowInvalid as error:
@@ -103,8 +103,8 @@ def _equivalences_table(path: Any) -> Any:
         return parquet.read(columns=_equivalence_columns(parquet.schema_arrow.names, path))
 
 
-#: Options of a canonicalizer that functions of the package do not choose themselves.
-_KNOWN = {*Options.__annotations__, *Policy.__annotations__, *SqlOptions.__annotations__, "types"}
+#: Options that functions of the package take.
+_KNOWN = {*Options.__annotations__, *Policy.__annotations__, *SqlOptions.__annotations__}
 #: Options that are one value for all rows in functions for SQL.
 _VALUES = ("base", "charset", "query_charset")
 
@@ -133,7 +133,7 @@ class SqlFunction(NamedTuple):
     options: dict[str, Any]
 
     def canonicalizer(self) -> Canonicalizer:
-        return Canonicalizer(columns=[self.column], types="spark", **loaded(self.options))
+        return Canonicalizer(columns=[self.column], types="spark", **loaded(self.options, has_types=False))
 
 
 def sql_functions(options: dict[str, Any]) -> list[SqlFunction]:
@@ -163,15 +163,15 @@ def sql_functions(options: dict[str, Any]) -> list[SqlFunction]:
     ]
 
 
-def loaded(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns options with the contents of the files that they name.
+def loaded(options: dict[str, Any], has_types: bool = True) -> dict[str, Any]:
+    """Returns options with the contents of the files that they name. Without ``has_types``, the function chooses the types.
 
     Raises ``TypeError`` for an option that does not exist, as Python does for a parameter.
     """
-    options = dict(options)
+    options, known = dict(options), _KNOWN | {"types"} if has_types else _KNOWN
     for name in options:
-        if name not in _KNOWN:
-            raise TypeError(f"unexpected keyword argument {name!r}; expected one of {', '.join(sorted(_KNOWN))}")
+        if name not in known:
+            raise TypeError(f"unexpected keyword argument {name!r}; expected one of {', '.join(sorted(known))}")
     if isinstance(options.get("equivalences"), (str, os.PathLike)):
         options["equivalences"] = equivalences(options["equivalences"])
     if isinstance(options.get("psl"), (str, os.PathLike)):

@@ -73,7 +73,8 @@ def _column(name: str, url: ColumnOrName, others: dict[str, Any], policy: dict[s
         policy[operand], found = _operand(operand, value)
         if found is not None:
             columns[operand] = found
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "query_charset")))
+    options = loaded(one_value(policy, "query_charset"), has_types=False)
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **options)
     made: Column = _arrow_column(canonicalizer, column, [*columns][1:])(*columns.values())
     return made
 

@@ -150,7 +150,7 @@ def canonicalize(
     :class:`Counters`, which is filled as tasks end. If ``df`` already has one of the columns, in upper or lower case, the
     function raises ``ValueError``.
     """
-    options = loaded({"rung": rung, **policy, "base": base, "charset": charset})
+    options = loaded({"rung": rung, **policy, "base": base, "charset": charset}, has_types=False)
     names = column_names(columns)
     canonicalizer = Canonicalizer(url="url", recipe=recipe, columns=names, types="spark", **_renamed(options))
     added = _added(canonicalizer)

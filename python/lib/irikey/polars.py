@@ -34,7 +34,8 @@ def _expression(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any
         policy["base"] = lit(base) if isinstance(base, str) else base
     else:
         raise TypeError(f"base: {type(base).__name__} is not supported; expected an expression, a text or lit(value)")
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(one_value(policy, "charset", "query_charset")))
+    options = loaded(one_value(policy, "charset", "query_charset"), has_types=False)
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **options)
     return register_plugin_function(
         plugin_path=pathlib.Path(_irikey.__file__),
         function_name="irikey",
