@@ -244,7 +244,7 @@ pub fn keys(input: &[u8]) -> Corpus {
     Corpus::Keep
 }
 
-/// Adds keys to a store in several runs; then a damaged file of the store is refused or changes nothing.
+/// Adds keys to a store in several runs; then a damaged file of the store is refused, or no answer changes.
 fn seen_store(keys: &[u128], part_len: usize, damage: usize) {
     let store = directory().join("store");
     let _ = std::fs::remove_dir_all(&store);
@@ -269,7 +269,9 @@ fn seen_store(keys: &[u128], part_len: usize, damage: usize) {
     if let Some(byte) = bytes.get_mut(at) {
         *byte ^= 1 << (damage % 8);
         std::fs::write(&damaged, bytes).expect("a file of the store");
-        let _ = find_seen_keys(&store, &probes);
+        if let Ok(found) = find_seen_keys(&store, &probes) {
+            assert_eq!(found, expected, "byte {at} of {} is damaged", damaged.display());
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Target that looks for shapes of input whose time per byte grows with their length.
 //!
 //! An input is a prefix, a unit and a suffix. The unit is repeated to about `SHORT` bytes and to four times as many, and the
-//! CPU time of the thread is compared. A busy machine only makes times longer, so the least of several attempts counts.
+//! CPU time of the process is compared. A busy machine only makes times longer, so the least of several attempts counts.
 
 use crate::records;
 use crate::texts;
@@ -39,7 +39,7 @@ const SUBJECTS: &[(&[u8], fn(&[u8]) -> Corpus)] = &[
     (&[1, 255, 255, 255], records::archives),
 ];
 
-/// Seconds of CPU time of this thread.
+/// Seconds of CPU time of this process, with the threads that a run starts.
 fn now() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the result.
