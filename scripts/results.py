@@ -26,7 +26,6 @@ def head(name, paths, lines, how="", of=""):
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
     words = [os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:]]
     command = shlex.join([f"scripts/{os.path.basename(sys.argv[0])}", *words])
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], stdout=subprocess.PIPE, text=True)
     return [
         f"# {name}, {today()}",
         "",
@@ -34,8 +33,15 @@ def head(name, paths, lines, how="", of=""):
         f"- input: `{os.path.basename(paths[0])}`{more}, {lines} lines, {sum(map(os.path.getsize, paths))} bytes, "
         "in the page cache",
         f"- CPU: {cpu or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} at the end{how}",
-        f"- commit: {commit.stdout.strip()}{of}",
+        f"- commit: {commit()}{of}",
     ]
+
+
+def commit():
+    """Returns the commit of the checkout, and whether its sources differ from it."""
+    git = lambda *words: subprocess.run(["git", "-C", ROOT, *words], stdout=subprocess.PIPE, text=True).stdout.strip()
+    is_changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "Cargo.toml", "Cargo.lock") != ""
+    return git("rev-parse", "--short=12", "HEAD") + ", with uncommitted changes" * is_changed
 
 
 def today():
