@@ -103,7 +103,8 @@ pub fn recipes(input: &[u8]) -> Corpus {
     Corpus::Keep
 }
 
-/// Text in a charset: it is decoded as the standard says, and what was encoded is decoded to the same text.
+/// Text in a charset: exactly malformed text is refused, where the error begins, and what was encoded is decoded to the same
+/// text.
 pub fn charsets(input: &[u8]) -> Corpus {
     const LABELS: [&str; 12] = [
         "utf-8",
@@ -125,9 +126,11 @@ pub fn charsets(input: &[u8]) -> Corpus {
     let encoding = Encoding::for_label(label.as_bytes()).expect("a label of the standard");
     let decoded = charset.decode(bytes);
     if let Err(error) = &decoded {
-        assert!(error.offset() <= bytes.len());
-    } else if !label.starts_with("utf") && Encoding::for_bom(bytes).is_none() {
-        assert!(!encoding.decode_without_bom_handling(bytes).1, "{label} accepts malformed text");
+        assert!(charset.decode(&bytes[..error.offset()]).is_ok(), "{label}: {error}, but an error is before it");
+    }
+    if Encoding::for_bom(bytes).is_none() {
+        let is_malformed = encoding.decode_without_bom_handling(bytes).1;
+        assert_eq!(decoded.is_err(), is_malformed, "{label}: malformed text is refused, and no other");
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return Corpus::Keep };
     for mode in [UnmappableMode::Fail, UnmappableMode::Utf8, UnmappableMode::CharacterReference] {
