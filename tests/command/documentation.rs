@@ -105,6 +105,17 @@ fn the_readme_is_short() {
 }
 
 #[test]
+fn every_fuzz_target_is_described() {
+    let targets = read(Path::new("fuzz/src/main.rs"));
+    let names = targets.lines().filter_map(|line| Some(line.strip_prefix("    (\"")?.split_once('"')?.0));
+    let text = read(Path::new("CONTRIBUTING.md"));
+    let section = text.split_once("\n## Fuzz").and_then(|(_, rest)| rest.split_once("\n## ")).expect("a section").0;
+    let (described, missing): (Vec<_>, Vec<_>) = names.partition(|name| section.contains(&format!("`{name}`")));
+    assert!(missing.is_empty(), "not in the table of CONTRIBUTING.md: {missing:?}");
+    assert!(described.len() >= 20, "found only {described:?}");
+}
+
+#[test]
 fn every_column_is_in_one_table() {
     let tables = Tables::load();
     let text = read(Path::new("docs/reference/columns.md"));
