@@ -24,7 +24,8 @@ pub fn normalize(input: &[u8]) -> Corpus {
     Corpus::Keep
 }
 
-/// A base and a reference, separated by a line end: the target is an IRI and equals the oracle's.
+/// A base and a reference, separated by a line end: the target is an IRI, and it and the row of the reference equal the
+/// oracle's.
 pub fn resolve(input: &[u8]) -> Corpus {
     let Ok(input) = std::str::from_utf8(input) else { return Corpus::Reject };
     let (base, reference) = input.split_once('\n').unwrap_or(("http://a/b/c/d;p?q", input));
@@ -34,6 +35,7 @@ pub fn resolve(input: &[u8]) -> Corpus {
         properties::dots_equal_a_stack(engine, reference).expect("dot segments are removed as by a stack");
         properties::agree_on_targets(&Oracle, engine, base, reference).expect("the engine equals the oracle");
     }
+    properties::rows_with_a_base_equal_the_oracle(base, reference).expect("the row equals the oracle's");
     Corpus::Keep
 }
 

@@ -14,7 +14,7 @@ use crate::generators;
 use crate::oracle::components::{self, Components};
 use crate::properties::{
     Verdict, a_target_is_an_iri, agree, agree_on_targets, dots_equal_a_stack, equal_below_is_equal_above,
-    fused_rows_equal_the_ladder, of_one_reference, spellings_are_equal,
+    fused_rows_equal_the_ladder, of_one_reference, rows_with_a_base_equal_the_oracle, spellings_are_equal,
 };
 
 proptest! {
@@ -92,7 +92,35 @@ fn dot_segments_end_with_the_path() {
             let input = format!("{start}{rest}");
             engines().into_iter().try_for_each(|engine| agree(&Oracle, engine, input.as_bytes())).unwrap();
         }
+        for base in BASES {
+            for start in ["", "b", "..", "/", "//h/b"] {
+                rows_with_a_base_equal_the_oracle(base, &format!("{start}{rest}")).unwrap();
+            }
+        }
     }
+}
+
+/// Bases of rows. Most references are appended to canonical parts of an http or https base; others are resolved as a whole.
+const BASES: [&str; 9] = [
+    "http://h/a/b/c?d#e",
+    "http://h",
+    "https://U@H.example:80/%7Ea/../b%2fc/",
+    "http://h?q/r",
+    "http://h/%2e%2e/b//%2E",
+    "http://h/x?a/b/../c",
+    "ftp://h/a/b",
+    "urn:a:b",
+    "http://h:x/",
+];
+
+#[test]
+fn properties_of_rows_with_a_base() {
+    let without_scheme =
+        |reference: String| components::recompose(&Components { scheme: None, ..components::split(&reference) });
+    let pair = (proptest::sample::select(&BASES[..]), generators::text_reference().prop_map(without_scheme));
+    check_with_share("properties_of_rows_with_a_base", pair, 40, |(base, reference)| {
+        rows_with_a_base_equal_the_oracle(base, &reference)
+    });
 }
 
 #[test]

@@ -10,7 +10,7 @@ use irikey::canon::Policy;
 use irikey::iri::{Flags, Rung as LibraryRung, normalize_to_rung};
 
 use crate::engine::{Base, Engine, KINDS, Kind, RUNGS, Rung, fused_rows, parse_mode};
-use crate::oracle::{components, grammar, mapping};
+use crate::oracle::{components, grammar, ladder, mapping, resolve};
 
 /// The result of a property: the error describes a counter-example.
 pub type Verdict = Result<(), TestCaseError>;
@@ -247,6 +247,28 @@ pub fn agree_on_targets(
     }
     prop_assert_eq!(oracle.remove_dot_segments(reference), engine.remove_dot_segments(reference), "{:?}", reference);
     Ok(has_target)
+}
+
+/// The URI of a row whose policy has a base is that of the oracle: a reference without a scheme is resolved, after the escaped
+/// dots of its dot segments were decoded; any other reference is only normalized. Returns whether the row has a URI that was
+/// resolved.
+pub fn rows_with_a_base_equal_the_oracle(base: &str, reference: &str) -> Result<bool, TestCaseError> {
+    let normalize = |text: &str| ladder::normalize(text.as_bytes(), Rung::Scheme, false).ok();
+    let has_scheme = components::split(reference).scheme.is_some_and(|scheme| grammar::is_scheme(&scheme));
+    let target = if has_scheme {
+        Some(reference.to_string())
+    } else {
+        normalize(base).and_then(|_| resolve::resolve(base, &resolve::decode_dots_of(reference), Base::Normalized))
+    };
+    let expected = target.and_then(|target| normalize(&target));
+    let policy = Policy { base: Some(base.into()), ..Policy::default() };
+    let rows = fused_rows(reference.as_bytes(), reference.len() % 64, &policy);
+    let uri = rows.faults.is_empty().then(|| String::from_utf8_lossy(rows.uri.get(0)).into_owned());
+    prop_assert_eq!(&uri, &expected, "{:?} against {:?}", reference, base);
+    let key =
+        expected.map_or(policy.algorithm.fault_key(reference.as_bytes()), |uri| policy.algorithm.key(uri.as_bytes()));
+    prop_assert_eq!(rows.key[0], key, "{:?} against {:?}", reference, base);
+    Ok(uri.is_some() && !has_scheme)
 }
 
 /// The row of the single pass has the fault, the flags and the keys of the ladder, and its counts are consistent.

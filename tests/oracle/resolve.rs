@@ -34,6 +34,13 @@ pub fn resolve(base: &str, reference: &str, reading: Base) -> Option<String> {
     Some(components::recompose(&target))
 }
 
+/// Returns `reference` with the escaped dots of its dot segments decoded. [`resolve`] leaves them as they are.
+pub fn decode_dots_of(reference: &str) -> String {
+    let mut split = components::split(reference);
+    split.path = decode_dots(&split.path);
+    components::recompose(&split)
+}
+
 /// Section 6.2.2.2: `%2E` and `%2e` are equivalent to a dot, so they form dot segments too.
 fn decode_dots(path: &str) -> String {
     let decode = |segment: &str| {
