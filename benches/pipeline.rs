@@ -5,7 +5,7 @@ mod corpus;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use irikey::batch::{ColumnId, ColumnSet};
+use irikey::batch::ColumnSet;
 use irikey::canon::Policy;
 use irikey::input::{Source, Sources};
 use irikey::output::{self, Compression, Destination, OutputError, OutputFormat, OutputOptions};
@@ -18,13 +18,17 @@ struct Job {
 }
 
 fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputError>> {
-    let columns = ColumnSet::default();
-    let policy = Policy { keep_input: columns.contains(ColumnId::Input), ..Policy::default() };
+    // The command keeps what the columns need: text has only URIs.
+    let columns = match job.format {
+        OutputFormat::Text => ColumnSet::named(["uri"]).expect("a column"),
+        _ => ColumnSet::default(),
+    };
+    let policy = columns.complete_policy(Policy::default());
     let options = OutputOptions {
         format: job.format,
         compression: job.compression,
         columns,
-        policy: Policy::default(),
+        policy: policy.clone(),
         metadata: output::metadata(&policy, 1),
         sources: vec!["corpus".to_string()],
     };
