@@ -343,9 +343,14 @@ mod unix {
 mod without_signals {
     use std::path::Path;
 
-    pub(super) fn entry(_path: &Path) {}
+    /// A path that no signal handler removes.
+    pub(super) struct Entry;
 
-    pub(super) fn insert(_entry: ()) -> Option<usize> {
+    pub(super) fn entry(_path: &Path) -> Entry {
+        Entry
+    }
+
+    pub(super) fn insert(_entry: Entry) -> Option<usize> {
         None
     }
 
