@@ -22,14 +22,10 @@ pub fn choose<T: Clone>(all: &[T], choice: usize) -> T {
     all[choice % all.len()].clone()
 }
 
-/// A directory in memory, if there is one, for files that a target needs.
+/// A directory for files that a target needs. A target ends without removing it: scripts/fuzz does that.
 pub fn directory() -> &'static Path {
-    static DIRECTORY: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let new = || match tempfile::tempdir_in("/dev/shm") {
-        Ok(directory) => directory,
-        Err(_) => tempfile::tempdir().expect("a temporary directory can be created"),
-    };
-    DIRECTORY.get_or_init(new).path()
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| tempfile::tempdir().expect("a temporary directory can be created").keep())
 }
 
 /// Writes the file that a target reads, over the one before.
