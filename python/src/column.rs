@@ -1,11 +1,16 @@
 //! A column of URLs, bases or charsets as bytes.
 
 use std::fmt::Display;
+use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, ByteView, GenericBinaryArray, LargeBinaryArray,
+    MAX_INLINE_VIEW_LEN, OffsetSizeTrait,
+};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use irikey::record::RecordBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -15,6 +20,7 @@ use crate::schema::arrow_error;
 pub enum Column {
     Binary(BinaryArray),
     Large(LargeBinaryArray),
+    View(BinaryViewArray),
 }
 
 impl Column {
@@ -28,9 +34,10 @@ impl Column {
             DataType::Utf8 => Column::Binary(array.as_string::<i32>().clone().into()),
             DataType::LargeBinary => Column::Large(array.as_binary::<i64>().clone()),
             DataType::LargeUtf8 => Column::Large(array.as_string::<i64>().clone().into()),
-            DataType::Utf8View | DataType::BinaryView | DataType::Dictionary(..) | DataType::Null => {
+            DataType::BinaryView => Column::View(array.as_binary_view().clone()),
+            DataType::Utf8View => Column::View(array.as_string_view().clone().to_binary_view()),
+            DataType::Dictionary(..) | DataType::Null => {
                 let bytes = match array.data_type() {
-                    DataType::Utf8View => cast(array, &DataType::LargeUtf8),
                     DataType::Dictionary(_, values) => cast(array, &with_long_offsets(values)),
                     _ => cast(array, &DataType::LargeBinary),
                 };
@@ -52,6 +59,7 @@ impl Column {
         match self {
             Column::Binary(array) => array,
             Column::Large(array) => array,
+            Column::View(array) => array,
         }
     }
 
@@ -61,6 +69,16 @@ impl Column {
             _ if self.array().is_null(row) => &[],
             Column::Binary(array) => array.value(row),
             Column::Large(array) => array.value(row),
+            Column::View(array) => array.value(row),
+        }
+    }
+
+    /// Copies rows `from..to`, none of which is null, as the URLs of the next records.
+    pub fn copy_urls(&self, from: usize, to: usize, records: &mut RecordBuffer) {
+        match self {
+            Column::Binary(array) => records.push_urls(texts(array, from, to)),
+            Column::Large(array) => records.push_urls(texts(array, from, to)),
+            Column::View(array) => records.push_urls(viewed_texts(array, from, to)),
         }
     }
 
@@ -69,31 +87,74 @@ impl Column {
         self.array().nulls()
     }
 
-    /// Returns the start and the end of row `row` in the bytes of all rows.
-    fn range(&self, row: usize) -> (usize, usize) {
-        match self {
-            Column::Binary(array) => (array.value_offsets()[row] as usize, array.value_offsets()[row + 1] as usize),
-            Column::Large(array) => (array.value_offsets()[row] as usize, array.value_offsets()[row + 1] as usize),
-        }
-    }
-
     /// Returns the length of rows `from..to` in bytes.
     pub fn text_len(&self, from: usize, to: usize) -> usize {
-        if from < to { self.range(to - 1).1 - self.range(from).0 } else { 0 }
+        match self {
+            Column::Binary(array) => text_len(array, from, to),
+            Column::Large(array) => text_len(array, from, to),
+            Column::View(array) => array.views()[from..to].iter().map(|view| viewed_len(*view)).sum(),
+        }
     }
 
     /// Returns the end of the longest range of rows from `from` up to `end` with at most `most` bytes, but at least one row.
     pub fn cut(&self, from: usize, end: usize, most: usize) -> usize {
-        if self.text_len(from, end) <= most {
-            return end;
+        match self {
+            Column::Binary(array) => cut(array, from, end, most),
+            Column::Large(array) => cut(array, from, end, most),
+            Column::View(array) => cut_views(array, from, end, most),
         }
-        let (mut low, mut high) = ((from + 1).min(end), end);
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            if self.text_len(from, middle) <= most { low = middle } else { high = middle - 1 }
-        }
-        low
     }
+}
+
+fn text_len<O: OffsetSizeTrait>(array: &GenericBinaryArray<O>, from: usize, to: usize) -> usize {
+    array.value_offsets()[to].as_usize() - array.value_offsets()[from].as_usize()
+}
+
+/// See [`Column::cut`].
+fn cut<O: OffsetSizeTrait>(array: &GenericBinaryArray<O>, from: usize, end: usize, most: usize) -> usize {
+    let (offsets, second) = (array.value_offsets(), (from + 1).min(end));
+    let last = offsets[from].as_usize().saturating_add(most);
+    second + offsets[second + 1..=end].partition_point(|row_end| row_end.as_usize() <= last)
+}
+
+/// See [`Column::cut`].
+fn cut_views(array: &BinaryViewArray, from: usize, end: usize, most: usize) -> usize {
+    let mut len = 0;
+    let is_too_much = |view: &u128| {
+        len += viewed_len(*view);
+        len > most
+    };
+    let cut = array.views()[from..end].iter().position(is_too_much).map_or(end, |count| from + count);
+    cut.max((from + 1).min(end))
+}
+
+/// Returns the texts of rows `from..to`, each as a range of bytes.
+fn texts<O: OffsetSizeTrait>(
+    array: &GenericBinaryArray<O>,
+    from: usize,
+    to: usize,
+) -> impl Iterator<Item = (&[u8], Range<usize>)> {
+    let ends = array.value_offsets()[from..=to].array_windows();
+    ends.map(|[start, end]| (array.values().as_slice(), start.as_usize()..end.as_usize()))
+}
+
+/// Returns the texts of rows `from..to`, each as a range of bytes of a buffer, or of the views if it is short.
+fn viewed_texts(array: &BinaryViewArray, from: usize, to: usize) -> impl Iterator<Item = (&[u8], Range<usize>)> {
+    let (views, buffers) = (array.views(), array.data_buffers());
+    (from..to).zip(&views[from..to]).map(move |(row, view)| {
+        let (bytes, start) = if viewed_len(*view) <= MAX_INLINE_VIEW_LEN as usize {
+            (views.inner().as_slice(), row * size_of::<u128>() + size_of::<u32>())
+        } else {
+            let ByteView { buffer_index, offset, .. } = ByteView::from(*view);
+            (buffers[buffer_index as usize].as_slice(), offset as usize)
+        };
+        (bytes, start..start + viewed_len(*view))
+    })
+}
+
+/// Returns the length of the text of a view: its first four bytes.
+fn viewed_len(view: u128) -> usize {
+    view as u32 as usize
 }
 
 /// Returns the type for the values of all rows of a dictionary, which may have more than 2 GiB together.

@@ -178,18 +178,20 @@ impl Scratch {
     }
 
     fn copy(&mut self, inputs: &Inputs, from: usize, to: usize) {
-        self.copies.clear();
-        for row in from..to {
-            self.copies.push_url(inputs.url.value(row));
-            if let Some(base) = &inputs.base {
-                self.copies.push_base(base.value(row));
-            }
-            if let Some(charset) = &inputs.charset {
-                self.copies.push_charset(charset.value(row));
-            }
-            if let Some(charset) = &inputs.query_charset {
-                self.copies.push_query_charset(charset.value(row));
-            }
+        let Scratch { copies, nulls } = self;
+        copies.clear();
+        match nulls.is_empty() {
+            true => inputs.url.copy_urls(from, to, copies),
+            false => (from..to).for_each(|row| copies.push_url(inputs.url.value(row))),
+        }
+        if let Some(base) = &inputs.base {
+            (from..to).for_each(|row| copies.push_base(base.value(row)));
+        }
+        if let Some(charset) = &inputs.charset {
+            (from..to).for_each(|row| copies.push_charset(charset.value(row)));
+        }
+        if let Some(charset) = &inputs.query_charset {
+            (from..to).for_each(|row| copies.push_query_charset(charset.value(row)));
         }
     }
 }

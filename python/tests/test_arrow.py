@@ -50,6 +50,20 @@ def test_every_text_type_gives_the_same_rows(kind):
         assert canonicalized(part).to_pylist() == canonicalized(table).slice(start, length).to_pylist()
 
 
+def test_views_of_several_buffers_give_the_rows_of_plain_columns():
+    # Views hold texts of up to 12 bytes themselves. The texts are longer than what is processed at a time, one even alone.
+    texts = ["http://h/"[:length] + "%7e" * (length // 3) for length in range(300)] * 30 + ["http://h/" + "%7e" * 100_000]
+    for nulls in (False, True):
+        texts = [None if nulls and place % 1000 == 7 else text for place, text in enumerate(texts)]
+        expected = canonicalized(pa.table({"url": pa.array(texts, pa.large_string())})).to_pylist()
+        for kind in (pa.string_view(), pa.binary_view()):
+            views = pa.concat_arrays([pa.array(texts[from_:from_ + 2500]).cast(kind) for from_ in range(0, len(texts), 2500)])
+            assert len(views.buffers()) > 3
+            for start, length in [(0, len(texts)), (1, 12), (299, 5000), (len(texts) - 1, 1)]:
+                rows = canonicalized(pa.record_batch({"url": views.slice(start, length)})).to_pylist()
+                assert rows == expected[start:start + length]
+
+
 def test_results_have_the_type_and_length_of_the_input():
     batch = pa.record_batch({"url": pa.array(URLS)})
     result = irikey.canonicalize(batch)

@@ -9,7 +9,8 @@ use super::fields::{FieldBuffers, FieldSet, FieldValues, gather};
 use super::records::{RecordOffsets, Records};
 use crate::encoding::Charset;
 use crate::iri::{CLASSIFIER, Fault, FaultKind, Flags};
-use crate::kernel::{Bitmaps, Span, append_line};
+use crate::kernel::{Appender, Bitmaps, COPY_LEN, SimdTask, Span, append_line, prefetch, run_with_simd};
+use std::ops::Range;
 
 /// Records of tables and archives can share a base. Their buffers and row groups count at least this part of the bases, so
 /// that resolved references do not exceed the texts of a row group.
@@ -235,6 +236,24 @@ impl RecordBuffer {
         self.columns.urls.push(url);
     }
 
+    /// Copies the URLs of the next records, each the bytes of a range of a text, as [`RecordBuffer::push_url`] does one by one. This
+    /// is faster if the URLs follow each other in a long text, as in an array of Arrow.
+    ///
+    /// ```
+    /// use irikey::record::RecordBuffer;
+    /// let mut buffer = RecordBuffer::default();
+    /// let text: &[u8] = b"http://a/../b";
+    /// buffer.push_urls([(text, 0..9), (text, 9..13)].into_iter());
+    /// let records = buffer.records();
+    /// assert_eq!(records.urls[1].of(records.text), b"../b");
+    /// ```
+    ///
+    /// # Panics
+    /// If a range is not within its text, or as [`RecordBuffer::push_url`].
+    pub fn push_urls<'a>(&mut self, urls: impl Iterator<Item = (&'a [u8], Range<usize>)>) {
+        run_with_simd(CopyUrls { buffer: self, urls });
+    }
+
     /// Copies URLs that follow each other in `bytes`, each after its length in four bytes (`PLAIN` texts of Parquet),
     /// until `limits` are reached. They are numbered from `first` on. Returns the number of URLs and of the bytes that
     /// they took; `None` if a length reaches past `bytes` or exceeds the limit, after which the buffer must not be
@@ -308,6 +327,35 @@ impl RecordBuffer {
     }
 }
 
+/// See [`RecordBuffer::push_urls`].
+struct CopyUrls<'a, Urls> {
+    buffer: &'a mut RecordBuffer,
+    urls: Urls,
+}
+
+/// How far ahead of a URL text is loaded into the cache: most arrays are too long to be there.
+const PREFETCH_LEN: usize = 4096;
+
+impl<'a, Urls: Iterator<Item = (&'a [u8], Range<usize>)>> SimdTask for CopyUrls<'_, Urls> {
+    #[inline(always)]
+    fn run(self) {
+        let RecordBuffer { text, columns, .. } = self.buffer;
+        let mut texts = Appender::new(text, 0);
+        let mut spans = Appender::new(&mut columns.urls, self.urls.size_hint().0);
+        for (bytes, Range { start, end }) in self.urls {
+            prefetch(bytes, start.saturating_add(PREFETCH_LEN));
+            let len = bytes[start..end].len();
+            texts.reserve(len.max(COPY_LEN) + 1);
+            spans.reserve(1);
+            spans.push(checked_span(texts.len(), texts.len() + len));
+            texts.append_range(bytes, start, len);
+            texts.push(b'\n');
+        }
+        texts.finish();
+        spans.finish();
+    }
+}
+
 /// Appends the bytes that `write` writes, and an `LF`: without it, the last byte of a text and the first byte of the
 /// next one could look like one UTF-8 character.
 pub(super) fn append_with(text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Span {
@@ -322,6 +370,7 @@ pub(super) fn append_with(text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) 
 ///
 /// # Panics
 /// If the buffer has 4 GiB or more: a span that is cut off would stand for another text.
+#[inline]
 fn checked_span(at: usize, end: usize) -> Span {
     assert!(u32::try_from(end).is_ok(), "the texts of a record buffer must be shorter than 4 GiB; use several buffers");
     Span::new(at, end - at)
@@ -369,6 +418,29 @@ mod tests {
         let last = u32::MAX as usize;
         assert_eq!(checked_span(3, 7), Span { at: 3, len: 4 });
         assert_eq!(checked_span(last - 1, last), Span { at: u32::MAX - 1, len: 1 });
+    }
+
+    #[test]
+    fn urls_that_are_pushed_together_are_those_that_are_pushed_one_by_one() {
+        let bytes: Vec<u8> = (0..1000).map(|i| b'a' + (i % 23) as u8).collect();
+        let ranges = [3..3, 3..4, 4..40, 40..167, 167..295, 296..600, 0..999, 872..1000, 1000..1000, 990..1000];
+        for ranges in [&ranges[..], &ranges[2..3], &[]] {
+            let (mut together, mut one_by_one) = (RecordBuffer::default(), RecordBuffer::default());
+            together.push_url(b"first");
+            one_by_one.push_url(b"first");
+            together.push_urls(ranges.iter().map(|range| (&bytes[..], range.clone())));
+            ranges.iter().for_each(|range| one_by_one.push_url(&bytes[range.clone()]));
+            assert_eq!((&together.text, &together.columns.urls), (&one_by_one.text, &one_by_one.columns.urls));
+        }
+    }
+
+    #[test]
+    #[expect(clippy::reversed_empty_ranges, reason = "a wrong range")]
+    fn urls_outside_their_text_are_refused() {
+        for range in [0..5, 2..1, 5..5, 0..usize::MAX] {
+            let push = || RecordBuffer::default().push_urls([(&b"text"[..], range.clone())].into_iter());
+            assert!(std::panic::catch_unwind(push).is_err(), "{range:?}");
+        }
     }
 
     #[test]
