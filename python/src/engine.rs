@@ -14,6 +14,7 @@ use irikey::canon::{Canonicalizer as Core, Policy, Rows, Tally};
 use irikey::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags, find_scheme};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, KeyBytes};
+use irikey::process::use_huge_pages;
 use irikey::record::RecordBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -289,6 +290,8 @@ impl Call<'_> {
         let Worker { core, bitmaps, scratch, rows, .. } = &mut *self.worker;
         rows.clear();
         rows.reserve(to - from, text_len);
+        use_huge_pages(&mut rows.uri.values);
+        use_huge_pages(&mut rows.key);
         let mut at = from;
         while at < to && longest_text(rows) <= most_text {
             let end = self.inputs.cut(at, to.min(at + self.engine.chunk_rows), CHUNK_LEN);

@@ -26,10 +26,10 @@ mod temporary;
 mod temporary_directory;
 mod visible;
 
-#[doc(hidden)]
-pub use allocator::CheckedAllocator;
 #[cfg(unix)]
 pub(crate) use allocator::end_without_memory;
+#[doc(hidden)]
+pub use allocator::{CheckedAllocator, use_huge_pages};
 pub(crate) use allocator::{page_len, release_free_memory, try_reserve_exact};
 pub(crate) use background_sync::BackgroundSync;
 pub(crate) use directory_lock::{DirectoryLock, lock_directory_of};
