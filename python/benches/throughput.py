@@ -6,7 +6,8 @@ usage: benches/throughput.py FILE PEERS [--rounds N]
 FILE holds one URL per line; PEERS is the binary of benches/peers, whose engine irikey is the core. Both are measured by the CPU
 time of their process. The core also cuts lines; the wheel takes them from an Arrow batch. Both are warm: the core processes
 the lines once before its clock starts, and the first round of the wheel does not count. The core returns 1 MiB at a time,
-which stays in the cache, and in a second contestant as much as the wheel, which may not.
+which stays in the cache, and in a second contestant as much as the wheel, which may not. One batch of all rows is also passed as
+views, the type of Polars and DuckDB, and to an expression of Polars.
 """
 
 import argparse
@@ -16,9 +17,11 @@ import statistics
 import subprocess
 import time
 
+import polars as pl
 import pyarrow as pa
 
 import irikey
+import irikey.polars  # registers the expressions
 
 
 def wheel(canonicalizer, batches):
@@ -26,6 +29,12 @@ def wheel(canonicalizer, batches):
     for batch in batches:
         canonicalizer.canonicalize(batch)
     return (time.process_time_ns() - begun) / sum(len(batch) for batch in batches)
+
+
+def expression(frame):
+    begun = time.process_time_ns()
+    frame.select(pl.col("url").irikey.key())
+    return (time.process_time_ns() - begun) / len(frame)
 
 
 def scalars(function, texts):
@@ -64,6 +73,12 @@ def main():
         batches = [pa.record_batch({"url": urls.slice(at, size)}) for at in range(0, len(urls), size)]
         canonicalizer = irikey.Canonicalizer(columns=["uri", "key", "fault"])
         contestants[f"wheel, {size:,} rows per batch"] = functools.partial(wheel, canonicalizer, batches)
+    canonicalizer = irikey.Canonicalizer(columns=["uri", "key", "fault"])
+    for kind in (pa.binary(), pa.binary_view()):
+        batches = [pa.record_batch({"url": urls.cast(kind)})]
+        contestants[f"wheel, all rows in one batch, {kind}"] = functools.partial(wheel, canonicalizer, batches)
+    frame = pl.DataFrame({"url": [line.decode("utf-8", "replace") for line in lines]})
+    contestants["Polars, all rows, the expression irikey.key"] = functools.partial(expression, frame)
     texts = [line.decode("utf-8", "surrogateescape") for line in lines[:100_000]]
     contestants["wheel, irikey.uri, one reference per call"] = functools.partial(scalars, irikey.uri, texts)
     contestants["wheel, irikey.key, one reference per call"] = functools.partial(scalars, irikey.key, texts)
