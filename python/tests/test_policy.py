@@ -445,6 +445,7 @@ def test_times_for_spark_have_microseconds():
     for types, unit in (("arrow", "ms"), ("spark", "us")):
         times = pa.table(irikey.Canonicalizer(types=types).read(line, columns=["fetch_time"], format="cdxj")[0])["fetch_time"]
         assert times.type == pa.timestamp(unit, "UTC"), types
+        assert pa.table(irikey.read(line, ["fetch_time"], format="cdxj", types=types).table)["fetch_time"].equals(times)
         assert times.to_pylist() == [datetime.datetime(2021, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc)]
 
 

@@ -279,6 +279,7 @@ def canonicalize(
     columns: Optional[Sequence[str]] = None,
     *,
     recipe: Optional[str] = None,
+    types: str = "arrow",
     **policy: Unpack[Policy],
 ) -> Union[Batch, Table, Reader]:
     """Returns canonical URIs, keys, faults and flags, one row per row of ``data``.
@@ -292,14 +293,15 @@ def canonicalize(
 
     ``rung`` is that of ``uri`` and ``key``: "scheme", "syntax" or "simple". With "protocol", ``uri`` is that of "scheme", and
     ``key`` is that of its representative by ``equivalences=``. With ``recipe``, ``key`` is that of the recipe. ``columns`` are
-    names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. Other options: :class:`irikey.Policy`.
+    names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``types`` is "arrow", or "spark"
+    for types that Spark reads. Other options: :class:`irikey.Policy`.
 
     A reference that cannot be parsed gives a row with a fault, not an exception. A missing column raises ``KeyError``, a
     column of another type ``TypeError``, and an invalid option ``ValueError``. If the source of a reader fails, its message is
     raised, as ``ValueError``, ``OSError``, ``MemoryError`` or ``NotImplementedError``: the C interface of Arrow passes a number
     and a text, but no exception of Python, such as ``KeyboardInterrupt``.
     """
-    options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
+    options: dict[str, Any] = {"rung": rung, "types": types, **policy, "base": base, "charset": charset}
     names = column_names(columns)
     canonical = Canonicalizer(url=url, recipe=recipe, columns=names, **loaded(options))
     if hasattr(data, "iterchunks") or (_module(data) in ("numpy", "pandas", "polars") and _is_array(data)):
@@ -329,6 +331,7 @@ def read(
     recipe: Optional[str] = None,
     base: Optional[Operand] = None,
     charset: Optional[Operand] = None,
+    types: str = "arrow",
     **policy: Unpack[Policy],
 ) -> Read:
     """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, compressed or not. Every
@@ -341,12 +344,12 @@ def read(
     ``url`` is the column of a table, or the member of JSON lines, that holds the URL: its name, or its number from "1", as for
     ``irikey canon --column``. Without it, the column is found by its usual names. ``base``, ``charset`` and ``query_charset``
     are columns of the table, or values, as in :func:`canonicalize`. A table that lacks one of the columns raises ``KeyError``,
-    and a ``format`` without columns ``ValueError``.
+    and a ``format`` without columns ``ValueError``. ``types`` is "arrow", or "spark" for types that Spark reads.
 
     A damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it. A path that
     cannot be opened raises what ``open`` raises, such as ``FileNotFoundError`` or ``PermissionError``.
     """
-    options: dict[str, Any] = {"rung": rung, "base": base, "charset": charset, **policy}
+    options: dict[str, Any] = {"rung": rung, "types": types, "base": base, "charset": charset, **policy}
     names = column_names(columns)
     # A canonicalizer takes equivalences only if a column needs them. It has no columns of files.
     needed = [name for name in names or () if name == "key_protocol"] or None
