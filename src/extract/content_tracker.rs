@@ -1,9 +1,10 @@
 //! Follows which elements of HTML are open, as far as it matters how their content is read: [`ContentTracker`].
 //!
-//! In SVG and MathML, which are foreign content, a CDATA section is text, and a tag that ends in `/>` has no content, also
-//! that of a `style` or a `title`. No tree is built, so foreign content is followed by the names of tags alone: it begins with `svg`
-//! and `math`, it ends with them and at tags such as `<p>`, and some of its elements contain HTML again (HTML Standard, 13.2.6.5 and
-//! 13.2.4.2). Attributes do not count: those of `font` and `annotation-xml` would.
+//! In SVG and MathML, which are foreign content, a CDATA section is text, a tag that ends in `/>` has no content, and the content
+//! of every element is markup, also that of a `script`, a `style` or a `title`. No tree is built, so foreign content is followed
+//! by the names of tags alone: it begins with `svg` and `math`, it ends with them and at tags such as `<p>`, and some of its
+//! elements contain HTML again (HTML Standard, 13.2.6.5 and 13.2.4.2). Attributes do not count: those of `font` and
+//! `annotation-xml` would.
 
 use html5gum::emitters::callback::CallbackEvent;
 use html5gum::{Error, State as TokenizerState};
@@ -22,8 +23,10 @@ enum ForeignElement {
 pub(super) struct ContentTracker {
     /// Name of the last start tag.
     tag: Vec<u8>,
-    /// The text is a script or a style sheet.
+    /// The text is a script or a style sheet of HTML.
     is_in_script: bool,
+    /// The number of `open` elements around the outermost open script or style sheet of foreign content.
+    foreign_script: Option<usize>,
     /// The open elements, outermost first.
     open: Vec<ForeignElement>,
     /// The last tag is the start tag of the last one of `open`, which is [`ForeignElement::OfHtml`].
@@ -33,7 +36,7 @@ pub(super) struct ContentTracker {
 impl ContentTracker {
     /// The text that follows is a script or a style sheet.
     pub(super) fn is_in_script(&self) -> bool {
-        self.is_in_script
+        self.is_in_script || self.foreign_script.is_some()
     }
 
     /// Returns the state of the tokenizer after an event, if the tokenizer does not choose it itself.
@@ -58,33 +61,47 @@ impl ContentTracker {
         if ends_foreign_content(&self.tag) {
             self.leave_foreign_content();
         }
-        self.is_directly_in_it = false;
+        (self.is_in_script, self.is_directly_in_it) = (false, false);
         let (is_foreign, is_root) = (self.is_in_foreign_content(), is_foreign_root(&self.tag));
         if is_self_closing && (is_foreign || is_root) {
             return None;
         }
         if is_root {
             self.open.push(ForeignElement::Root);
-        } else if is_foreign && contains_html(&self.tag) {
+        } else if !is_foreign {
+            self.is_in_script = is_script(&self.tag);
+            return state_after(&self.tag);
+        } else if contains_html(&self.tag) {
             self.open.push(ForeignElement::OfHtml);
             self.is_directly_in_it = true;
+        } else if is_script(&self.tag) {
+            self.foreign_script.get_or_insert(self.open.len());
         }
-        self.is_in_script = matches!(&self.tag[..], b"script" | b"style");
-        state_after(&self.tag)
+        None
     }
 
     fn end(&mut self, name: &[u8]) {
-        (self.is_in_script, self.is_directly_in_it) = (false, false);
+        self.is_in_script = false;
+        if std::mem::take(&mut self.is_directly_in_it) && is_foreign_root(name) {
+            self.close_last();
+        }
         let ends_last = match self.open.last() {
             Some(ForeignElement::Root) => is_foreign_root(name),
             Some(ForeignElement::OfHtml) => contains_html(name),
             None => false,
         };
         if ends_last {
-            self.open.pop();
-        } else if matches!(name, b"p" | b"br") {
+            self.close_last();
+        } else if ends_foreign_content(name) || contains_foreign_content(name) {
             self.leave_foreign_content();
+        } else if is_script(name) && self.foreign_script == Some(self.open.len()) {
+            self.foreign_script = None;
         }
+    }
+
+    fn close_last(&mut self) {
+        self.open.pop();
+        self.foreign_script = self.foreign_script.filter(|around| *around <= self.open.len());
     }
 
     /// Elements that begin here are foreign, unless they end foreign content.
@@ -99,7 +116,7 @@ impl ContentTracker {
 
     fn leave_foreign_content(&mut self) {
         while self.is_in_foreign_content() {
-            self.open.pop();
+            self.close_last();
         }
     }
 }
@@ -114,7 +131,7 @@ fn contains_html(name: &[u8]) -> bool {
     matches!(name, b"foreignobject" | b"desc" | b"title" | b"mi" | b"mo" | b"mn" | b"ms" | b"mtext")
 }
 
-/// The start tag of this element of HTML ends foreign content.
+/// The start tag of this element of HTML ends foreign content. Its end tag does, too: the element is around foreign content.
 #[rustfmt::skip]
 fn ends_foreign_content(name: &[u8]) -> bool {
     matches!(
@@ -126,7 +143,37 @@ fn ends_foreign_content(name: &[u8]) -> bool {
     )
 }
 
-/// The state of the tokenizer for the content of an element, if that is not markup (HTML Standard, 13.2.6.4; scripting off).
+/// Further elements of HTML whose end tag ends foreign content in them. SVG and MathML have no elements of these names.
+fn contains_foreign_content(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"article"
+            | b"aside"
+            | b"button"
+            | b"footer"
+            | b"form"
+            | b"header"
+            | b"html"
+            | b"label"
+            | b"main"
+            | b"nav"
+            | b"section"
+            | b"tbody"
+            | b"td"
+            | b"tfoot"
+            | b"th"
+            | b"thead"
+            | b"tr"
+    )
+}
+
+/// The text of the element is not for readers.
+fn is_script(name: &[u8]) -> bool {
+    matches!(name, b"script" | b"style")
+}
+
+/// The state of the tokenizer for the content of an element of HTML, if that is not markup (HTML Standard, 13.2.6.4; scripting
+/// off).
 fn state_after(name: &[u8]) -> Option<TokenizerState> {
     match name {
         b"textarea" | b"title" => Some(TokenizerState::RcData),

@@ -1,6 +1,6 @@
 //! Finds the attributes of HTML that hold references. The tokenizer of the HTML Standard finds the tags; no tree is built,
 //! so a tag is read wherever it is: in a template, in foreign content, in the wrong place of a table. Scripting is off:
-//! the content of `noscript` is read, that of `script`, `style`, `title` and comments is not.
+//! the content of `noscript` is read, that of comments and of the `script`, `style` and `title` of HTML is not.
 //!
 //! A tag in which the document ends gives no links, as in browsers; it is a defect.
 

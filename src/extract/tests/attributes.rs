@@ -114,6 +114,31 @@ fn cdata_is_text_in_foreign_content() {
     );
 }
 
+/// The content of these elements is markup in SVG and MathML. In HTML, also inside of SVG, it is text.
+#[test]
+fn content_is_markup_in_foreign_content() {
+    let names = ["iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "title", "xmp"];
+    for name in names {
+        for text in [
+            format!("<svg><{name}><a href=yes></{name}></svg>"),
+            format!("<math><{name}><a href=yes></{name}></math>"),
+            format!("<svg><desc><a href=yes><{name}><a href=no>"),
+            format!("<svg><title></title></svg><a href=yes><{name}><a href=no>"),
+            format!("<svg><style></svg><a href=yes><{name}><a href=no>"),
+            format!("<svg><title></svg><a href=yes><{name}><a href=no>"),
+            format!("<svg><g><p><a href=yes><{name}><a href=no>"),
+            // The end of the element around it ends the SVG.
+            format!("<div><svg><g></div><a href=yes><{name}><a href=no>"),
+            format!("<button><svg><g></button><a href=yes><{name}><a href=no>"),
+        ] {
+            assert_eq!(html(&text), ["a href yes http://d/x/y"], "{text}");
+        }
+    }
+    let text =
+        "<svg><style><![CDATA[<a href=no>]]><use href=a></style><script>'<image href=b>'</script><a href=c></svg>";
+    assert_eq!(html(text), ["use href a http://d/x/y", "image href b http://d/x/y", "a href c http://d/x/y"]);
+}
+
 #[test]
 fn only_the_first_base_with_an_address_counts() {
     let cases: [(&str, &str); 14] = [
@@ -168,6 +193,10 @@ fn texts_of_links() {
     ];
     assert_eq!(texts(text, Markup::Html), expected);
     let text = "<a href=a>x<script>'<b>'</script>y<svg><style>.c{}</style><style/></svg>z</a>";
+    assert_eq!(texts(text, Markup::Html), [pair("a", "xyz")]);
+    let text = "<a href=a>x<svg><style>.c<g>{}</g>.d</style>y<script>s<title>t<style>u</style></title>v<![CDATA[w]]></script>z</a>";
+    assert_eq!(texts(text, Markup::Html), [pair("a", "xyz")]);
+    let text = "<a href=a>x<svg><style>.c</svg>y<svg><g><script>'<p>z</a>";
     assert_eq!(texts(text, Markup::Html), [pair("a", "xyz")]);
     let text = "<a href=a>x<svg><text><![CDATA[<y>]]></text></svg>z</a>";
     assert_eq!(texts(text, Markup::Html), [pair("a", "x<y>z")]);
