@@ -101,7 +101,7 @@ impl CanonArgs {
         let policy = self.columns.complete(self.policy.policy(&self.input)?, &columns)?;
         self.work.check_tmp()?;
         let need = match layout.is_sorted() {
-            true => WorkerNeed::rows(row_group_len).with_waiting_rows(),
+            true => WorkerNeed::rows(row_group_len).with_waiting_rows("sorted rows"),
             false if output.joins_slices() => WorkerNeed::slices(row_group_len),
             false => WorkerNeed::rows(row_group_len),
         };
@@ -243,7 +243,7 @@ mod tests {
             ("-o x.parquet --bloom-filter --columns uri", "add key to --columns"),
             ("--archive-paths", "for cdxj and zipnum"),
             ("--record-types respons", "expected one of"),
-            ("--memory 10", "set --memory to 81M or more"),
+            ("--memory 10", "need 17M, and the rows of one thread 64M; set --memory to 81M or more"),
             ("-o x.txt --key simple", "text output"),
             ("--output-format text --columns key", "text output"),
             ("-o x.txt.gz --skeleton", "text output"),

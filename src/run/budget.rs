@@ -54,6 +54,8 @@ pub(crate) struct WorkerNeed {
     shared_len: usize,
     /// The rows are for an output, so that the user can choose the length of row groups.
     is_chosen: bool,
+    /// What the rest of the memory is for, if it grows with the input.
+    data: Option<&'static str>,
 }
 
 impl WorkerNeed {
@@ -61,7 +63,7 @@ impl WorkerNeed {
     /// group, twice because one may wait to be written. Measured on different lines of 30 bytes with the default columns,
     /// where it is 5.5 to 7 times the length; longer lines take less.
     pub(crate) fn rows(row_group_len: usize) -> WorkerNeed {
-        WorkerNeed { is_chosen: true, ..WorkerNeed::keys(row_group_len) }
+        WorkerNeed { is_chosen: true, data: None, ..WorkerNeed::keys(row_group_len) }
     }
 
     /// For row groups of this length that threads encode together, slice by slice: an encoded row group, and for each thread
@@ -70,19 +72,25 @@ impl WorkerNeed {
     pub(crate) fn slices(row_group_len: usize) -> WorkerNeed {
         let rows_len = row_group_len.min(SLICE_LEN);
         let (bytes, shared) = (rows_len.saturating_mul(16), row_group_len.saturating_mul(5));
-        WorkerNeed { bytes, shared, fixed: 0, rows_len, shared_len: row_group_len, is_chosen: true }
+        WorkerNeed { bytes, shared, fixed: 0, rows_len, shared_len: row_group_len, is_chosen: true, data: None }
     }
 
     /// For row groups of this length of which only keys are used.
     pub(crate) fn keys(row_group_len: usize) -> WorkerNeed {
         let bytes = row_group_len.saturating_mul(8);
-        WorkerNeed { bytes, shared: 0, fixed: 0, rows_len: row_group_len, shared_len: 0, is_chosen: false }
+        let (rows_len, data) = (row_group_len, Some("keys"));
+        WorkerNeed { bytes, shared: 0, fixed: 0, rows_len, shared_len: 0, is_chosen: false, data }
     }
 
     /// Also for rows that wait until all rows are known, and are copied to temporary files. Measured on different lines of 12
-    /// to 17 bytes, where a thread takes 11.5 times the length.
-    pub(crate) fn with_waiting_rows(self) -> WorkerNeed {
-        WorkerNeed { bytes: self.bytes.saturating_add(self.rows_len.saturating_mul(4)), ..self }
+    /// to 17 bytes, where a thread takes 11.5 times the length. `data` is what decides about them.
+    pub(crate) fn with_waiting_rows(self, data: &'static str) -> WorkerNeed {
+        WorkerNeed { bytes: self.bytes.saturating_add(self.rows_len.saturating_mul(4)), ..self.with_data(data) }
+    }
+
+    /// The same with this name for the data that grows with the input.
+    pub(crate) fn with_data(self, data: &'static str) -> WorkerNeed {
+        WorkerNeed { data: Some(data), ..self }
     }
 
     /// Also for the keys of the rungs `simple` and `syntax`, in the rows and in their batch.
@@ -222,14 +230,14 @@ impl fmt::Display for BudgetError {
         let mib = |bytes: usize| bytes.div_ceil(1 << 20);
         let (base, bytes) = (need.base(), need.bytes);
         let least = base.saturating_add(bytes).saturating_add(MIN_DATA);
-        let (process, workers, data) = (mib(base), mib(bytes), mib(MIN_DATA));
-        write!(
-            f,
-            "--memory {} is too small: the process and what threads share need {process}M, the rows of one thread \
-             {workers}M, and keys or sorted rows {data}M; set --memory to {}M or more",
-            size_text(limit),
-            mib(least)
-        )?;
+        let (process, workers) = (if need.data.is_none() { base + MIN_DATA } else { base }, mib(bytes));
+        let (limit_text, process) = (size_text(limit), mib(process));
+        write!(f, "--memory {limit_text} is too small: the process and what threads share need {process}M, ")?;
+        match need.data {
+            Some(data) => write!(f, "the rows of one thread {workers}M, and {data} {}M", mib(MIN_DATA))?,
+            None => write!(f, "and the rows of one thread {workers}M")?,
+        }
+        write!(f, "; set --memory to {}M or more", mib(least))?;
         let fitting = need.fitting_row_group(limit);
         if need.is_chosen && fitting > 0 {
             write!(f, ", or --row-group-size to {fitting}K or less")?;
@@ -297,7 +305,7 @@ mod tests {
         let needs = [
             |len| WorkerNeed::slices(len),
             |len| WorkerNeed::slices(len).with_tables(1),
-            |len| WorkerNeed::rows(len).with_waiting_rows().with_tables(1),
+            |len| WorkerNeed::rows(len).with_waiting_rows("keys").with_tables(1),
         ];
         for need in needs {
             let reserve = |len: usize, limit: usize| {
@@ -337,6 +345,24 @@ mod tests {
         assert_eq!((reserve(least), reserve(least - 1).is_err()), (Ok(1), true));
         let message = reserve(least - 1).unwrap_err().to_string();
         assert!(message.contains(&format!("set --memory to {}M or more", least >> 20)), "{message}");
+    }
+
+    #[test]
+    fn the_message_names_the_data_of_the_job() {
+        let message = |need| Budget::new(Some(10 << 20)).reserve_workers(1, need).unwrap_err().to_string();
+        let start = "--memory 10M is too small: the process and what threads share need";
+        let rows = WorkerNeed::rows(1 << 20);
+        let cases = [
+            (rows, "17M, and the rows of one thread 8M; set --memory to 25M or more"),
+            (WorkerNeed::keys(1 << 20), "16M, the rows of one thread 8M, and keys 1M; set --memory to 25M or more"),
+            (
+                rows.with_waiting_rows("sorted rows"),
+                "16M, the rows of one thread 12M, and sorted rows 1M; set --memory to 29M or more",
+            ),
+        ];
+        for (need, end) in cases {
+            assert_eq!(message(need), format!("{start} {end}"));
+        }
     }
 
     #[test]
