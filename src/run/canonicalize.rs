@@ -17,7 +17,7 @@ use crate::ordered::StageTicket;
 use crate::output::{EncodedRows, Encoder, FileRows, OutputError};
 use parking_lot::Mutex;
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The rows of one row group, and their place in the run.
 #[derive(Debug)]
@@ -71,13 +71,14 @@ where
 {
     let options = request.options.clamped();
     let cut = CutOptions::new(&options, &request);
-    let RunRequest { sources, policy, progress, stage_count, has_slices, appends_nothing, skipped, .. } = request;
+    let RunRequest { sources, policy, progress, stage_count, has_slices, appends_nothing, skipped, until, .. } =
+        request;
     progress.set_total(sources.total_len());
     let (mut to_skip, mut appended) = (skipped.count, 0);
     let numbers = Mutex::new(RecordNumbers::after(skipped, sources.0.len()));
     let remaining = options.record_limit.map(AtomicU64::new);
     // Record numbers have the last stage.
-    let job = CanonJob { remaining, numbers, number_stage: stage_count, has_slices };
+    let job = CanonJob { remaining, until, numbers, number_stage: stage_count, has_slices };
     // While a row group is written, workers take the slices of the next one. Nothing waits to be appended if nothing is.
     let more_units = if appends_nothing { usize::MAX } else { cut.slices_per_group() - 1 };
     let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
@@ -86,7 +87,7 @@ where
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
     let next = || {
         cutter.skip(std::mem::take(&mut to_skip))?;
-        let next = if job.is_limit_reached() { None } else { cutter.next_row_group()? };
+        let next = if job.is_ended() { None } else { cutter.next_row_group()? };
         Ok(next.map(|input| (input.weight, input)))
     };
     let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input: RowGroupInput| {
@@ -102,16 +103,23 @@ where
 }
 
 /// What the workers of a run share.
-struct CanonJob {
+struct CanonJob<'a> {
     /// Records until the limit of the run.
     remaining: Option<AtomicU64>,
+    /// See [`RunRequest`].
+    until: Option<&'a AtomicBool>,
     numbers: Mutex<RecordNumbers>,
     /// The stage in which records get their numbers.
     number_stage: usize,
     has_slices: bool,
 }
 
-impl CanonJob {
+impl CanonJob<'_> {
+    /// No more row groups are read.
+    fn is_ended(&self) -> bool {
+        self.is_limit_reached() || self.until.is_some_and(|is_ended| is_ended.load(Ordering::Relaxed))
+    }
+
     fn is_limit_reached(&self) -> bool {
         self.remaining.as_ref().is_some_and(|remaining| remaining.load(Ordering::Relaxed) == 0)
     }
@@ -150,7 +158,7 @@ impl CanonJob {
 fn summarize<E>(
     mut cutter: Cutter<'_>,
     workers: Vec<Worker<'_>>,
-    job: CanonJob,
+    job: CanonJob<'_>,
     appended: u64,
 ) -> Result<Summary, RunError<E>> {
     let is_limit_reached = job.is_limit_reached();

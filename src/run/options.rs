@@ -5,6 +5,7 @@ use crate::canon::Policy;
 use crate::input::Sources;
 use crate::record::InputFormat;
 use crate::record::archive::RecordTypes;
+use std::sync::atomic::AtomicBool;
 
 /// Upper limit of [`RunOptions::max_record_len`], bytes. Percent-encoding can triple the length, and the texts of a row
 /// group must stay below the 2 GiB that Arrow's 32-bit offsets can address.
@@ -42,6 +43,8 @@ pub struct RunRequest<'a> {
     pub(super) counts_bases: bool,
     /// Row groups at the beginning that are not decoded.
     pub(super) skipped: SkippedGroups,
+    /// No more row groups are read after this is set.
+    pub(super) until: Option<&'a AtomicBool>,
 }
 
 /// Row groups at the beginning of the sources that a run skips, because an earlier run over the same sources had them.
@@ -70,6 +73,7 @@ impl<'a> RunRequest<'a> {
             appends_nothing: false,
             counts_bases: false,
             skipped: SkippedGroups::default(),
+            until: None,
         }
     }
 
@@ -87,6 +91,11 @@ impl<'a> RunRequest<'a> {
     /// The same without these row groups.
     pub(super) fn skipping(self, skipped: SkippedGroups) -> RunRequest<'a> {
         RunRequest { skipped, ..self }
+    }
+
+    /// The same for a run that reads no more row groups after `is_ended` is set. Those that were read before become rows.
+    pub(super) fn until(self, is_ended: &'a AtomicBool) -> RunRequest<'a> {
+        RunRequest { until: Some(is_ended), ..self }
     }
 
     /// The same for a run that counts rows and appends nothing. Row groups may end anywhere, so that their lines are not counted,

@@ -191,7 +191,9 @@ fn files_that_change_before_they_are_read_again_stop_the_run() {
 #[test]
 fn a_file_that_cannot_be_opened_again_is_named_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
-    let names = [file(&directory, "a.txt", &lines(3_000)), file(&directory, "b.txt", b"http://b/\n")];
+    let (first, last) = (lines(3_000), b"http://c/\n".repeat(100_000));
+    let contents = [("a.txt", &first[..]), ("b.txt", b"http://b/\n"), ("c.txt", &last)];
+    let names = contents.map(|(name, contents)| file(&directory, name, contents));
     let sources = Sources(names.iter().flat_map(|name| path(name).0).collect());
     let (encoder, mut output) = open(&directory.path().join("x.jsonl"), &sources.names());
     let append = |kept| {
@@ -207,6 +209,9 @@ fn a_file_that_cannot_be_opened_again_is_named_with_the_reason() {
     assert!(matches!(ran, Err(RunError::Output(DedupError::NotReadAgain(_)))));
     let message = ran.unwrap_err().to_string();
     assert!(message.contains("b.txt: cannot open: no such file or directory; "), "{message}");
+    // Nothing is read after the first rows that differ.
+    let again = progress.second_pass().unwrap();
+    assert!(again.read() < last.len() as u64 / 2, "{} of {}", again.read(), last.len());
 }
 
 #[test]

@@ -85,8 +85,8 @@ struct SecondPass {
     is_changed: bool,
 }
 
-/// Reads the sources a second time, and writes the rows that are kept of those that wait. Writes nothing more after a row group
-/// that has changed.
+/// Reads the sources a second time, and writes the rows that are kept of those that wait. Reads and writes no more after a row
+/// group that has changed: if a source could not be read, that was found before the row group was complete.
 fn read_again(
     job: &DedupJob<'_>,
     request: RunRequest<'_>,
@@ -95,7 +95,6 @@ fn read_again(
 ) -> Result<SecondPass, RunError<DedupError>> {
     let is_changed = AtomicBool::new(false);
     let decide = |row_group: RowGroup<'_>| {
-        // The source that cannot be read is known at the end only.
         if is_changed.load(Ordering::Relaxed) || !waiting.has(&row_group.ticket, row_group.rows) {
             is_changed.store(true, Ordering::Relaxed);
             return Ok(Some(DedupStep::Combined));
@@ -103,7 +102,7 @@ fn read_again(
         job.add_rows_again(row_group, decisions)
     };
     let mut none = PendingRowGroups::new(&job.options.directory);
-    let summary = canon(request, decide, |step| step.append(&mut none, &mut append))?;
+    let summary = canon(request.until(&is_changed), decide, |step| step.append(&mut none, &mut append))?;
     Ok(SecondPass { summary, is_changed: is_changed.into_inner() })
 }
 
