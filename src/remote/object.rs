@@ -48,7 +48,8 @@ pub(crate) struct RemoteObject {
     head: Option<Arc<ObjectHead>>,
 }
 
-/// The location with this key; `None` if there is none. `Path::parse` removes a slash at the beginning, which is part of another key.
+/// The location with this key; `None` if there is none. `Path::parse` removes a slash at the beginning, which is part of another
+/// key.
 pub(super) fn location_of(key: &str) -> Option<Path> {
     Path::parse(key).ok().filter(|_| !key.starts_with('/'))
 }
