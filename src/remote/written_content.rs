@@ -6,6 +6,7 @@ use object_store::{GetOptions, GetRange};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::failure::Failure;
+use super::head::ObjectVersion;
 use super::store::RemoteStore;
 
 /// Bytes per request that reads an object back.
@@ -56,14 +57,17 @@ impl WrittenContent {
 
     async fn is_stored(self, store: &RemoteStore, location: &Path) -> object_store::Result<bool> {
         let head = GetOptions { head: true, ..GetOptions::default() };
-        let meta = store.store.get_opts(location, head).await?.meta;
+        let version = ObjectVersion::of_answer(&store.store.get_opts(location, head).await?);
         let mut found = WrittenContentHasher::default();
-        while meta.size == self.len && found.len < self.len {
+        while version.len == Some(self.len) && found.len < self.len {
             let range = found.len..self.len.min(found.len + REQUEST_LEN);
-            let if_match = meta.e_tag.clone();
+            let if_match = version.strong_tag();
             let options = GetOptions { range: Some(GetRange::Bounded(range)), if_match, ..GetOptions::default() };
-            let mut body = store.store.get_opts(location, options).await?.into_stream();
-            let before = found.len;
+            let result = store.store.get_opts(location, options).await?;
+            if !version.is_same(&ObjectVersion::of_answer(&result)) {
+                return Ok(false);
+            }
+            let (mut body, before) = (result.into_stream(), found.len);
             while let Some(part) = body.next().await {
                 found.add(&part?);
             }

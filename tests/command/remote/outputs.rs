@@ -319,22 +319,27 @@ fn complete_parts_have_no_mark() {
 #[test]
 fn objects_are_written_if_only_the_answer_is_lost() {
     let jobs = [("part_size=1000000", "PUT", ""), ("part_size=5000", "POST", "uploadId")];
+    let answers = [
+        ("--no-clobber", 1, Fault::Answer),
+        ("--no-clobber", usize::MAX, Fault::Answer),
+        ("--threads=1", 1, Fault::Answer),
+        ("--threads=1", usize::MAX, Fault::Answer),
+        ("--no-clobber", 1, Fault::UnquotedTag),
+    ];
     for (part_size, method, parameter) in jobs {
-        for flag in ["--no-clobber", "--threads=1"] {
-            for lost in [1, usize::MAX] {
-                let count = AtomicUsize::new(0);
-                let server = empty_server(move |_, request| {
-                    let is_last = request.method == method && request.target.contains(parameter);
-                    let is_lost = is_last && count.fetch_add(1, Ordering::Relaxed) < lost;
-                    if is_lost { Fault::Lost } else { Fault::Answer }
-                });
-                let expected = local_output(&server, "x.csv");
-                let flags = ["canon", "-q", SAMPLE, flag, "-o", "s3://b/x.csv", "--store-option", part_size];
-                let ran = irikey_at(&server, &[&flags[..], &["--store-option", "retry_timeout=1s"]].concat(), &[]);
-                let state = format!("{part_size} {flag} {lost}");
-                assert_eq!(ran.status.code(), Some(0), "{state}: {}", stderr(&ran));
-                assert!(server.object("/b/x.csv") == Some(expected), "{state}");
-            }
+        for (flag, lost, other) in answers.clone() {
+            let state = format!("{part_size} {flag} {lost} {other:?}");
+            let count = AtomicUsize::new(0);
+            let server = empty_server(move |_, request| {
+                let is_last = request.method == method && request.target.contains(parameter);
+                let is_lost = is_last && count.fetch_add(1, Ordering::Relaxed) < lost;
+                if is_lost { Fault::Lost } else { other.clone() }
+            });
+            let expected = local_output(&server, "x.csv");
+            let flags = ["canon", "-q", SAMPLE, flag, "-o", "s3://b/x.csv", "--store-option", part_size];
+            let ran = irikey_at(&server, &[&flags[..], &["--store-option", "retry_timeout=1s"]].concat(), &[]);
+            assert_eq!(ran.status.code(), Some(0), "{state}: {}", stderr(&ran));
+            assert!(server.object("/b/x.csv") == Some(expected), "{state}");
         }
     }
 }
