@@ -14,6 +14,9 @@ pub(super) const UNUSABLE_KEY: &str = "with an empty part, a part that is . or .
 /// What an error about a listing with a key contains that begins with a slash.
 pub(super) const SLASH_BEFORE_KEY: &str = "a key begins with /";
 
+/// What an error about an answer contains that is too long, to a request that writes.
+pub(super) const LONG_ANSWER: &str = "an answer of the store has more than 1 MiB";
+
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) status: Option<u16>,
@@ -111,6 +114,7 @@ impl Failure {
             }
             (Some(_), _) => (format!("the server responds with {}", answer()), "check the name and the endpoint"),
             (None, _) if cause.contains("path segment") || cause == SLASH_BEFORE_KEY => return unusable_key(cause),
+            (None, _) if cause == LONG_ANSWER => (cause.clone(), "check the endpoint"),
             (None, Some(HttpErrorKind::Decode)) => {
                 (cause.clone(), "check the endpoint; if it is right, name the objects in a list (@FILE)")
             }

@@ -5,11 +5,12 @@
 
 use std::io;
 
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use memchr::memmem;
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest, HttpResponseBody};
 
 use super::failure::SLASH_BEFORE_KEY;
+use super::limited_body::limited;
 
 /// What an error about a listing contains that is not complete.
 const CUT_LISTING: &str = "the listing has more pages than it names";
@@ -32,9 +33,7 @@ pub(super) fn is_listing(request: &HttpRequest) -> bool {
 /// Other pages follow it, and it does not name the next one. It is longer than [`MAX_PAGE_LEN`]. A key begins with a slash.
 pub(super) async fn checked_page(body: HttpResponseBody) -> Result<HttpResponseBody, HttpError> {
     let wrong = |found| HttpError::new(HttpErrorKind::Decode, io::Error::other(found));
-    let page = Limited::new(body, MAX_PAGE_LEN).collect().await;
-    // An error of another type is that of the limit.
-    let page = page.map_err(|error| error.downcast().map_or_else(|_| wrong(LONG_PAGE), |error| *error))?.to_bytes();
+    let page = limited(body, MAX_PAGE_LEN, LONG_PAGE).collect().await?.to_bytes();
     match () {
         () if is_cut(&page) => Err(wrong(CUT_LISTING)),
         () if has_slash_before_key(&page) => Err(wrong(SLASH_BEFORE_KEY)),

@@ -31,6 +31,8 @@ mod head;
 #[cfg(feature = "remote")]
 mod http_client;
 #[cfg(feature = "remote")]
+mod limited_body;
+#[cfg(feature = "remote")]
 mod listing;
 #[cfg(feature = "remote")]
 mod listing_page;

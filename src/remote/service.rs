@@ -14,10 +14,15 @@ use object_store::client::{
 
 use super::Transfer;
 use super::answer_head::{accept, add_final_address, requested_range};
+use super::failure::LONG_ANSWER;
 use super::http_client::http_client;
+use super::limited_body::limited;
 use super::listing_page::{checked_page, is_listing};
 use super::repetition::requested_pause;
 use super::time_limits::TimeLimits;
+
+/// Maximum length of an answer to a request that writes. One has the name of an upload, or a tag.
+const MAX_ANSWER_LEN: usize = 1 << 20;
 
 /// What was requested and transferred.
 #[derive(Debug, Default)]
@@ -117,6 +122,7 @@ impl CountingService {
 impl HttpService for CountingService {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (range, is_listing) = (requested_range(&request), is_listing(&request));
+        let is_writing = !request.method().is_safe();
         self.add_headers(&mut request, range.is_some());
         let address = request.uri().to_string();
         self.counts.requests.fetch_add(1, Ordering::Relaxed);
@@ -133,6 +139,8 @@ impl HttpService for CountingService {
             body = error_page(body).await.into();
         } else if is_listing {
             body = checked_page(body).await?;
+        } else if is_writing {
+            body = limited(body, MAX_ANSWER_LEN, LONG_ANSWER);
         }
         if is_busy {
             self.count_failure();

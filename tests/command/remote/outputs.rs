@@ -344,6 +344,29 @@ fn objects_are_written_if_only_the_answer_is_lost() {
     }
 }
 
+/// Answers are read into memory.
+#[test]
+fn long_answers_to_requests_that_write_are_refused() {
+    const LEN: usize = (1 << 20) + 1;
+    let answer = |element: &str, content: &str| {
+        let xml = format!("<{element}><Bucket>b</Bucket><Key>k</Key>{content}</{element}>");
+        &*(xml + &" ".repeat(LEN)).leak()
+    };
+    let begun = answer("InitiateMultipartUploadResult", "<UploadId>upload-1</UploadId>");
+    let completed = answer("CompleteMultipartUploadResult", "<ETag>x</ETag>");
+    for (parameter, page) in [("uploads", begun), ("uploadId", completed)] {
+        let server = empty_server(move |_, request| match request.method.as_str() {
+            "POST" if request.target.contains(parameter) => Fault::Status(200, page),
+            _ => Fault::Answer,
+        });
+        let flags = ["canon", "-q", SAMPLE, "-o", "s3://b/x.csv", "--store-option", "part_size=5000"];
+        let ran = irikey_at(&server, &flags, &[]);
+        let message = stderr(&ran);
+        assert!(ran.status.code() == Some(5) && message.contains("more than 1 MiB"), "{parameter}: {message}");
+        assert_eq!((server.object("/b/x.csv"), server.upload_count()), (None, 0), "{parameter}");
+    }
+}
+
 #[test]
 fn reports_may_be_objects() {
     let server = empty_server(|_, _| Fault::Answer);
