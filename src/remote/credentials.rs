@@ -19,7 +19,7 @@ use super::error::RemoteError;
 use super::failure::Failure;
 use super::options::{StoreOption, is_address, options, retry_pause, retry_timeout, switch, switch_of, value};
 use super::service::{Connector, RequestHeader};
-use super::store::{RemoteStore, StorePurpose};
+use super::store::{PagedStore, RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
 use crate::iri::class::REG_NAME;
 
@@ -113,8 +113,9 @@ fn store_settings<K: FromStr>(client_key: fn(ClientConfigKey) -> K) -> impl Iter
 }
 
 /// The store of `url`, opened.
-fn opened(store: impl ObjectStore, url: &RemoteUrl, is_anonymous: bool) -> RemoteStore {
-    RemoteStore { store: Arc::new(store), scheme: url.scheme, is_anonymous }
+fn opened(store: impl ObjectStore + PagedStore, url: &RemoteUrl, is_anonymous: bool) -> RemoteStore {
+    let store = Arc::new(store);
+    RemoteStore { pages: Some(store.clone()), store, scheme: url.scheme, is_anonymous }
 }
 
 fn has_environment(names: &[&str]) -> bool {
@@ -269,7 +270,8 @@ fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obje
     headers.extend(authorization.map(|value| header("authorization", value)));
     let connector = connector.with_headers(headers);
     let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry);
-    Ok(opened(builder.with_http_connector(connector).build()?, url, is_anonymous))
+    let store = Arc::new(builder.with_http_connector(connector).build()?);
+    Ok(RemoteStore { store, pages: None, scheme: url.scheme, is_anonymous })
 }
 
 /// The URL without user and password, and the header that they stand for.

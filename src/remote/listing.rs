@@ -1,6 +1,8 @@
 //! Lists the objects that a prefix or a pattern stands for: [`list`].
 
-use futures_util::TryStreamExt;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use glob::{MatchOptions, Pattern};
 use object_store::path::Path;
 use object_store::{ListResult, ObjectMeta};
@@ -8,14 +10,15 @@ use object_store::{ListResult, ObjectMeta};
 use super::client::client;
 use super::error::RemoteError;
 use super::failure::{SLASH_BEFORE_KEY, UNUSABLE_KEY, unusable_key};
+use super::listing_pages::{ListingCounts, ListingLimits, ListingPages, no_listings};
 use super::object::{RemoteObject, location_of};
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteUrl, is_pattern, is_prefix};
 use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
 
-/// Maximum number of objects that one name may stand for.
-const MAX_OBJECTS: usize = 10_000_000;
+/// Limits of what one name may stand for. A full page has 1,000 names or more.
+const LIMITS: ListingLimits = ListingLimits { objects: 10_000_000, pages: 100_000 };
 
 /// How names are compared with patterns.
 const MATCHING: MatchOptions =
@@ -30,7 +33,7 @@ pub(crate) fn list(
     url: &RemoteUrl,
     has_rows: impl Fn(&RemoteObject) -> bool,
 ) -> Result<Vec<RemoteObject>, RemoteError> {
-    let store = listed_store(url)?;
+    let store = Arc::new(listed_store(url)?);
     let Found { objects, manifests } = sorted(&store, &url.key)?;
     let listed = |metas: Vec<ObjectMeta>| metas.into_iter().map(|meta| RemoteObject::listed(url, &store, meta));
     if objects.is_empty() && (manifests.is_empty() || listed(manifests).any(|manifest| has_rows(&manifest))) {
@@ -52,16 +55,14 @@ pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
 fn listed_store(url: &RemoteUrl) -> Result<RemoteStore, RemoteError> {
     match url.is_in_store() {
         true => client()?.store(url, StorePurpose::Read),
-        false => {
-            Err(RemoteError::new("HTTP servers have no listings", "name a prefix in a store, or a local directory"))
-        }
+        false => Err(no_listings()),
     }
 }
 
 fn sorted(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {
     let (store, listed) = (store.clone(), key.to_string());
     let lost = || Err(RemoteError::new("the listing ended early", "run again"));
-    let mut found = client()?.wait(async move { find(&store, &listed).await }).unwrap_or_else(lost)?;
+    let mut found = client()?.wait(async move { find(&store, &listed, LIMITS).await }).unwrap_or_else(lost)?;
     found.objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
     remove_markers(&mut found.objects);
     if is_prefix(key) {
@@ -82,16 +83,16 @@ struct Found {
 
 /// Lists again from the beginning if a request fails. The time for repetitions begins again when a listing comes farther than
 /// those before it.
-async fn find(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {
+async fn find(store: &RemoteStore, key: &str, limits: ListingLimits) -> Result<Found, RemoteError> {
     let (mut repetition, mut farthest) = (Repetition::new(), None);
     loop {
-        let mut listed = 0;
+        let mut counts = ListingCounts::new(limits);
         let found = match is_prefix(key) {
-            true => below(store, key, &mut listed).await,
-            false => matching(store, key, &mut listed).await,
+            true => below(store, key, &mut counts).await,
+            false => matching(store, key, &mut counts).await,
         };
-        if farthest.is_none_or(|most| listed > most) {
-            (repetition, farthest) = (Repetition::new(), Some(listed));
+        if farthest.is_none_or(|most| counts.pages > most) {
+            (repetition, farthest) = (Repetition::new(), Some(counts.pages));
         }
         match found {
             Ok(found) => return Ok(found),
@@ -101,20 +102,14 @@ async fn find(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {
     }
 }
 
-/// All objects below a prefix, except those with a hidden name. Counts in `listed` the objects that the store has listed.
-async fn below(store: &RemoteStore, prefix: &str, listed: &mut usize) -> Result<Found, FetchError> {
+/// All objects below a prefix, except those with a hidden name.
+async fn below(store: &RemoteStore, prefix: &str, counts: &mut ListingCounts) -> Result<Found, FetchError> {
     let prefix = parse(prefix)?;
     let start = prefix.as_ref().len();
-    let mut pages = store.store.list(Some(&prefix)).try_chunks(1000);
+    let mut pages = ListingPages::below(store, &prefix);
     let mut found = Found::default();
-    loop {
-        let page = pages.try_next().await.map_err(|error| {
-            *listed += error.0.len();
-            FetchError::of(&error.1, store)
-        })?;
-        let Some(page) = page else { return Ok(found) };
-        *listed += page.len();
-        for meta in page {
+    while let Some(page) = pages.next(counts).await? {
+        for meta in page.objects {
             let key = meta.location.as_ref();
             let rest = key.get(start..).unwrap_or_default();
             // An empty object with the name of the prefix marks a directory.
@@ -129,8 +124,9 @@ async fn below(store: &RemoteStore, prefix: &str, listed: &mut usize) -> Result<
                 found.manifests.push(meta);
             }
         }
-        check_count(found.objects.len())?;
+        counts.check_objects(found.objects.len().max(found.manifests.len()))?;
     }
+    Ok(found)
 }
 
 /// The object marks a prefix that is in no hidden directory, and below which a job writes. An empty one does not.
@@ -152,50 +148,79 @@ fn incomplete(mark: &str) -> RemoteError {
     )
 }
 
-/// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place. Counts in `listed`
-/// the prefixes that the store has listed.
-async fn matching(store: &RemoteStore, pattern: &str, listed: &mut usize) -> Result<Found, FetchError> {
+/// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place.
+async fn matching(store: &RemoteStore, pattern: &str, counts: &mut ListingCounts) -> Result<Found, FetchError> {
     let parts: Vec<&str> = pattern.split('/').collect();
-    let mut prefixes = vec![String::new()];
-    let mut objects = Vec::new();
+    let (mut prefixes, mut objects) = (BTreeSet::from([String::new()]), Vec::new());
     for (number, part) in parts.iter().enumerate() {
         let is_last = number + 1 == parts.len();
         if !is_last && !is_pattern(part) {
-            prefixes.iter_mut().for_each(|prefix| *prefix = format!("{prefix}{part}/"));
+            prefixes = prefixes.into_iter().map(|prefix| format!("{prefix}{part}/")).collect();
             continue;
         }
-        let part = PartPattern::parse(part)?;
-        let mut found = Vec::new();
+        let mut names = MatchingNames::of(part, is_last)?;
         for prefix in &prefixes {
-            let path = parse(prefix)?;
-            let names = store.store.list_with_delimiter(Some(&path)).await;
-            let names = names.map_err(|error| FetchError::of(&error, store))?;
-            *listed += 1;
-            let names = matching_names(names, &part, is_last)?;
-            objects.extend(names.objects);
-            found.extend(names.common_prefixes.into_iter().map(|path| format!("{path}/")));
-            check_count(objects.len().max(found.len()))?;
+            names.add(store, prefix, counts).await?;
         }
-        prefixes = found;
+        (prefixes, objects) = (names.prefixes, names.objects);
     }
     Ok(Found { objects, manifests: Vec::new() })
 }
 
-/// The objects of a listing whose names match the last part of a pattern, or the prefixes whose names match another one.
-///
-/// # Errors
-/// There are some, and a job writes below the prefix that was listed. A prefix is a slash alone, which `object_store` removes.
-fn matching_names(names: ListResult, part: &PartPattern, is_last: bool) -> Result<ListResult, RemoteError> {
-    let ListResult { mut objects, mut common_prefixes, extensions } = names;
-    let mark = objects.iter().find(|meta| is_mark(meta.location.filename().unwrap_or_default(), meta)).cloned();
-    objects.retain(|meta| is_last && part.has(&meta.location));
-    common_prefixes.retain(|path| !is_last && part.has(path));
-    if common_prefixes.iter().any(|path| path.as_ref().is_empty()) {
-        return Err(unusable_key(SLASH_BEFORE_KEY));
+/// What matches one part of a pattern.
+struct MatchingNames {
+    part: PartPattern,
+    /// The part is the last one, which objects match. Prefixes match the others.
+    is_last: bool,
+    objects: Vec<ObjectMeta>,
+    /// With a slash at the end. Several pages may have the same prefix.
+    prefixes: BTreeSet<String>,
+}
+
+impl MatchingNames {
+    fn of(part: &str, is_last: bool) -> Result<MatchingNames, RemoteError> {
+        let part = PartPattern::parse(part)?;
+        Ok(MatchingNames { part, is_last, objects: Vec::new(), prefixes: BTreeSet::new() })
     }
-    match mark {
-        Some(mark) if !objects.is_empty() || !common_prefixes.is_empty() => Err(incomplete(mark.location.as_ref())),
-        _ => Ok(ListResult { objects, common_prefixes, extensions }),
+
+    fn count(&self) -> usize {
+        self.objects.len().max(self.prefixes.len())
+    }
+
+    /// Adds the names directly below `prefix` that match.
+    ///
+    /// # Errors
+    /// There are some, and a job writes below the prefix.
+    async fn add(&mut self, store: &RemoteStore, prefix: &str, counts: &mut ListingCounts) -> Result<(), FetchError> {
+        let mut pages = ListingPages::directly_below(store, &parse(prefix)?);
+        let (before, mut mark) = (self.count(), None);
+        while let Some(page) = pages.next(counts).await? {
+            let is_mark = |meta: &&ObjectMeta| is_mark(meta.location.filename().unwrap_or_default(), meta);
+            mark = mark.or_else(|| page.objects.iter().find(is_mark).cloned());
+            self.add_page(page)?;
+            counts.check_objects(self.count())?;
+        }
+        match mark {
+            Some(mark) if self.count() > before => Err(incomplete(mark.location.as_ref()).into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the names of a page.
+    ///
+    /// # Errors
+    /// A prefix that matches is a slash alone, which `object_store` removes.
+    fn add_page(&mut self, page: ListResult) -> Result<(), RemoteError> {
+        if self.is_last {
+            self.objects.extend(page.objects.into_iter().filter(|meta| self.part.has(&meta.location)));
+            return Ok(());
+        }
+        let prefixes: Vec<_> = page.common_prefixes.into_iter().filter(|path| self.part.has(path)).collect();
+        if prefixes.iter().any(|path| path.as_ref().is_empty()) {
+            return Err(unusable_key(SLASH_BEFORE_KEY));
+        }
+        self.prefixes.extend(prefixes.into_iter().map(|path| format!("{path}/")));
+        Ok(())
     }
 }
 
@@ -231,15 +256,6 @@ fn parse(prefix: &str) -> Result<Path, RemoteError> {
     location_of(prefix).ok_or_else(damaged)
 }
 
-fn check_count(count: usize) -> Result<(), RemoteError> {
-    match count > MAX_OBJECTS {
-        true => {
-            Err(RemoteError::new(format!("more than {MAX_OBJECTS} objects have such a name"), "use a longer prefix"))
-        }
-        false => Ok(()),
-    }
-}
-
 /// Removes empty objects that mark directories. `objects` are sorted.
 fn remove_markers(objects: &mut Vec<ObjectMeta>) {
     let is_marker = |meta: &ObjectMeta| {
@@ -250,4 +266,68 @@ fn remove_markers(objects: &mut Vec<ObjectMeta>) {
     let markers: Vec<bool> = objects.iter().map(is_marker).collect();
     let mut markers = markers.into_iter();
     objects.retain(|_| !markers.next().unwrap_or(false));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+    use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
+    use object_store::memory::InMemory;
+
+    use super::super::url::RemoteScheme;
+    use super::*;
+
+    /// A store that names another page forever. Every page has one object and one prefix.
+    #[derive(Debug)]
+    struct EndlessStore {
+        /// The name on the page with this number.
+        name: fn(usize) -> String,
+        pages: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl PaginatedListStore for EndlessStore {
+        async fn list_paginated(
+            &self,
+            prefix: Option<&str>,
+            _: PaginatedListOptions,
+        ) -> object_store::Result<PaginatedListResult> {
+            let number = self.pages.fetch_add(1, Ordering::Relaxed);
+            let location = Path::from(format!("{}{}", prefix.unwrap_or_default(), (self.name)(number)));
+            let common_prefixes = vec![location.clone()];
+            let meta = ObjectMeta { location, last_modified: Default::default(), size: 0, e_tag: None, version: None };
+            let result = ListResult { common_prefixes, objects: vec![meta], extensions: Default::default() };
+            Ok(PaginatedListResult { result, page_token: Some(number.to_string()) })
+        }
+    }
+
+    /// The error of a listing of at most 50 objects and 200 pages that follow the first one, and the number of its pages.
+    fn error_of_endless(key: &str, name: fn(usize) -> String) -> (String, usize) {
+        let limits = ListingLimits { objects: 50, pages: 200 };
+        let pages = Arc::new(EndlessStore { name, pages: AtomicUsize::new(0) });
+        let (store, scheme) = (Arc::new(InMemory::new()), RemoteScheme::S3);
+        let store = RemoteStore { store, pages: Some(pages.clone()), scheme, is_anonymous: true };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let error = runtime.block_on(find(&store, key, limits)).err().unwrap();
+        (error.to_string(), pages.pages.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn listings_without_an_end_are_refused() {
+        let is_refused = |key: &str, name: fn(usize) -> String, pages: usize| {
+            let expected = if pages == 51 { "more than 50 objects have" } else { "goes on for more than 200 pages" };
+            let (error, count) = error_of_endless(key, name);
+            assert!(error.contains(expected) && count == pages, "{key}: {count} {error}");
+        };
+        for key in ["", "p/", "*", "[!.]*", "*/x", "p/*/*"] {
+            is_refused(key, |number| format!("a{number}"), 51);
+            is_refused(key, |number| format!("_{number}"), 201);
+        }
+        is_refused("p/", |number| format!("{number}/_manifest.json"), 51);
+        is_refused("p/*.gz", |number| format!("{number}.txt"), 201);
+        // The same prefix on every page is one prefix.
+        is_refused("*/*", |_| "a".to_string(), 201);
+    }
 }

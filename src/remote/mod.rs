@@ -37,6 +37,8 @@ mod listing;
 #[cfg(feature = "remote")]
 mod listing_page;
 #[cfg(feature = "remote")]
+mod listing_pages;
+#[cfg(feature = "remote")]
 mod object;
 mod opened;
 mod options;

@@ -38,7 +38,8 @@ const OBJECTS_AT_A_TIME: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct RemoteObject {
     name: Arc<ShownName>,
-    pub(super) store: RemoteStore,
+    /// The objects of a listing share it.
+    pub(super) store: Arc<RemoteStore>,
     pub(super) location: Path,
     /// The version that is read; `None` until the first request.
     version: Option<ObjectVersion>,
@@ -62,15 +63,15 @@ impl RemoteObject {
             _ => location_of(&url.key)
                 .ok_or_else(|| RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "rename the object"))?,
         };
-        let store = client()?.store(url, StorePurpose::Read)?;
+        let store = client()?.store(url, StorePurpose::Read)?.into();
         Ok(RemoteObject { name: url.shown_name().into(), store, location, version: None, has_ranges: true, head: None })
     }
 
     /// An object of a listing.
-    pub(super) fn listed(url: &RemoteUrl, store: &RemoteStore, meta: ObjectMeta) -> RemoteObject {
+    pub(super) fn listed(url: &RemoteUrl, store: &Arc<RemoteStore>, meta: ObjectMeta) -> RemoteObject {
         let version = Some(ObjectVersion::of_listing(&meta));
         let name = url.shown_name_of(meta.location.as_ref()).into();
-        RemoteObject { name, store: store.clone(), location: meta.location, version, has_ranges: true, head: None }
+        RemoteObject { name, store: Arc::clone(store), location: meta.location, version, has_ranges: true, head: None }
     }
 
     /// The name without credentials.
@@ -349,7 +350,7 @@ async fn append_body(result: GetResult, len: usize, bytes: &mut AnswerBuffer) ->
 /// Ranges of an object that were requested.
 #[derive(Debug)]
 pub(crate) struct RangesRequest {
-    store: RemoteStore,
+    store: Arc<RemoteStore>,
     running: Running<Result<Vec<(u64, Bytes)>, RemoteError>>,
 }
 

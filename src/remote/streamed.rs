@@ -1,6 +1,7 @@
 //! The body of one request, for servers that do not send ranges: [`StreamedBody`].
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -25,7 +26,7 @@ pub(super) struct StreamedBody {
     parts: Receiver<BodyPart>,
     part: Bytes,
     is_ended: bool,
-    store: RemoteStore,
+    store: Arc<RemoteStore>,
     task: AbortHandle,
 }
 
