@@ -27,6 +27,8 @@ pub(super) struct ContentTracker {
     is_in_script: bool,
     /// The number of `open` elements around the outermost open script or style sheet of foreign content.
     foreign_script: Option<usize>,
+    /// The number of open elements `a` of SVG, which have the name of an element of HTML.
+    foreign_links: usize,
     /// The open elements, outermost first.
     open: Vec<ForeignElement>,
     /// The last tag is the start tag of the last one of `open`, which is [`ForeignElement::OfHtml`].
@@ -76,6 +78,8 @@ impl ContentTracker {
             self.is_directly_in_it = true;
         } else if is_script(&self.tag) {
             self.foreign_script.get_or_insert(self.open.len());
+        } else if self.tag == b"a" {
+            self.foreign_links += 1;
         }
         None
     }
@@ -92,7 +96,9 @@ impl ContentTracker {
         };
         if ends_last {
             self.close_last();
-        } else if ends_foreign_content(name) || contains_foreign_content(name) {
+        } else if name == b"a" && self.is_in_foreign_content() && self.foreign_links > 0 {
+            self.foreign_links -= 1;
+        } else if name == b"a" || ends_foreign_content(name) || contains_foreign_content(name) {
             self.leave_foreign_content();
         } else if is_script(name) && self.foreign_script == Some(self.open.len()) {
             self.foreign_script = None;
@@ -101,6 +107,9 @@ impl ContentTracker {
 
     fn close_last(&mut self) {
         self.open.pop();
+        if !self.is_in_foreign_content() {
+            self.foreign_links = 0;
+        }
         self.foreign_script = self.foreign_script.filter(|around| *around <= self.open.len());
     }
 

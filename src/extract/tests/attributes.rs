@@ -130,6 +130,8 @@ fn content_is_markup_in_foreign_content() {
             // The end of the element around it ends the SVG.
             format!("<div><svg><g></div><a href=yes><{name}><a href=no>"),
             format!("<button><svg><g></button><a href=yes><{name}><a href=no>"),
+            format!("<a><svg><g></a><a href=yes><{name}><a href=no>"),
+            format!("<svg><a><g></a><{name}><a href=yes></{name}></svg>"),
         ] {
             assert_eq!(html(&text), ["a href yes http://d/x/y"], "{text}");
         }
