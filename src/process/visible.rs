@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
-/// The description of a system error, without its number: `permission denied`. Other errors stay as they are.
+/// The description of a system error, without its number and the full stop of Windows: `permission denied`. Other errors stay as
+/// they are.
 pub(crate) fn plain_error(error: &io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error ") {
-        Some((reason, _)) => reason.to_ascii_lowercase(),
+        Some((reason, _)) => reason.trim_end_matches('.').to_ascii_lowercase(),
         None => text,
     }
 }
