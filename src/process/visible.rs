@@ -69,6 +69,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn errors_have_neither_number_nor_full_stop() {
+        for (text, plain) in [
+            ("Permission denied (os error 13)", "permission denied"),
+            ("The system cannot find the file specified. (os error 2)", "the system cannot find the file specified"),
+            ("Another error.", "Another error."),
+        ] {
+            assert_eq!(plain_error(&io::Error::other(text)), plain);
+        }
+    }
+
+    #[test]
     fn hidden_characters_are_shown_by_their_numbers() {
         let cases = [
             ("/straße/日本?x=é~ \u{200D}", "/straße/日本?x=é~ \u{200D}"),
