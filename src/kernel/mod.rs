@@ -21,6 +21,8 @@ mod byte_set;
 mod classifier;
 mod copy;
 mod cpu;
+#[cfg(feature = "pipeline")]
+mod gather;
 #[cfg(all(test, unix))]
 mod guarded;
 mod masking;
@@ -46,6 +48,8 @@ pub(crate) use copy::{
     write_joined,
 };
 pub(crate) use cpu::{SimdTask, run_with_simd};
+#[cfg(feature = "pipeline")]
+pub(crate) use gather::chunks_at;
 pub(crate) use masking::mask_urls;
 pub(crate) use parse::{parse_bytes, strip_prefix_ignoring_case};
 pub(crate) use prefix_marks::{PrefixMarks, Prefixes};

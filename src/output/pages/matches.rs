@@ -15,7 +15,7 @@ use std::hint::select_unpredictable;
 
 use zstd::zstd_safe::zstd_sys::ZSTD_Sequence;
 
-use crate::kernel::{SimdTask, append_range, common_prefix_len, mask_of, run_with_simd};
+use crate::kernel::{Appender, COPY_LEN, SimdTask, chunks_at, common_prefix_len, mask_of, run_with_simd};
 
 /// The longest page whose matches zstd accepts: at level 1, the window has this length.
 pub(super) const MAX_LEN: usize = 1 << 19;
@@ -39,6 +39,9 @@ const TABLE_LOG: u32 = 14;
 /// The last bytes of a page are literals. LZ4 requires at least 5, and that the last match begins at least 12 bytes before the
 /// end.
 const LAST_LITERALS: usize = 12 - MIN_MATCH;
+
+/// Literals before a match that are copied without a branch on their number.
+const NEAR: usize = 32;
 
 /// Bytes after the literals that zstd may read.
 pub(super) const PADDING: usize = 8;
@@ -105,13 +108,13 @@ impl SimdTask for Search<'_> {
             group.look_up(page, table);
             group.compare(page, *max_distance);
             group.choose(writer.written);
-            for i in 0..group.chosen_count {
-                let i = usize::from(group.chosen[i]);
+            for i in &group.chosen[..group.chosen_count] {
+                let i = usize::from(*i);
                 writer.write(group.at[i] as usize, group.earlier[i] as usize, usize::from(group.equal[i]));
             }
             if is_trial && writer.written >= TRIAL_LEN {
                 is_trial = false;
-                *is_suited = writer.found.literals.len() * MAX_LITERAL_DISTANCE >= writer.written;
+                *is_suited = writer.literals.len() * MAX_LITERAL_DISTANCE >= writer.written;
                 if !*is_suited {
                     return;
                 }
@@ -201,8 +204,9 @@ impl Group {
     /// Looks up the words, and puts them in the table.
     #[inline(always)]
     fn look_up(&mut self, page: &[u8], table: &mut [u32; 1 << TABLE_LOG]) {
-        for (at, earlier) in self.at.iter().zip(&mut self.earlier).take(self.len) {
-            let slot = &mut table[hash(page, *at as usize)];
+        let at = &self.at[..self.len];
+        for ((at, bytes), earlier) in at.iter().zip(chunks_at(page, at)).zip(&mut self.earlier) {
+            let slot = &mut table[hash(*bytes)];
             *earlier = *slot;
             *slot = *at;
         }
@@ -211,9 +215,12 @@ impl Group {
     /// Compares the words with the earlier ones.
     #[inline(always)]
     fn compare(&mut self, page: &[u8], max_distance: u32) {
-        let pairs = self.at.iter().zip(&self.earlier).take(self.len);
-        for (((at, earlier), equal), match_at) in pairs.zip(&mut self.equal).zip(&mut self.match_at) {
-            *equal = equal_len(page, *at as usize, *earlier as usize);
+        let (at, earlier) = (&self.at[..self.len], &self.earlier[..self.len]);
+        for ((a, b), equal) in chunks_at(page, at).zip(chunks_at(page, earlier)).zip(&mut self.equal) {
+            *equal = equal_len(a, b);
+        }
+        let pairs = at.iter().zip(earlier).zip(&self.equal);
+        for (((at, earlier), equal), match_at) in pairs.zip(&mut self.match_at) {
             // The first word of a page finds itself, at a distance of 0.
             let is_near = at.wrapping_sub(*earlier).wrapping_sub(1) < max_distance;
             let is_match = (usize::from(*equal) >= MIN_MATCH) & is_near;
@@ -225,33 +232,29 @@ impl Group {
     #[inline(always)]
     fn choose(&mut self, from: usize) {
         // No match begins at 0.
-        let (mut count, mut end) = (0, from.max(1) as u32);
-        for i in 0..self.len {
+        let (mut count, mut end) = (0_u8, from.max(1) as u32);
+        for i in 0..self.len.min(MAX_GROUP_LEN) {
             let (at, equal) = (self.match_at[i], u32::from(self.equal[i]));
-            self.chosen[count] = i as u8;
+            self.chosen[usize::from(count)] = i as u8;
             let is_chosen = at >= end;
-            count += usize::from(is_chosen);
+            count = count.wrapping_add(u8::from(is_chosen));
             end = select_unpredictable(is_chosen, at + equal, end);
         }
-        self.chosen_count = count;
+        self.chosen_count = usize::from(count);
     }
 }
 
-/// Returns the hash of the first [`MIN_MATCH`] bytes from `at` on.
+/// Returns the hash of the first [`MIN_MATCH`] of `bytes`.
 #[inline(always)]
-fn hash(page: &[u8], at: usize) -> usize {
+fn hash(bytes: [u8; 8]) -> usize {
     const MULTIPLIER: u64 = 0x9E37_79B1_85EB_CA87;
-    let bytes = page[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-    ((bytes << (64 - 8 * MIN_MATCH)).wrapping_mul(MULTIPLIER) >> (64 - TABLE_LOG)) as usize
+    let bytes = u64::from_le_bytes(bytes) << (64 - 8 * MIN_MATCH);
+    (bytes.wrapping_mul(MULTIPLIER) >> (64 - TABLE_LOG)) as usize
 }
 
-/// Returns how many of the [`COMPARED`] bytes from `a` and from `b` on are equal before the first difference.
+/// Returns how many bytes of the two are equal before the first difference.
 #[inline(always)]
-fn equal_len(page: &[u8], a: usize, b: usize) -> u8 {
-    let (a, b): (&[u8; COMPARED], &[u8; COMPARED]) = match (page[a..].first_chunk(), page[b..].first_chunk()) {
-        (Some(a), Some(b)) => (a, b),
-        _ => return 0,
-    };
+fn equal_len(a: &[u8; COMPARED], b: &[u8; COMPARED]) -> u8 {
     let mut difference = [0; COMPARED];
     for (difference, (a, b)) in difference.iter_mut().zip(a.iter().zip(b)) {
         *difference = a ^ b;
@@ -262,7 +265,8 @@ fn equal_len(page: &[u8], a: usize, b: usize) -> u8 {
 /// Writes literals and sequences.
 struct SequenceWriter<'a> {
     page: &'a [u8],
-    found: &'a mut Sequences,
+    literals: Appender<'a>,
+    sequences: Appender<'a, ZSTD_Sequence>,
     /// The end of the last match or block.
     written: usize,
     block_len: usize,
@@ -274,17 +278,41 @@ impl<'a> SequenceWriter<'a> {
     #[inline(always)]
     fn new(page: &'a [u8], found: &'a mut Sequences) -> SequenceWriter<'a> {
         found.literals.clear();
-        found.literals.reserve(page.len() + PADDING);
         found.sequences.clear();
+        let literals = Appender::new(&mut found.literals, page.len() + COPY_LEN);
+        let sequences =
+            Appender::new(&mut found.sequences, page.len() / MIN_MATCH + page.len().div_ceil(MAX_BLOCK_LEN));
         // Blocks of about the same length: zstd fails if a block is too short to become shorter.
         let block_len = page.len().div_ceil(page.len().div_ceil(MAX_BLOCK_LEN));
-        SequenceWriter { page, found, written: 0, block_len, block_end: block_len }
+        SequenceWriter { page, literals, sequences, written: 0, block_len, block_end: block_len }
     }
 
     /// Writes the match of the strings at `at` and `earlier`, whose first `equal` bytes are equal, less those that the last
     /// match covers. Does nothing if the match is too short. The calls are in ascending order of `at`.
     #[inline(always)]
     fn write(&mut self, at: usize, earlier: usize, equal: usize) {
+        if !self.write_short(at, earlier, equal) {
+            self.write_any(at, earlier, equal);
+        }
+    }
+
+    /// Writes the match if it begins at most [`NEAR`] bytes after the last one, and its compared bytes differ within the block, as
+    /// for nearly all matches. Otherwise, returns false.
+    #[inline(always)]
+    fn write_short(&mut self, at: usize, earlier: usize, equal: usize) -> bool {
+        let distance = at.wrapping_sub(self.written);
+        let is_short = distance <= NEAR && equal < COMPARED && at + equal <= self.end();
+        let (true, Some(near)) = (is_short, self.page[self.written..].first_chunk::<NEAR>()) else { return false };
+        let before = self.equal_before(at, earlier);
+        self.literals.append(*near, distance - before);
+        self.sequences.push(sequence(distance - before, before + equal, at - earlier));
+        self.written = at + equal;
+        true
+    }
+
+    /// Writes the match like [`SequenceWriter::write`], whatever its position and length are.
+    #[inline(always)]
+    fn write_any(&mut self, at: usize, earlier: usize, equal: usize) {
         let covered = self.written.saturating_sub(at);
         if covered + MIN_MATCH > equal {
             return;
@@ -293,7 +321,7 @@ impl<'a> SequenceWriter<'a> {
         while at >= self.block_end {
             self.end_block();
         }
-        let end = self.block_end.min(self.page.len() - LAST_LITERALS);
+        let end = self.end();
         let before = self.equal_before(at, earlier);
         let after = if equal < COMPARED {
             (equal - covered).min(end - at)
@@ -305,9 +333,15 @@ impl<'a> SequenceWriter<'a> {
             return;
         }
         let literals = at - before - self.written;
-        append_range(&mut self.found.literals, self.page, self.written, literals);
-        self.found.sequences.push(sequence(literals, len, at - earlier));
+        self.literals.append_range(self.page, self.written, literals);
+        self.sequences.push(sequence(literals, len, at - earlier));
         self.written = at - before + len;
+    }
+
+    /// Returns where a match in this block has to end.
+    #[inline(always)]
+    fn end(&self) -> usize {
+        self.block_end.min(self.page.len() - LAST_LITERALS)
     }
 
     /// Returns how many bytes, at most 8, before `at` and before `earlier` are equal and not yet written.
@@ -321,8 +355,8 @@ impl<'a> SequenceWriter<'a> {
     /// Writes the rest of the block as literals.
     fn end_block(&mut self) {
         let literals = self.block_end - self.written;
-        self.found.literals.extend_from_slice(&self.page[self.written..self.block_end]);
-        self.found.sequences.push(sequence(literals, 0, 0));
+        self.literals.append_range(self.page, self.written, literals);
+        self.sequences.push(sequence(literals, 0, 0));
         self.written = self.block_end;
         self.block_end = self.page.len().min(self.block_end + self.block_len);
     }
@@ -333,6 +367,8 @@ impl<'a> SequenceWriter<'a> {
             self.end_block();
         }
         self.end_block();
+        self.literals.finish();
+        self.sequences.finish();
     }
 }
 
