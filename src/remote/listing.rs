@@ -14,7 +14,7 @@ use super::listing_pages::{ListingCounts, ListingLimits, ListingPages, no_listin
 use super::object::{RemoteObject, location_of};
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
-use super::url::{RemoteUrl, is_pattern, is_prefix};
+use super::url::{RemoteUrl, WILDCARDS, is_pattern, is_prefix};
 use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
 
 /// Limits of what one name may stand for. A full page has 1,000 names or more.
@@ -187,18 +187,25 @@ impl MatchingNames {
         self.objects.len().max(self.prefixes.len())
     }
 
-    /// Adds the names directly below `prefix` that match.
+    /// Adds the names directly below `prefix` that match. If they have several pages, lists only those that begin like the
+    /// pattern, and the mark.
     ///
     /// # Errors
     /// There are some, and a job writes below the prefix.
     async fn add(&mut self, store: &RemoteStore, prefix: &str, counts: &mut ListingCounts) -> Result<(), FetchError> {
-        let mut pages = ListingPages::directly_below(store, &parse(prefix)?);
-        let (before, mut mark) = (self.count(), None);
+        let parent = parse(prefix)?;
+        let mut pages = ListingPages::directly_below(store, &parent);
+        let (before, mut mark, mut is_first) = (self.count(), None, true);
         while let Some(page) = pages.next(counts).await? {
-            let is_mark = |meta: &&ObjectMeta| is_mark(meta.location.filename().unwrap_or_default(), meta);
-            mark = mark.or_else(|| page.objects.iter().find(is_mark).cloned());
-            self.add_page(page)?;
-            counts.check_objects(self.count())?;
+            if is_first && pages.has_more() && !self.part.start.is_empty() {
+                mark = find_mark(store, &parent, counts).await?;
+                pages = ListingPages::beginning_with(store, &parent, &self.part.start);
+            } else {
+                mark = mark.or_else(|| mark_of(&page));
+                self.add_page(page)?;
+                counts.check_objects(self.count())?;
+            }
+            is_first = false;
         }
         match mark {
             Some(mark) if self.count() > before => Err(incomplete(mark.location.as_ref()).into()),
@@ -224,9 +231,32 @@ impl MatchingNames {
     }
 }
 
+/// Returns the object that marks `parent`, below which a job writes.
+async fn find_mark(
+    store: &RemoteStore,
+    parent: &Path,
+    counts: &mut ListingCounts,
+) -> Result<Option<ObjectMeta>, FetchError> {
+    let (mut pages, mut mark) = (ListingPages::beginning_with(store, parent, INCOMPLETE), None);
+    while mark.is_none()
+        && let Some(page) = pages.next(counts).await?
+    {
+        mark = mark_of(&page);
+    }
+    Ok(mark)
+}
+
+/// Returns the object of the page that marks the prefix directly above it.
+fn mark_of(page: &ListResult) -> Option<ObjectMeta> {
+    let is_mark = |meta: &&ObjectMeta| is_mark(meta.location.filename().unwrap_or_default(), meta);
+    page.objects.iter().find(is_mark).cloned()
+}
+
 /// The pattern of one name.
 struct PartPattern {
     pattern: Pattern,
+    /// The text before the first wildcard.
+    start: String,
     /// The pattern begins with this byte, so that names that begin with it are not hidden.
     first: Option<char>,
 }
@@ -240,7 +270,8 @@ impl PartPattern {
             let advice = "write one star, or a prefix that ends in / for everything below it";
             return Err(RemoteError::new("two stars have no meaning here", advice));
         }
-        Ok(PartPattern { pattern: Pattern::new(part).map_err(damaged)?, first: part.chars().next() })
+        let start = part.split(WILDCARDS).next().unwrap_or_default().to_string();
+        Ok(PartPattern { pattern: Pattern::new(part).map_err(damaged)?, start, first: part.chars().next() })
     }
 
     /// The last name of `path` matches.

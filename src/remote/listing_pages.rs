@@ -84,6 +84,17 @@ impl<'a> ListingPages<'a> {
         ListingPages { next: Some(next), ..ListingPages::below(store, prefix) }
     }
 
+    /// The pages of [`ListingPages::directly_below`] with only the names that begin with `start`.
+    pub(super) fn beginning_with(store: &'a RemoteStore, prefix: &Path, start: &str) -> ListingPages<'a> {
+        let pages = ListingPages::directly_below(store, prefix);
+        ListingPages { prefix: Some(pages.prefix.unwrap_or_default() + start), ..pages }
+    }
+
+    /// Returns whether the last page names a page that follows it.
+    pub(super) fn has_more(&self) -> bool {
+        self.next.is_some()
+    }
+
     /// Requests the next page, and counts it in `counts`. Returns `None` after the last one.
     ///
     /// # Errors

@@ -186,9 +186,12 @@ pub(super) fn is_prefix(key: &str) -> bool {
     key.is_empty() || key.ends_with('/')
 }
 
+/// The characters with which wildcards begin.
+pub(super) const WILDCARDS: [char; 3] = ['*', '?', '['];
+
 /// The text contains a wildcard.
 pub(super) fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?', '['])
+    text.contains(WILDCARDS)
 }
 
 /// The prefix and the scheme of a remote name, and what follows the prefix.

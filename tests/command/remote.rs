@@ -219,6 +219,23 @@ fn listings_have_many_pages() {
     assert!(server.requests().len() < 50, "{}", server.requests().len());
 }
 
+/// Of several pages, only the names that begin like the pattern are listed, and the object that marks an incomplete output.
+#[test]
+fn long_listings_of_patterns_begin_with_their_first_characters() {
+    let keys = || (0..5_000).map(|number| (format!("/b/p/s{number:04}/x"), b"http://a/\n".to_vec()));
+    let server = Server::start(keys(), |_, _| Fault::Answer);
+    assert_eq!(sources_of(&server, "s3://b/p/s499[89]/x*"), ["s3://b/p/s4998/x", "s3://b/p/s4999/x"]);
+    let listings = server.requests().iter().filter(|request| request.target.contains("list-type=2")).count();
+    assert_eq!(listings, 3 + 2, "a page, the mark, and the names that begin with s499; then two of one page");
+
+    let objects = keys().chain([("/b/p/_incomplete".to_string(), b"x".to_vec())]);
+    let server = Server::start(objects, |_, _| Fault::Answer);
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/p/s499?/x"], &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("is not complete"), "{}", stderr(&ran));
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/p/s5*/x"], &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no objects"), "{}", stderr(&ran));
+}
+
 /// `object_store` removes the slash at the beginning of a key, which gives the key of another object.
 #[test]
 fn listings_with_a_slash_before_a_key_fail() {
