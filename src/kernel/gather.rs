@@ -1,4 +1,4 @@
-//! Reads a text at many positions, which are checked together: a loop with two checks per read is slower.
+//! Reads a text at many positions. All positions are checked at once, because two checks for each of them take longer.
 
 /// Returns the `N` bytes of `text` at each of `positions`.
 ///

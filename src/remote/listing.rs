@@ -195,17 +195,18 @@ impl MatchingNames {
     async fn add(&mut self, store: &RemoteStore, prefix: &str, counts: &mut ListingCounts) -> Result<(), FetchError> {
         let parent = parse(prefix)?;
         let mut pages = ListingPages::directly_below(store, &parent);
-        let (before, mut mark, mut is_first) = (self.count(), None, true);
-        while let Some(page) = pages.next(counts).await? {
-            if is_first && pages.has_more() && !self.part.start.is_empty() {
-                mark = find_mark(store, &parent, counts).await?;
-                pages = ListingPages::beginning_with(store, &parent, &self.part.start);
-            } else {
-                mark = mark.or_else(|| mark_of(&page));
-                self.add_page(page)?;
-                counts.check_objects(self.count())?;
-            }
-            is_first = false;
+        let (before, mut mark) = (self.count(), None);
+        let mut page = pages.next(counts).await?;
+        if pages.has_more() && !self.part.start.is_empty() {
+            mark = find_mark(store, &parent, counts).await?;
+            pages = ListingPages::beginning_with(store, &parent, &self.part.start);
+            page = pages.next(counts).await?;
+        }
+        while let Some(found) = page {
+            mark = mark.or_else(|| mark_of(&found));
+            self.add_page(found)?;
+            counts.check_objects(self.count())?;
+            page = pages.next(counts).await?;
         }
         match mark {
             Some(mark) if self.count() > before => Err(incomplete(mark.location.as_ref()).into()),
@@ -255,10 +256,8 @@ fn mark_of(page: &ListResult) -> Option<ObjectMeta> {
 /// The pattern of one name.
 struct PartPattern {
     pattern: Pattern,
-    /// The text before the first wildcard.
+    /// The text before the first wildcard. If there is none, hidden names do not match.
     start: String,
-    /// The pattern begins with this byte, so that names that begin with it are not hidden.
-    first: Option<char>,
 }
 
 impl PartPattern {
@@ -271,13 +270,13 @@ impl PartPattern {
             return Err(RemoteError::new("two stars have no meaning here", advice));
         }
         let start = part.split(WILDCARDS).next().unwrap_or_default().to_string();
-        Ok(PartPattern { pattern: Pattern::new(part).map_err(damaged)?, start, first: part.chars().next() })
+        Ok(PartPattern { pattern: Pattern::new(part).map_err(damaged)?, start })
     }
 
     /// The last name of `path` matches.
     fn has(&self, path: &Path) -> bool {
         let name = path.filename().unwrap_or_default();
-        let is_shown = !is_hidden_name(name.as_bytes()) || name.chars().next() == self.first;
+        let is_shown = !is_hidden_name(name.as_bytes()) || !self.start.is_empty();
         is_shown && self.pattern.matches_with(name, MATCHING)
     }
 }

@@ -4,7 +4,7 @@
 
 use lz4_flex::block::get_maximum_output_size;
 
-use super::matches::Sequences;
+use super::matches::{Sequences, append_literals};
 use crate::kernel::{Appender, COPY_LEN};
 
 /// The greatest distance of a match from the earlier string.
@@ -13,8 +13,6 @@ pub(super) const MAX_DISTANCE: usize = u16::MAX as usize;
 const SHORTEST_MATCH: usize = 4;
 /// Each half of a token holds a smaller length; a greater one continues in the bytes after the token.
 const TOKEN_LIMIT: usize = 15;
-/// Literals of a sequence that are copied without a branch on their number.
-const FEW_LITERALS: usize = 32;
 
 /// Replaces `block` by an LZ4 block that contains the `page_len` bytes that `found` describes.
 ///
@@ -57,10 +55,7 @@ impl BlockWriter<'_> {
     fn write_literals(&mut self, end: usize, match_length: usize) {
         let (start, count) = (self.written, end - self.written);
         self.append([(count.min(TOKEN_LIMIT) << 4 | match_length.min(TOKEN_LIMIT)) as u8], count);
-        match self.literals[start..].first_chunk::<FEW_LITERALS>() {
-            Some(literals) if count <= FEW_LITERALS => self.out.append(*literals, count),
-            _ => self.out.append_range(self.literals, start, count),
-        }
+        append_literals(&mut self.out, self.literals, start, count);
         self.written = end;
     }
 

@@ -41,7 +41,7 @@ const TABLE_LOG: u32 = 14;
 const LAST_LITERALS: usize = 12 - MIN_MATCH;
 
 /// Literals before a match that are copied without a branch on their number.
-const NEAR: usize = 32;
+const FEW_LITERALS: usize = 32;
 
 /// Bytes after the literals that zstd may read.
 pub(super) const PADDING: usize = 8;
@@ -231,7 +231,7 @@ impl Group {
     /// Chooses every match that begins at or after `from` and after the equal bytes of the match before it.
     #[inline(always)]
     fn choose(&mut self, from: usize) {
-        // No match begins at 0.
+        // No match begins at 0. The types and bounds spare checks: a group has fewer than 256 words.
         let (mut count, mut end) = (0_u8, from.max(1) as u32);
         for i in 0..self.len.min(MAX_GROUP_LEN) {
             let (at, equal) = (self.match_at[i], u32::from(self.equal[i]));
@@ -280,10 +280,10 @@ impl<'a> SequenceWriter<'a> {
         found.literals.clear();
         found.sequences.clear();
         let literals = Appender::new(&mut found.literals, page.len() + COPY_LEN);
-        let sequences =
-            Appender::new(&mut found.sequences, page.len() / MIN_MATCH + page.len().div_ceil(MAX_BLOCK_LEN));
+        let block_count = page.len().div_ceil(MAX_BLOCK_LEN);
+        let sequences = Appender::new(&mut found.sequences, page.len() / MIN_MATCH + block_count);
         // Blocks of about the same length: zstd fails if a block is too short to become shorter.
-        let block_len = page.len().div_ceil(page.len().div_ceil(MAX_BLOCK_LEN));
+        let block_len = page.len().div_ceil(block_count);
         SequenceWriter { page, literals, sequences, written: 0, block_len, block_end: block_len }
     }
 
@@ -296,18 +296,16 @@ impl<'a> SequenceWriter<'a> {
         }
     }
 
-    /// Writes the match if it begins at most [`NEAR`] bytes after the last one, and its compared bytes differ within the block, as
-    /// for nearly all matches. Otherwise, returns false.
+    /// Writes the match if the last one does not cover any of it, and the strings differ within the compared bytes and the block,
+    /// as for nearly all matches. Otherwise, returns false.
     #[inline(always)]
     fn write_short(&mut self, at: usize, earlier: usize, equal: usize) -> bool {
-        let distance = at.wrapping_sub(self.written);
-        let is_short = distance <= NEAR && equal < COMPARED && at + equal <= self.end();
-        let (true, Some(near)) = (is_short, self.page[self.written..].first_chunk::<NEAR>()) else { return false };
-        let before = self.equal_before(at, earlier);
-        self.literals.append(*near, distance - before);
-        self.sequences.push(sequence(distance - before, before + equal, at - earlier));
-        self.written = at + equal;
-        true
+        let is_short = at >= self.written && equal < COMPARED && at + equal <= self.end();
+        if is_short {
+            let before = self.equal_before(at, earlier);
+            self.push(at - before, before + equal, at - earlier);
+        }
+        is_short
     }
 
     /// Writes the match like [`SequenceWriter::write`], whatever its position and length are.
@@ -332,10 +330,16 @@ impl<'a> SequenceWriter<'a> {
         if len < MIN_MATCH {
             return;
         }
-        let literals = at - before - self.written;
-        self.literals.append_range(self.page, self.written, literals);
-        self.sequences.push(sequence(literals, len, at - earlier));
-        self.written = at - before + len;
+        self.push(at - before, len, at - earlier);
+    }
+
+    /// Appends the literals up to `at` and the match there, whose earlier string is `offset` bytes before it.
+    #[inline(always)]
+    fn push(&mut self, at: usize, len: usize, offset: usize) {
+        let literals = at - self.written;
+        append_literals(&mut self.literals, self.page, self.written, literals);
+        self.sequences.push(sequence(literals, len, offset));
+        self.written = at + len;
     }
 
     /// Returns where a match in this block has to end.
@@ -354,10 +358,7 @@ impl<'a> SequenceWriter<'a> {
 
     /// Writes the rest of the block as literals.
     fn end_block(&mut self) {
-        let literals = self.block_end - self.written;
-        self.literals.append_range(self.page, self.written, literals);
-        self.sequences.push(sequence(literals, 0, 0));
-        self.written = self.block_end;
+        self.push(self.block_end, 0, 0);
         self.block_end = self.page.len().min(self.block_end + self.block_len);
     }
 
@@ -369,6 +370,15 @@ impl<'a> SequenceWriter<'a> {
         self.end_block();
         self.literals.finish();
         self.sequences.finish();
+    }
+}
+
+/// Appends `count` bytes of `text` from `at` on. Up to [`FEW_LITERALS`] are copied without a branch on their number.
+#[inline(always)]
+pub(super) fn append_literals(out: &mut Appender<'_>, text: &[u8], at: usize, count: usize) {
+    match text[at..].first_chunk::<FEW_LITERALS>() {
+        Some(literals) if count <= FEW_LITERALS => out.append(*literals, count),
+        _ => out.append_range(text, at, count),
     }
 }
 
