@@ -1,7 +1,5 @@
 //! Which records the rows of a batch come from.
 
-use std::ops::Range;
-
 /// Consecutive rows of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceRun {
@@ -14,25 +12,20 @@ pub struct SourceRun {
 }
 
 impl SourceRun {
-    /// Returns the runs of the rows in `ranges`, which ascend and do not overlap.
-    pub(crate) fn retain(runs: &[SourceRun], ranges: &[Range<usize>]) -> Vec<SourceRun> {
-        let mut kept = Vec::with_capacity(runs.len() + ranges.len());
-        let (mut ranges, mut first) = (ranges.iter().cloned(), 0);
-        let mut next = ranges.next();
+    /// Returns the runs of `kept`, the numbers of rows, which ascend.
+    pub(crate) fn retain(runs: &[SourceRun], kept: &[u32]) -> Vec<SourceRun> {
+        let (mut retained, mut rest, mut first) = (Vec::with_capacity(runs.len()), kept, 0);
         for run in runs {
-            let end = first + run.rows as usize;
-            while let Some(range) = next.as_mut().filter(|range| range.start < end) {
-                let part = range.start..range.end.min(end);
-                let first_record = run.first_record + (part.start - first) as u64;
-                kept.push(SourceRun { first_record, rows: part.len() as u32, ..*run });
-                range.start = part.end;
-                if range.start == range.end {
-                    next = ranges.next();
-                }
-            }
-            first = end;
+            let end = first + run.rows;
+            let (of_run, others) = rest.split_at(rest.partition_point(|row| *row < end));
+            retained.extend(of_run.chunk_by(|a, b| a + 1 == *b).map(|rows| SourceRun {
+                first_record: run.first_record + u64::from(rows[0] - first),
+                rows: rows.len() as u32,
+                ..*run
+            }));
+            (rest, first) = (others, end);
         }
-        kept
+        retained
     }
 }
 
@@ -43,6 +36,6 @@ mod tests {
     #[test]
     fn rows_in_ranges_stay() {
         let run = |first_record, rows| SourceRun { source: 0, first_record, rows };
-        assert_eq!(SourceRun::retain(&[run(1, 5), run(1, 5)], &[1..2, 4..7]), [run(2, 1), run(5, 1), run(1, 2)]);
+        assert_eq!(SourceRun::retain(&[run(1, 5), run(1, 5)], &[1, 4, 5, 6]), [run(2, 1), run(5, 1), run(1, 2)]);
     }
 }

@@ -41,8 +41,8 @@ trait RowColumn {
     /// The length of its texts, in bytes.
     fn text_len(&self) -> usize;
 
-    /// Keeps the entries in `ranges`, which ascend and do not overlap.
-    fn retain(&mut self, ranges: &[Range<usize>]);
+    /// Keeps the entries of `rows`, which ascend.
+    fn retain(&mut self, rows: &[u32]);
 }
 
 macro_rules! define_columns {
@@ -71,9 +71,9 @@ macro_rules! define_columns {
                 0$(.max(RowColumn::text_len(&self.$buffer)))*
             }
 
-            /// Keeps the rows in `ranges`, which ascend and do not overlap.
-            pub(super) fn retain(&mut self, ranges: &[Range<usize>]) {
-                $(RowColumn::retain(&mut self.$buffer, ranges);)*
+            /// Keeps `rows`, which ascend.
+            pub(super) fn retain(&mut self, rows: &[u32]) {
+                $(RowColumn::retain(&mut self.$buffer, rows);)*
             }
 
             /// Appends the fields of the records of `chunk` that the policy carries.
@@ -226,8 +226,8 @@ impl<T: Copy> RowColumn for Vec<Option<T>> {
         0
     }
 
-    fn retain(&mut self, ranges: &[Range<usize>]) {
-        retain_items(self, ranges);
+    fn retain(&mut self, rows: &[u32]) {
+        retain_items(self, rows);
     }
 }
 
@@ -240,8 +240,8 @@ impl RowColumn for TextColumn {
         self.values.len()
     }
 
-    fn retain(&mut self, ranges: &[Range<usize>]) {
-        TextColumn::retain(self, ranges);
+    fn retain(&mut self, rows: &[u32]) {
+        TextColumn::retain(self, rows);
     }
 }
 

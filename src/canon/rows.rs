@@ -1,7 +1,5 @@
 //! The results of canonicalization in columns, which the module `batch` turns into Arrow arrays without copying.
 
-use std::ops::Range;
-
 use super::carry::CarriedColumns;
 use super::tally::{Tally, count_bits};
 use super::text_column::{TextColumn, retain_items};
@@ -203,56 +201,44 @@ impl Rows {
         self.differs.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
     }
 
-    /// Keeps the rows in `ranges`, which must ascend and not overlap. The memory and the tally stay. If a row is removed, so
-    /// are all examples of faults and variants of rules: no job that keeps some rows asks for them.
+    /// Keeps `kept`, the numbers of rows, which must ascend. The memory and the tally stay. If a row is removed, so are all
+    /// examples of faults and variants of rules: no job that keeps some rows asks for them.
     ///
     /// # Panics
-    /// If a range ends past the rows.
-    pub(crate) fn retain(&mut self, ranges: &[Range<usize>]) {
-        if ranges.iter().map(Range::len).sum::<usize>() == self.len() {
+    /// If there is no row with one of these numbers.
+    pub(crate) fn retain(&mut self, kept: &[u32]) {
+        if kept.len() == self.len() {
             return;
         }
         self.rule_variants.iter_mut().for_each(RuleVariants::clear);
         self.fault_examples.clear();
-        retain_faults(&mut self.faults, ranges);
-        retain_bits(&mut self.differs, ranges);
-        self.carried.retain(ranges);
+        retain_faults(&mut self.faults, kept);
+        retain_bits(&mut self.differs, kept);
+        self.carried.retain(kept);
         let texts = [&mut self.uri, &mut self.input].into_iter().chain(&mut self.recipe_texts);
-        texts.for_each(|texts| texts.retain(ranges));
+        texts.for_each(|texts| texts.retain(kept));
         let keys = self.more_keys.iter_mut().chain([&mut self.key, &mut self.protocol]);
-        keys.for_each(|keys| retain_items(keys, ranges));
-        [&mut self.flags, &mut self.spoofing_flags].into_iter().for_each(|bits| retain_items(bits, ranges));
-        retain_items(&mut self.offset, ranges);
+        keys.for_each(|keys| retain_items(keys, kept));
+        [&mut self.flags, &mut self.spoofing_flags].into_iter().for_each(|bits| retain_items(bits, kept));
+        retain_items(&mut self.offset, kept);
     }
 }
 
-/// Keeps the bits in `ranges` of a bitmap. Missing words are 0.
-fn retain_bits(words: &mut Vec<u64>, ranges: &[Range<usize>]) {
+/// Keeps the bits of rows in a bitmap. Missing words are 0.
+fn retain_bits(words: &mut Vec<u64>, kept: &[u32]) {
     if words.iter().all(|word| *word == 0) {
         return words.clear();
     }
-    let all = std::mem::take(words);
-    for (row, from) in ranges.iter().cloned().flatten().enumerate() {
-        if row % 64 == 0 {
-            words.push(0);
-        }
-        let bit = all.get(from / 64).map_or(0, |word| word >> (from % 64) & 1);
-        words[row / 64] |= bit << (row % 64);
-    }
+    let bit = |row: u32| words.get(row as usize / 64).map_or(0, |word| word >> (row % 64) & 1);
+    let word = |rows: &[u32]| rows.iter().rev().fold(0, |word, row| word << 1 | bit(*row));
+    *words = kept.chunks(64).map(word).collect();
 }
 
-fn retain_faults(faults: &mut Vec<(u32, Fault)>, ranges: &[Range<usize>]) {
-    let (mut ranges, mut before) = (ranges.iter().peekable(), 0);
+fn retain_faults(faults: &mut Vec<(u32, Fault)>, kept: &[u32]) {
     faults.retain_mut(|(row, _)| {
-        let at = *row as usize;
-        while let Some(range) = ranges.next_if(|range| range.end <= at) {
-            before += range.len();
-        }
-        let kept = ranges.peek().filter(|range| range.contains(&at));
-        kept.is_some_and(|range| {
-            *row = (before + at - range.start) as u32;
-            true
-        })
+        let at = kept.binary_search(row);
+        *row = at.unwrap_or_default() as u32;
+        at.is_ok()
     });
 }
 
@@ -294,21 +280,21 @@ mod tests {
 
     #[test]
     fn retained_rows_keep_all_their_columns() {
-        for ranges in
-            [vec![], vec![0..150, 150..200], vec![0..1, 5..9], vec![3..64, 64..130, 199..200], vec![150..150, 151..200]]
+        for kept in
+            [0..0, 0..200, 3..130, 151..200].map(|range| range.collect()).into_iter().chain([vec![0, 5, 6, 199]])
         {
             let mut retained = rows(&(0..200).collect::<Vec<_>>());
-            retained.retain(&ranges);
-            let numbers: Vec<_> = ranges.into_iter().flatten().collect();
+            retained.retain(&kept);
+            let numbers: Vec<_> = kept.iter().map(|row| *row as usize).collect();
             assert_eq!(format!("{retained:?}"), format!("{:?}", rows(&numbers)));
             assert!((0..numbers.len()).all(|row| retained.fault(row).is_some() == (numbers[row] % 4 == 1)));
         }
         let mut same = rows(&[2, 4, 6]);
         same.differs.clear();
         same.fault_examples.push((2, b"6".as_slice().into()));
-        same.retain(&[0..1, 1..3]);
+        same.retain(&[0, 1, 2]);
         assert_eq!(same.fault_examples.len(), 1);
-        same.retain(&[1..2, 2..3]);
+        same.retain(&[1, 2]);
         assert!(same.differs.is_empty() && same.fault_examples.is_empty() && same.len() == 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::kernel::Appender;
+use crate::kernel::{Appender, COPY_LEN};
 
 /// A column of texts in the layout of Arrow's string arrays: text `i` is `values[offsets[i]..offsets[i + 1]]`.
 ///
@@ -70,38 +70,68 @@ impl TextColumn {
         self.offsets.truncate(1);
     }
 
-    /// Keeps the texts in `ranges`, which must ascend and not overlap. An empty column stays empty.
-    pub(super) fn retain(&mut self, ranges: &[Range<usize>]) {
+    /// Keeps the texts of `rows`, which must ascend. An empty column stays empty.
+    pub(super) fn retain(&mut self, rows: &[u32]) {
         if self.is_empty() {
             return;
         }
         let TextColumn { values, offsets } = self;
-        let (mut row, mut len) = (0, 0);
-        for range in ranges {
-            let (from, to) = (offsets[range.start], offsets[range.end]);
-            values.copy_within(from as usize..to as usize, len as usize);
+        let mut len = 0;
+        for (i, row) in rows.iter().enumerate() {
             // Offsets only move to the left, so those that are read have not been overwritten.
-            for at in range.clone() {
-                offsets[row + 1] = offsets[at + 1] - from + len;
-                row += 1;
-            }
-            len += to - from;
+            let (start, end) = (offsets[*row as usize] as usize, offsets[*row as usize + 1] as usize);
+            move_text(values, start..end, len);
+            len += end - start;
+            offsets[i + 1] = len as i32;
         }
-        values.truncate(len as usize);
-        offsets.truncate(row + 1);
+        values.truncate(len);
+        offsets.truncate(rows.len() + 1);
     }
 }
 
-/// Keeps the items in `ranges`, which must ascend and not overlap. A column that the policy does not ask for is empty and
-/// stays so.
-pub(super) fn retain_items<T: Copy>(items: &mut Vec<T>, ranges: &[Range<usize>]) {
+/// Moves a text to the left, to `to`. The bytes between its new and its old end are overwritten.
+#[inline(always)]
+fn move_text(values: &mut [u8], text: Range<usize>, to: usize) {
+    match values.get(text.start..).and_then(<[u8]>::first_chunk::<COPY_LEN>) {
+        // A copy of this many bytes needs no branch on the length, but must not overwrite the next text.
+        Some(bytes) if text.len() <= COPY_LEN && to + COPY_LEN <= text.end => {
+            let bytes = *bytes;
+            values[to..to + COPY_LEN].copy_from_slice(&bytes);
+        }
+        _ => values.copy_within(text, to),
+    }
+}
+
+/// Keeps the items of `rows`, which must ascend. A column that the policy does not ask for is empty and stays so.
+pub(super) fn retain_items<T: Copy>(items: &mut Vec<T>, rows: &[u32]) {
     if items.is_empty() {
         return;
     }
-    let mut len = 0;
-    for range in ranges {
-        items.copy_within(range.clone(), len);
-        len += range.len();
+    for (i, row) in rows.iter().enumerate() {
+        items[i] = items[*row as usize];
     }
-    items.truncate(len);
+    items.truncate(rows.len());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first text is removed. The others move by its length, over bytes that may belong to texts that have yet to move.
+    #[test]
+    fn retained_texts_keep_their_bytes() {
+        let text: Vec<u8> = (0..=255).collect();
+        for removed in 0..COPY_LEN + 3 {
+            for len in 0..COPY_LEN + 3 {
+                let mut column = TextColumn::new();
+                for text in [&text[..removed], &text[..len], &text[1..], &text] {
+                    column.values.extend(text);
+                    column.end();
+                }
+                column.retain(&[1, 2, 3]);
+                let retained: Vec<&[u8]> = (0..column.len()).map(|i| column.get(i)).collect();
+                assert_eq!(retained, [&text[..len], &text[1..], &text], "{removed} {len}");
+            }
+        }
+    }
 }

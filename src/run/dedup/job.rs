@@ -19,10 +19,8 @@ use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, PARTITIO
 use crate::output::{EncodedRows, Encoder, OutputError};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool};
 use arrow::array::{BooleanArray, RecordBatch};
-use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 use parking_lot::Mutex;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -107,8 +105,8 @@ pub(super) struct DedupJob<'a> {
 struct RowGroupBuffers {
     keys: PartitionedKeys,
     states: Vec<RowState>,
-    /// Ranges of rows that may be written.
-    ranges: Vec<Range<usize>>,
+    /// The rows that may be written.
+    kept: Vec<u32>,
     /// All rows have to wait, to keep the order of the input.
     must_wait: bool,
 }
@@ -236,15 +234,15 @@ impl<'a> DedupJob<'a> {
         runs: &[SourceRun],
         buffers: &mut RowGroupBuffers,
     ) -> Result<(RecordBatch, RecordBatch), DedupError> {
-        let RowGroupBuffers { states, ranges, .. } = buffers;
-        find_ranges(states, ranges);
+        let RowGroupBuffers { states, kept, .. } = buffers;
+        find_kept(states, kept);
         let build = |rows: &mut Rows, runs: &[SourceRun]| match &self.evidence {
             Some(evidence) => Ok(evidence.builder.build(rows, runs).map_err(OutputError::from)?),
             None => self.encoder.batch(rows, runs),
         };
-        if ranges.iter().map(Range::len).sum::<usize>() * 2 >= rows.len() {
-            rows.retain(ranges);
-            let batch = build(rows, &SourceRun::retain(runs, ranges))?;
+        if kept.len() * 2 >= rows.len() {
+            rows.retain(kept);
+            let batch = build(rows, &SourceRun::retain(runs, kept))?;
             return Ok((batch.clone(), batch));
         }
         // A few rows are copied: they wait for others to fill a row group, and must not keep the memory of all rows.
@@ -372,11 +370,16 @@ fn pending_ordinals(first_row: u64, states: &[RowState]) -> Vec<u64> {
     states.iter().enumerate().filter_map(ordinal).collect()
 }
 
-/// Finds the ranges of rows that may be written.
-fn find_ranges(states: &[RowState], ranges: &mut Vec<Range<usize>>) {
-    let is_written = BooleanBuffer::collect_bool(states.len(), |row| states[row].may_be_written());
-    ranges.clear();
-    ranges.extend(is_written.set_slices().map(|(start, end)| start..end));
+/// Finds the rows that may be written.
+fn find_kept(states: &[RowState], kept: &mut Vec<u32>) {
+    kept.resize(states.len(), 0);
+    let mut count = 0;
+    for (row, state) in states.iter().enumerate() {
+        // Whether a row is kept cannot be predicted, so a branch would take longer than this store.
+        kept[count] = row as u32;
+        count += usize::from(state.may_be_written());
+    }
+    kept.truncate(count);
 }
 
 /// The selected rows of a batch.
