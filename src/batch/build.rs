@@ -17,7 +17,7 @@ use super::column::{ColumnId, KEY_LEN};
 use super::error::BatchError;
 use super::path_values::{DistinctValues, PathValues};
 use super::schema::ColumnSet;
-use super::source_run::SourceRun;
+use super::source_run::{BatchRuns, SourceRun};
 use super::text_array::{offset_buffer, text_array};
 use super::{carried, derived, parts};
 use crate::canon::{Policy, Rows, TextColumn};
@@ -110,6 +110,24 @@ impl BatchBuilder {
     /// # Errors
     /// See [`BatchError`].
     pub fn build(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, BatchError> {
+        self.build_from(rows, BatchRuns { runs, kept: None })
+    }
+
+    /// Like [`Self::build`], but removes all rows except `kept`, whose numbers ascend.
+    ///
+    /// # Panics
+    /// If there is no row with one of these numbers.
+    pub(crate) fn build_kept(
+        &self,
+        rows: &mut Rows,
+        runs: &[SourceRun],
+        kept: &[u32],
+    ) -> Result<RecordBatch, BatchError> {
+        rows.retain(kept);
+        self.build_from(rows, BatchRuns { runs, kept: Some(kept) })
+    }
+
+    fn build_from(&self, rows: &mut Rows, runs: BatchRuns<'_>) -> Result<RecordBatch, BatchError> {
         let count = rows.len();
         self.check(rows, runs)?;
         // Columns that are computed from texts come first: the texts move into the batch.
@@ -191,13 +209,13 @@ impl BatchBuilder {
     }
 
     /// Checks the conditions of [`Self::build`], so that no Arrow constructor panics.
-    fn check(&self, rows: &Rows, runs: &[SourceRun]) -> Result<(), BatchError> {
+    fn check(&self, rows: &Rows, runs: BatchRuns<'_>) -> Result<(), BatchError> {
         let expected = rows.len();
         if rows.is_overfull {
             return Err(BatchError::TooLong { column: "uri", bytes: rows.uri.values.len() });
         }
         rows.recipe_texts.iter().try_for_each(|texts| check_text_len("recipe", texts))?;
-        check_len("source", expected, row_count(runs))?;
+        check_len("source", expected, runs.row_count())?;
         check_len("flags", expected, rows.flags.len())?;
         if self.columns.contains(ColumnId::RecordOffset) {
             check_len("record_offset", expected, rows.offset.len())?;
@@ -210,7 +228,7 @@ impl BatchBuilder {
         }
         check_texts("uri", &rows.uri, expected)?;
         check_texts("input", &rows.input, expected)?;
-        if let Some(run) = runs.iter().find(|run| run.source as usize >= self.source_keys.len()) {
+        if let Some(run) = runs.runs.iter().find(|run| run.source as usize >= self.source_keys.len()) {
             return Err(BatchError::UnknownSource(run.source));
         }
         if rows.faults.last().is_some_and(|(row, _)| *row as usize >= expected)
@@ -222,14 +240,14 @@ impl BatchBuilder {
     }
 
     /// Moves a column of `rows`, which [`Self::check`] has accepted, into an array.
-    fn array(&self, id: ColumnId, rows: &mut Rows, runs: &[SourceRun]) -> Result<ArrayRef, BatchError> {
-        let count = row_count(runs);
+    fn array(&self, id: ColumnId, rows: &mut Rows, runs: BatchRuns<'_>) -> Result<ArrayRef, BatchError> {
+        let count = runs.row_count();
         Ok(match id {
             ColumnId::Source => {
-                let keys = per_run(runs, count, |run, _| self.source_keys[run.source as usize]);
+                let keys = runs.per_row(|run, _| self.source_keys[run.source as usize]);
                 Arc::new(DictionaryArray::try_new(Int32Array::from(keys), self.source_names.clone())?)
             }
-            ColumnId::Record => Arc::new(UInt64Array::from(per_run(runs, count, |run, i| run.first_record + i))),
+            ColumnId::Record => Arc::new(UInt64Array::from(runs.per_row(|run, i| run.first_record + i))),
             ColumnId::RecordOffset => Arc::new(UInt64Array::from(std::mem::take(&mut rows.offset))),
             ColumnId::Input => {
                 let (offsets, values) = text_buffers(&mut rows.input);
@@ -274,19 +292,6 @@ fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<
         return Err(BatchError::InvalidOffsets(column));
     }
     Ok(())
-}
-
-fn row_count(runs: &[SourceRun]) -> usize {
-    runs.iter().map(|run| run.rows as usize).sum()
-}
-
-/// Computes one value per row from its run and its index in the run.
-fn per_run<T>(runs: &[SourceRun], count: usize, value: impl Fn(&SourceRun, u64) -> T) -> Vec<T> {
-    let mut values = Vec::with_capacity(count);
-    for run in runs {
-        values.extend((0..u64::from(run.rows)).map(|i| value(run, i)));
-    }
-    values
 }
 
 /// Moves texts, which [`check_texts`] has accepted, into buffers. Leaves an empty column with memory for as many offsets.

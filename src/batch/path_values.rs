@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow::error::ArrowError;
 
-use super::source_run::SourceRun;
+use super::source_run::BatchRuns;
 use crate::iri::decode_escapes;
 
 /// The value that Hive writes for null.
@@ -33,9 +33,8 @@ impl PathValues {
     }
 
     /// The column of rows from these sources, which exist.
-    pub(super) fn array(&self, runs: &[SourceRun]) -> Result<ArrayRef, ArrowError> {
-        let value = |run: &SourceRun| std::iter::repeat_n(self.of_source[run.source as usize], run.rows as usize);
-        let keys: Int32Array = runs.iter().flat_map(value).collect();
+    pub(super) fn array(&self, runs: BatchRuns<'_>) -> Result<ArrayRef, ArrowError> {
+        let keys = Int32Array::from(runs.per_row(|run, _| self.of_source[run.source as usize]));
         Ok(Arc::new(DictionaryArray::try_new(keys, self.values.clone())?))
     }
 }

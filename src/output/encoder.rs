@@ -127,7 +127,7 @@ impl Encoder {
             rows.clear();
             return Ok(vec![EncodedRows { body, rows: count }]);
         }
-        let batch = self.batch(rows, runs)?;
+        let batch = self.builder.build(rows, runs)?;
         let (mut slices, mut at) = (Vec::new(), 0);
         while at < count {
             let places = UInt64Array::from_iter_values(at..next.min(count));
@@ -135,7 +135,7 @@ impl Encoder {
             slices.push(EncodedRows { body, rows: places.len() as u64 });
             (at, next) = (next, next.saturating_add(files.map_or(u64::MAX, |files| files.limit)));
         }
-        self.reclaim(batch, rows);
+        self.builder.reclaim(batch, rows);
         Ok(slices)
     }
 
@@ -179,14 +179,9 @@ impl Encoder {
         self.builder.schema()
     }
 
-    /// Builds the batch of `rows` without encoding it, for [`Encoder::encode_batch`].
-    pub(crate) fn batch(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, OutputError> {
-        Ok(self.builder.build(rows, runs)?)
-    }
-
-    /// Moves the memory of a batch back to `rows`, which are empty afterwards.
-    pub(crate) fn reclaim(&self, batch: RecordBatch, rows: &mut Rows) {
-        self.builder.reclaim(batch, rows);
+    /// Returns the builder of the batches that [`Encoder::encode_batch`] encodes.
+    pub(crate) fn builder(&self) -> &BatchBuilder {
+        &self.builder
     }
 
     /// Returns the columns of this output from a batch that has more columns. Rows of an index stay as they are.

@@ -12,7 +12,7 @@ use super::row_groups::{RowGroupBuilder, concat_batches};
 use super::second_pass::{SecondPassChoice, WaitingGroup, WaitingGroups};
 use super::summary::{DedupCounts, DedupError, DedupOutput, RowState, SURELY_KEPT};
 use super::survey::RunSurvey;
-use crate::batch::SourceRun;
+use crate::batch::{BatchBuilder, SourceRun};
 use crate::canon::Rows;
 use crate::dedup::seen::{SeenError, SeenSet};
 use crate::dedup::{Decisions, EntrySpill, Inserted, KeepPolicy, KeySet, PARTITION_GROUPS, PartitionedKeys};
@@ -212,10 +212,7 @@ impl<'a> DedupJob<'a> {
     ) -> Result<Option<DedupStep>, DedupError> {
         let (batch, selected) = self.select(rows, runs, &mut buffers)?;
         let step = self.finish_rows(ticket, selected, &buffers)?;
-        match &self.evidence {
-            Some(evidence) => evidence.builder.reclaim(batch, rows),
-            None => self.encoder.reclaim(batch, rows),
-        }
+        self.builder().reclaim(batch, rows);
         self.buffers.lock().push(buffers);
         Ok(step)
     }
@@ -224,6 +221,11 @@ impl<'a> DedupJob<'a> {
     fn mark_faulty(&self, rows: &Rows, states: &mut [RowState]) {
         let faulty = if self.options.keep_faulty { RowState::KeepFaulty } else { RowState::DropFaulty };
         rows.faults.iter().for_each(|(row, _)| states[*row as usize] = faulty);
+    }
+
+    /// The builder of the batches of rows that are pending or written.
+    fn builder(&self) -> &BatchBuilder {
+        self.evidence.as_ref().map_or(self.encoder.builder(), |evidence| &evidence.builder)
     }
 
     /// Builds the columns of rows. Returns a batch whose memory is given back to the rows, and the batch of the rows that may
@@ -236,17 +238,12 @@ impl<'a> DedupJob<'a> {
     ) -> Result<(RecordBatch, RecordBatch), DedupError> {
         let RowGroupBuffers { states, kept, .. } = buffers;
         find_kept(states, kept);
-        let build = |rows: &mut Rows, runs: &[SourceRun]| match &self.evidence {
-            Some(evidence) => Ok(evidence.builder.build(rows, runs).map_err(OutputError::from)?),
-            None => self.encoder.batch(rows, runs),
-        };
         if kept.len() * 2 >= rows.len() {
-            rows.retain(kept);
-            let batch = build(rows, &SourceRun::retain(runs, kept))?;
+            let batch = self.builder().build_kept(rows, runs, kept).map_err(OutputError::from)?;
             return Ok((batch.clone(), batch));
         }
         // A few rows are copied: they wait for others to fill a row group, and must not keep the memory of all rows.
-        let batch = build(rows, runs)?;
+        let batch = self.builder().build(rows, runs).map_err(OutputError::from)?;
         let selected = filter(&batch, states.iter().map(|state| state.may_be_written()))?;
         Ok((batch, selected))
     }
