@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::args::is_written_in_place;
 use super::error::CommandError;
 use super::file_roles::absolute;
 use super::file_stamp::FileStamp;
@@ -14,7 +15,7 @@ use super::manifest::describe_job;
 use super::terminal::print_error;
 use crate::dedup::seen::{FinishedJob, SeenStore};
 use crate::input::{Origin, Sources, shown_path};
-use crate::process::{HandleName, exit, path_name};
+use crate::process::{exit, path_name};
 use crate::remote::RemoteUrl;
 
 /// A job whose inputs are regular files and whose output is a file.
@@ -42,7 +43,7 @@ impl JobIdentity {
         more: Vec<Value>,
     ) -> Option<JobIdentity> {
         let (names, sizes, times) = describe_inputs(sources)?;
-        if HandleName::of(output).is_some() {
+        if is_written_in_place(output) {
             return None;
         }
         let (output, tables) = (place_of(output), tables.map(|table| table.map(place_of)));

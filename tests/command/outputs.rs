@@ -202,14 +202,22 @@ fn an_output_to_an_open_handle_is_appended_to_its_file() {
     let place = Workplace::new();
     std::os::unix::fs::symlink("/dev/stdout", place.path("link.txt")).unwrap();
     let link = place.path("link.txt");
-    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", &link] {
+    let format = ["--output-format", "text"];
+    // A name without the suffix of a format has the format of standard output.
+    for (name, format) in [
+        ("/dev/stdout", &format[..]),
+        ("/dev/stdout", &[]),
+        ("/dev/fd/1", &[]),
+        ("/proc/self/fd/1", &[]),
+        (&link, &format),
+    ] {
         let (log, mut errors) = (place.path("log"), fs::File::create(place.path("errors")).unwrap());
         let mut file = fs::File::create(&log).unwrap();
         let both = (file.write_all(b"first\n"), errors.write_all(b"first\n"));
         assert!(both.0.is_ok() && both.1.is_ok());
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
-        command.args(["canon", &place.path("in.txt"), "-o", name, "--output-format", "text", "--no-clobber"]);
-        command.args(["-q", "--report", "/dev/stderr"]);
+        command.args(["canon", &place.path("in.txt"), "-o", name, "--no-clobber"]);
+        command.args(format).args(["-q", "--report", "/dev/stderr"]);
         command.stdout(file.try_clone().unwrap()).stderr(errors.try_clone().unwrap());
         assert_eq!(command.status().unwrap().code(), Some(0), "{name}");
         let both = (file.write_all(b"last\n"), errors.write_all(b"last\n"));

@@ -11,6 +11,7 @@ use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
 use crate::output::{Compression, CompressionError, Destination, OutputFormat, OutputOptions, index_columns};
+use crate::process::HandleName;
 use crate::run::MAX_ROW_GROUP_LEN;
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
@@ -45,8 +46,8 @@ pub(crate) struct OutputArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, tsv, jsonl, ndjson,
-    /// cdxj, cdx.gz, txt; on standard output, devices and pipes text, or csv with --columns, --key or --skeleton; Parquet
-    /// in directories]. After csv, tsv, jsonl, ndjson and txt, .gz and .zst compress the file
+    /// cdxj, cdx.gz, txt; on standard output (also /dev/stdout), devices and pipes text, or csv with --columns, --key or
+    /// --skeleton; Parquet in directories]. After csv, tsv, jsonl, ndjson and txt, .gz and .zst compress the file
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS, help_heading = "Output")]
     output_format: Option<OutputFormat>,
     /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
@@ -186,7 +187,7 @@ impl OutputArgs {
 
     /// The format of a file: that of the flag, or the one that its suffix names.
     fn file_format(&self, path: &Path, keys: &[ColumnId]) -> Result<OutputFormat, CommandError> {
-        let of_device = || is_device_or_pipe(path).then(|| self.default_text(keys));
+        let of_device = || is_written_in_place(path).then(|| self.default_text(keys));
         self.output_format.or_else(|| OutputFormat::of_path(path)).or_else(of_device).ok_or_else(|| {
             let suffixes: Vec<_> = OutputFormat::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
             let (path, suffixes) = (path.display(), suffixes.join(", "));
@@ -197,7 +198,7 @@ impl OutputArgs {
         })
     }
 
-    /// The format of standard output and devices: text has only one column.
+    /// The format of standard output, devices and open handles: text has only one column.
     fn default_text(&self, keys: &[ColumnId]) -> OutputFormat {
         match self.columns.is_empty() && keys.is_empty() && !self.skeleton {
             true => OutputFormat::Text,
@@ -267,7 +268,8 @@ fn ends_with_slash(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// The path is a device or a pipe, such as `/dev/null`, which has no suffix.
-pub(crate) fn is_device_or_pipe(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+/// The path is a device, a pipe or an open handle, such as `/dev/null` or `/dev/stdout`: it has no suffix, and no file replaces it.
+pub(crate) fn is_written_in_place(path: &Path) -> bool {
+    let is_device_or_pipe = |metadata: std::fs::Metadata| !metadata.is_file() && !metadata.is_dir();
+    std::fs::metadata(path).is_ok_and(is_device_or_pipe) || HandleName::of(path).is_some()
 }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::args::{
-    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, is_device_or_pipe, parse_charset, parse_number_from,
+    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, is_written_in_place, parse_charset, parse_number_from,
     parse_size,
 };
 use crate::cli::error::CommandError;
@@ -158,7 +158,7 @@ impl ExtractArgs {
         };
         let by_suffix =
             || OutputFormat::of_path(path).filter(|format| FORMATS.0.iter().any(|(_, choice, _)| choice == format));
-        let by_path = || by_suffix().or_else(|| is_device_or_pipe(path).then_some(OutputFormat::Csv));
+        let by_path = || by_suffix().or_else(|| is_written_in_place(path).then_some(OutputFormat::Csv));
         let format = self.output_format.or_else(by_path).ok_or_else(|| {
             let path = path.display();
             CommandError::Usage(format!(
