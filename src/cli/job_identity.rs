@@ -35,7 +35,8 @@ pub(crate) struct JobIdentity {
 
 impl JobIdentity {
     /// The job that writes `output` and these tables, where it writes some; `more` is what the output depends on besides the
-    /// job. `None` if an input is not a regular file, or the output is an open handle such as `/dev/stdout`.
+    /// job. `None` if an input is not a regular file, or the output is a device, a pipe or an open handle such as
+    /// `/dev/stdout`, which does not keep what was written.
     pub(crate) fn new(
         job: &Job,
         sources: &Sources,

@@ -469,6 +469,15 @@ fn the_output_of_a_job_with_a_damaged_input_is_kept() {
     }
 }
 
+/// A device does not keep what was written, so the job is done again, as with standard output.
+#[test]
+fn jobs_that_write_to_devices_and_pipes_are_not_remembered() {
+    let place = Place::new();
+    for text in ["kept", "seen before"] {
+        assert!(place.accepted("dedup :a.txt --seen :seen --update-seen -o /dev/null").contains(text));
+    }
+}
+
 /// A job also writes tables; a name of one may have any bytes.
 #[test]
 #[cfg(unix)]
