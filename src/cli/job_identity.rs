@@ -58,19 +58,20 @@ impl JobIdentity {
         Some(JobIdentity { id, names, files, times, output, tables })
     }
 
-    /// The entry of the job in the store, with its exit code.
+    /// The entry of the job in the store. `status` is its exit code with `--fail-on-fault`, whether that was given or not.
     pub(crate) fn finished(self, output_len: u64, status: u8) -> FinishedJob {
         let JobIdentity { id, names, files, times, .. } = self;
         FinishedJob { id, times, output_len, status, names, files }
     }
 
-    /// The exit code of the job if it was done before and its output is still there. Prints this.
+    /// The exit code of the job if it was done before and its output is still there. Prints this. Faults of its records count
+    /// if this run has `--fail-on-fault`.
     ///
     /// # Errors
     /// The job was done before, but the output is not that of the job any more; or the inputs have other times, so that it
     /// is not clear whether this is the same job; or the output is all that there is of rows whose inputs were damaged then, or
     /// that a job with other flags wrote.
-    pub(crate) fn status_before(&self, store: &SeenStore) -> Result<Option<u8>, CommandError> {
+    pub(crate) fn status_before(&self, store: &SeenStore, fail_on_fault: bool) -> Result<Option<u8>, CommandError> {
         let name = path_name(&shown_path(&self.output));
         let Some(done) = store.finished_jobs().iter().find(|job| job.id == self.id) else {
             return self.check_output(store).map(|()| None);
@@ -84,14 +85,17 @@ impl JobIdentity {
                 path_name(table)
             ))),
             (true, true, None) => {
-                let ended = match done.status {
-                    exit::SUCCESS => "the output is complete".to_string(),
-                    status => format!("it ended with exit code {status}"),
+                let (status, ended) = match done.status {
+                    exit::FAULTS if fail_on_fault => {
+                        (exit::FAULTS, "the output is complete, but records have a fault".to_string())
+                    }
+                    exit::FAULTS | exit::SUCCESS => (exit::SUCCESS, "the output is complete".to_string()),
+                    status => (status, format!("it ended with exit code {status}")),
                 };
                 print_error(&format!(
                     "{name}: this job has been done before: {ended} and its keys are in the store, so nothing was changed"
                 ));
-                Ok(Some(done.status))
+                Ok(Some(status))
             }
             (true, false, _) => Err(CommandError::Usage(format!(
                 "{name}: this job has been done before and its keys are in the store, so its output would be empty; but \

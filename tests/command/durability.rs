@@ -462,11 +462,22 @@ fn the_output_of_a_job_with_a_damaged_input_is_kept() {
     let (all, distinct) = ([uris(&first), uris(&second)].concat(), lines.lines().collect::<HashSet<_>>());
     assert!(uris(&first).len() > 1_000 && all.len() == distinct.len());
     assert!(all.iter().all(|uri| distinct.contains(uri.as_str())));
-    // Faults that the user counts as errors.
+}
+
+/// Faults count as errors if the flag of this run says so, whatever the first run had.
+#[test]
+fn a_finished_job_has_the_exit_code_of_the_flags_of_the_later_run() {
+    let place = Place::new();
     fs::write(place.path("faulty.txt"), "http://a/\nrelative\n").unwrap();
-    for text in ["faulty", "done before: it ended with exit code 3"] {
-        place.refused("dedup :faulty.txt -o :faulty.csv --seen :other --update-seen --fail-on-fault", 3, text);
+    let job = |name: &str| format!("dedup :faulty.txt -o :{name}.csv --seen :{name} --update-seen");
+    for text in ["faulty", "done before: the output is complete, but records have a fault"] {
+        place.refused(&format!("{} --fail-on-fault", job("with")), 3, text);
     }
+    for text in ["faulty", "done before: the output is complete and"] {
+        assert!(place.accepted(&job("without")).contains(text));
+    }
+    assert!(place.accepted(&job("with")).contains("done before: the output is complete and"));
+    place.refused(&format!("{} --fail-on-fault", job("without")), 3, "but records have a fault");
 }
 
 /// A device does not keep what was written, so the job is done again, as with standard output.

@@ -57,7 +57,7 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
     dedup.seen = args.open_store(&describe_keys(&job, dedup.key))?;
     let identity = args.identity(&job, &sources);
     if let Some((store, identity)) = dedup.seen.as_ref().zip(identity.as_ref())
-        && let Some(status) = identity.status_before(store)?
+        && let Some(status) = identity.status_before(store, args.reporting.fail_on_fault)?
     {
         return Ok(Ended::Before(status));
     }
@@ -93,7 +93,7 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
     }
     // The store changes only after the output is complete: keys without rows would be lost to every later job.
     let store = dedup.seen.take().and_then(Arc::into_inner);
-    let finished_job = identity.map(|identity| identity.finished(output_len, report.status(&args.reporting)));
+    let finished_job = identity.map(|identity| identity.finished(output_len, report.status(true)));
     store.map_or(Ok(()), |store| add_to_store(store, &mut deduped, finished_job))?;
     Ok(Ended::Now(Box::new(report)))
 }

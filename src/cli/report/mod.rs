@@ -65,14 +65,14 @@ impl<'a> RunOutcome<'a> {
             }
             write_report(reporting, path, &report, "the output is complete")?;
         }
-        Ok(self.status(reporting))
+        Ok(self.status(reporting.fail_on_fault))
     }
 
-    /// The exit code.
-    fn status(&self, reporting: &ReportingArgs) -> u8 {
+    /// The exit code. `fail_on_fault`: faults of records count.
+    fn status(&self, fail_on_fault: bool) -> u8 {
         match self.errors {
             [_, ..] => exit::INPUT,
-            [] if reporting.fail_on_fault && self.faulty > 0 => exit::FAULTS,
+            [] if fail_on_fault && self.faulty > 0 => exit::FAULTS,
             [] => exit::SUCCESS,
         }
     }
@@ -87,14 +87,14 @@ impl Report {
             ReportFormat::Json => format!("{:#}\n", self.to_json()),
         };
         self.outcome().conclude(reporting, &text::summary(self), render)?;
-        Ok(self.status(reporting))
+        Ok(self.status(reporting.fail_on_fault))
     }
 
-    /// The exit code of the job, if its report can be written.
-    pub(crate) fn status(&self, reporting: &ReportingArgs) -> u8 {
+    /// The exit code of the job, if its report can be written. `fail_on_fault`: faults of records count.
+    pub(crate) fn status(&self, fail_on_fault: bool) -> u8 {
         match (&self.dedup, self.errors.is_empty()) {
             (Some(DedupReport { collisions: Some((1.., _)), .. }), true) => exit::COLLISION,
-            _ => self.outcome().status(reporting),
+            _ => self.outcome().status(fail_on_fault),
         }
     }
 

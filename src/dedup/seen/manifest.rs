@@ -36,7 +36,7 @@ pub(crate) struct FinishedJob {
     pub(crate) times: String,
     /// Length of its output in bytes.
     pub(crate) output_len: u64,
-    /// Its exit code.
+    /// Its exit code with `--fail-on-fault`; earlier builds wrote that with its own flags.
     pub(crate) status: u8,
     /// Hash like `id`, without the sizes of the inputs.
     pub(crate) names: String,
