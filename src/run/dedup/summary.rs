@@ -72,14 +72,14 @@ pub enum DedupError {
     Seen(#[from] SeenError),
     /// The sources changed between the two times that they were read.
     #[error(
-        "the inputs changed while they were read; dedup reads them twice if --memory is too small for all keys; the output was \
-         not written; run the job again while no other program writes the inputs, or allow more memory with --memory"
+        "the inputs changed while they were read; dedup reads them twice with --keep other than first, and if --memory is too \
+         small for all keys; the output was not written; run the job again while no other program writes the inputs"
     )]
     Changed,
     /// A source was read once, but could not be read again.
     #[error(
-        "{0}; dedup reads the inputs twice if --memory is too small for all keys, and could read this one only once; the output \
-         was not written; run the job again, or allow more memory with --memory"
+        "{0}; dedup reads the inputs twice with --keep other than first, and if --memory is too small for all keys, and could \
+         read this one only once; the output was not written; run the job again"
     )]
     NotReadAgain(Box<InputError>),
     /// The numbers of rows do not add up: a bug in irikey.
