@@ -18,7 +18,8 @@ pub(crate) enum FormatAdvice {
     Header(&'static str),
     /// A column that may hold the base, if all rows are relative references.
     BaseColumn(&'static str),
-    /// What to know if most rows have the fault `no-url`: the source is a table of this program.
+    /// What to know if most rows have the fault `no-url`, or if keys are made of the URIs of the table: the source is a table of
+    /// this program.
     OwnTable,
 }
 
@@ -55,6 +56,11 @@ impl FormatAdvice {
             _ => return None,
         };
         Some(advice.into())
+    }
+
+    /// The advice names `--inner-spaces`.
+    pub(crate) fn is_about_spaces(&self) -> bool {
+        *self == SPACES.into()
     }
 }
 

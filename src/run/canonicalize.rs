@@ -12,7 +12,7 @@ use super::row_reader::CutCounts;
 use super::summary::{Summary, chosen_advice};
 use super::worker::Worker;
 use crate::batch::SourceRun;
-use crate::canon::Rows;
+use crate::canon::{Policy, Rows};
 use crate::ordered::StageTicket;
 use crate::output::{EncodedRows, Encoder, FileRows, OutputError};
 use parking_lot::Mutex;
@@ -78,7 +78,7 @@ where
     let numbers = Mutex::new(RecordNumbers::after(skipped, sources.0.len()));
     let remaining = options.record_limit.map(AtomicU64::new);
     // Record numbers have the last stage.
-    let job = CanonJob { remaining, until, numbers, number_stage: stage_count, has_slices };
+    let job = CanonJob { policy, remaining, until, numbers, number_stage: stage_count, has_slices };
     // While a row group is written, workers take the slices of the next one. Nothing waits to be appended if nothing is.
     let more_units = if appends_nothing { usize::MAX } else { cut.slices_per_group() - 1 };
     let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
@@ -104,6 +104,7 @@ where
 
 /// What the workers of a run share.
 struct CanonJob<'a> {
+    policy: &'a Policy,
     /// Records until the limit of the run.
     remaining: Option<AtomicU64>,
     /// See [`RunRequest`].
@@ -182,7 +183,7 @@ fn summarize<E>(
     }
     // The defect ended the source, so all of its records came before.
     input_errors.iter_mut().for_each(|error| error.records = source_records[error.source_number as usize]);
-    let advice = chosen_advice(tally, advice);
+    let advice = chosen_advice(tally, job.policy, advice);
     let (distinct_keys, is_distinct_exact) = distinct.count();
     // An estimate may exceed the number of rows a little.
     let distinct_keys = distinct_keys.min(appended);

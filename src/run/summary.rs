@@ -2,9 +2,9 @@
 
 use super::memory::MemoryPeaks;
 use crate::batch::SourceRun;
-use crate::canon::{MAX_FAULT_EXAMPLES, Rows, Tally};
+use crate::canon::{MAX_FAULT_EXAMPLES, Policy, Rows, Tally};
 use crate::input::InputError;
-use crate::iri::{Fault, FaultKind, Flags};
+use crate::iri::{Fault, FaultKind, Flags, Spaces};
 use crate::record::FormatAdvice;
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -244,6 +244,9 @@ impl Summary {
 const OWN_TABLE: &str = "rows without a uri have the fault no-url and the text in the column input, as irikey writes records \
                          with a fault; the column fault of this table names their faults";
 
+const OWN_URIS: &str = "keys are made of the URIs in this table, not of the URLs that irikey read when it wrote the table, so \
+                        lower rungs and recipes may merge more; for the keys of these URLs, read the original input";
+
 /// Maximum number of sources that have advice.
 pub(super) const MAX_ADVICE: usize = 5;
 
@@ -255,19 +258,23 @@ pub(crate) struct SourceAdvice {
     pub(crate) text: String,
 }
 
-/// The advice on sources, by their names, that the rows of a run call for.
-pub(super) fn chosen_advice(tally: &Tally, advice: Vec<(String, FormatAdvice)>) -> Vec<SourceAdvice> {
+/// The advice on sources, by their names, that the rows of a run with this policy call for.
+pub(super) fn chosen_advice(tally: &Tally, policy: &Policy, advice: Vec<(String, FormatAdvice)>) -> Vec<SourceAdvice> {
     let flagged = |flag: Flags| tally.flags[flag.0.trailing_zeros() as usize];
     let odd = tally.faulty + flagged(Flags::EXCLUDED).max(flagged(Flags::CONTROL));
     let faults = |kind: FaultKind| tally.faults[kind as usize];
+    let has_choice_for_spaces = policy.preprocess.spaces != Spaces::Kept;
+    let has_lossy_keys = !policy.more_keys.is_empty() || !policy.recipes.is_empty();
     let is_relative = tally.rows > 0 && faults(FaultKind::Relative) == tally.rows;
-    let text = |advice| match advice {
+    let text = |advice: FormatAdvice| match advice {
+        advice if advice.is_about_spaces() && has_choice_for_spaces => None,
         FormatAdvice::Format(text) => (odd * 2 > tally.rows).then(|| text.to_string()),
         FormatAdvice::Header(text) => (tally.faulty > 0).then(|| text.to_string()),
         FormatAdvice::BaseColumn(name) => {
             is_relative.then(|| format!("all records are relative references; use --base-column {name}"))
         }
-        FormatAdvice::OwnTable => (faults(FaultKind::NoUrl) * 2 > tally.rows).then(|| OWN_TABLE.to_string()),
+        FormatAdvice::OwnTable if faults(FaultKind::NoUrl) * 2 > tally.rows => Some(OWN_TABLE.to_string()),
+        FormatAdvice::OwnTable => has_lossy_keys.then(|| OWN_URIS.to_string()),
     };
     advice.into_iter().filter_map(|(source, advice)| Some(SourceAdvice { source, text: text(advice)? })).collect()
 }

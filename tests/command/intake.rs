@@ -534,6 +534,19 @@ fn spoofing_flags_are_counted_on_request() {
         let json = read_json(&path);
         (json, String::from_utf8(ran.stderr).unwrap())
     };
+#[test]
+fn advice_on_spaces_ends_when_it_is_followed() {
+    for (flags, is_given) in
+        [(&[][..], true), (&["--inner-spaces", "split"], false), (&["--inner-spaces", "encode"], false)]
+    {
+        for command in [&["canon", "-o", "/dev/null"][..], &["count"], &["dedup", "-o", "/dev/null"]] {
+            let ran = irikey(&[command, flags].concat(), b"x y\nz y\n", Stdio::piped());
+            let message = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!(message.contains("--inner-spaces split"), is_given, "{command:?} {flags:?}: {message}");
+        }
+    }
+}
+
     let (json, summary) = report("uri,spoofing_flags");
     assert_eq!(
         (&json["spoofing_flags"]["encoded-slash"], &json["spoofing_flags"]["bidi-structure"]),
@@ -631,6 +644,26 @@ fn an_archive_after_other_bytes_is_not_read_as_lines() {
     for (junk, code, message) in
         [("junk\nhttp://a/\n", 4, "15 bytes in 1 place belong to no record"), ("\u{feff}\n", 0, "")]
     {
+/// A table has URIs; what differed only on a lower rung before is equal.
+#[test]
+fn advice_on_own_tables_says_of_what_keys_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["x.parquet", "x.arrow", "x.csv", "x.jsonl"] {
+        let path = folder.path().join(name).display().to_string();
+        printed(&["canon", "-q", "-o", &path], b"http://a/\nHTTP://a\n");
+        let is_advised = |flags: &[&str]| {
+            let ran = irikey(&[flags, &[&path]].concat(), b"", Stdio::piped());
+            String::from_utf8(ran.stderr).unwrap().contains(&format!("{name}: keys are made of the URIs in this table"))
+        };
+        for flags in [&["count"][..], &["diff", "--key", "scheme,surt-ia"], &["canon", "--key", "simple"]] {
+            assert!(is_advised(flags), "{name}: {flags:?}");
+        }
+        for flags in [&["count", "--key", "scheme"][..], &["canon"]] {
+            assert!(!is_advised(flags), "{name}: {flags:?}");
+        }
+    }
+}
+
         let bytes = [junk.as_bytes(), &archive].concat();
         let ran = irikey(&["canon", "-q", "--columns", columns], &bytes, Stdio::piped());
         let error = String::from_utf8_lossy(&ran.stderr);
