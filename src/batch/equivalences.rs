@@ -146,6 +146,8 @@ fn check_table(schema: &Schema, policy: &Policy) -> Result<(), EquivalencesTable
     let metadata = schema.metadata();
     match metadata.get(EQUIVALENCES_METADATA_KEY) {
         None => return Err(EquivalencesTableError::NotEquivalences),
+        // The metadata of rows names the equivalences of their keys by a hash, under the same key.
+        Some(version) if version.parse::<u32>().is_err() => return Err(EquivalencesTableError::NotEquivalences),
         Some(version) if !READABLE_VERSIONS.contains(&version.as_str()) => {
             return Err(EquivalencesTableError::Version(version.clone()));
         }

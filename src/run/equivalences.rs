@@ -27,6 +27,9 @@ pub(crate) enum EquivalencesError {
     /// The file cannot be opened.
     #[error("cannot open: {}", error_and_remedy(.0))]
     Open(#[from] std::io::Error),
+    /// The path is that of a directory.
+    #[error("is a directory; name the file that irikey learn wrote")]
+    Directory,
     /// The file is not Parquet, or is damaged.
     #[error("{0}; give a file that irikey learn wrote")]
     Parquet(#[from] ParquetError),
@@ -70,6 +73,7 @@ pub(crate) fn read_evidence(
 fn open_table(path: &Path) -> Result<CheckedParquet, EquivalencesError> {
     let file = match RemoteUrl::of_path(path) {
         Some(_) => PositionedFile::of_bytes(read_file(path)?.into()),
+        None if path.is_dir() => return Err(EquivalencesError::Directory),
         None => PositionedFile::open(&TableFile::Path(path.to_path_buf()))?,
     };
     Ok(CheckedParquet::open(file)?)

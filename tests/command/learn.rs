@@ -843,7 +843,12 @@ fn equivalences_of_other_keys_are_rejected() {
         assert!(!Path::new(&out).exists());
         String::from_utf8(ran.stderr).unwrap()
     };
-    let cases: [(&str, &[&str], &str); 7] = [
+    let rows = path(&directory, "rows.parquet");
+    printed(&["canon", "-q", "-", "-o", &rows, "--key", "protocol", "--equivalences", &learned], b"http://a/\n");
+    let folder = directory.path().to_str().unwrap();
+    let cases: [(&str, &[&str], &str); 9] = [
+        (&rows, &[], "not a table of equivalences; create one with irikey learn"),
+        (folder, &[], "is a directory; name the file that irikey learn wrote"),
         (&learned, &["--key-hash", "blake3"], "learned with key \"xxh3-128\", but this run uses \"blake3-128\""),
         (&learned, &["--drop-fragment"], "learned with drop_fragment \"no\""),
         (&learned, &["--profile", "weber-00"], "learned with profile \"rfc3987\""),
