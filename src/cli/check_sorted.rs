@@ -77,11 +77,32 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
 fn check_path(path: &Path) -> Result<(), CommandError> {
     CommandError::refuse_remote(path)?;
     if path.is_dir() {
-        let parts = path.join("part-*");
-        let message = format!("{}: is a directory; name its files, such as {}", path.display(), parts.display());
+        let parts = match parts_pattern(path) {
+            (pattern, false) => pattern.display().to_string(),
+            (pattern, true) => format!("{} with --each", pattern.display()),
+        };
+        let message = format!("{}: is a directory; name its files, such as {parts}", path.display());
         return Err(CommandError::Usage(message));
     }
     Ok(())
+}
+
+/// A pattern for the parts in `directory`, or in the directories of its partitions, and whether there are such directories.
+fn parts_pattern(directory: &Path) -> (PathBuf, bool) {
+    let (mut pattern, mut found) = (directory.to_path_buf(), directory.to_path_buf());
+    while let Some(partition) = partition_in(&found) {
+        pattern.push("*");
+        found = partition;
+    }
+    (pattern.join("part-*"), found != directory)
+}
+
+/// A directory `NAME=VALUE` in `directory`.
+fn partition_in(directory: &Path) -> Option<PathBuf> {
+    let paths = std::fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_partition =
+        |path: &PathBuf| path.is_dir() && path.file_name().is_some_and(|name| name.as_encoded_bytes().contains(&b'='));
+    paths.filter(is_partition).min()
 }
 
 /// Prints that a file is out of order.

@@ -6,7 +6,7 @@ use crate::record::archive::ArchiveDamage;
 use crate::record::csv::CsvColumnsError;
 use crate::remote::RemoteError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::process::{path_name, plain_error, remedy, visible};
@@ -15,7 +15,7 @@ use crate::process::{path_name, plain_error, remedy, visible};
 #[derive(Debug, Error)]
 pub enum ListError {
     /// The file does not exist, or cannot be opened.
-    #[error("{}: cannot open: {}; {}", path_name(path), plain(error), advice(error))]
+    #[error("{}: cannot open: {}; {}", path_name(path), plain(error), open_advice(path, error))]
     Open {
         /// The path as given in the argument or the list.
         path: PathBuf,
@@ -73,6 +73,14 @@ pub enum ListError {
 /// What a store answered, or the description of a system error.
 fn plain(error: &io::Error) -> String {
     RemoteError::of_io(error).map_or_else(|| plain_error(error), |error| error.found.clone())
+}
+
+/// An argument that begins with `@` is a list, so a path that does is a name in a list.
+fn open_advice<'a>(path: &Path, error: &'a io::Error) -> &'a str {
+    match path.as_os_str().as_encoded_bytes() {
+        [b'@', _, ..] => "a list cannot name another list; name both lists in the command",
+        _ => advice(error),
+    }
 }
 
 fn advice(error: &io::Error) -> &str {

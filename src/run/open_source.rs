@@ -29,8 +29,8 @@ pub(super) const UNMARKED_UTF16: UnsupportedFormat = UnsupportedFormat {
     advice: "name its charset with --charset utf-16le or --charset utf-16be",
 };
 const STREAMED_TABLE: UnsupportedFormat = UnsupportedFormat {
-    name: "a Parquet or Arrow file that is compressed, in an archive, or comes from a pipe",
-    advice: "write it to a file, and name the file",
+    name: "a Parquet or Arrow file that is compressed, in an archive, or comes from a pipe or standard input",
+    advice: "name the file itself, unpacked",
 };
 const EMPTY_TABLE: UnsupportedFormat = UnsupportedFormat {
     name: "an empty file with the name of a Parquet or Arrow file",

@@ -503,6 +503,16 @@ fn sources_of_foreign_formats_are_refused_with_advice() {
 }
 
 #[test]
+fn a_list_in_a_list_is_refused_with_advice() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("x.lst");
+    fs::write(&list, "@y.lst\n").unwrap();
+    let ran = irikey(&["count", &format!("@{}", list.display())], b"", Stdio::piped());
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.code() == Some(4) && message.contains("a list cannot name another list"), "{message}");
+}
+
+#[test]
 fn the_summary_says_what_to_try() {
     let cases: [(&[u8], &str); 4] = [
         (b"http://a/\tnutch.score=1\nhttp://b/\tnutch.score=2\n", "--format tsv --no-header --column 1"),
@@ -525,16 +535,6 @@ fn the_summary_says_what_to_try() {
 }
 
 #[test]
-fn spoofing_flags_are_counted_on_request() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("x.json");
-    let report = |columns: &str| {
-        let flags = ["canon", "--report", path.to_str().unwrap(), "--output-format", "jsonl", "--columns", columns];
-        let ran = irikey(&flags, "http://h/%2F\nhttp://h/%2f\nhttp://h/\u{5D0}a\n".as_bytes(), Stdio::piped());
-        let json = read_json(&path);
-        (json, String::from_utf8(ran.stderr).unwrap())
-    };
-#[test]
 fn advice_on_spaces_ends_when_it_is_followed() {
     for (flags, is_given) in
         [(&[][..], true), (&["--inner-spaces", "split"], false), (&["--inner-spaces", "encode"], false)]
@@ -547,6 +547,16 @@ fn advice_on_spaces_ends_when_it_is_followed() {
     }
 }
 
+#[test]
+fn spoofing_flags_are_counted_on_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.json");
+    let report = |columns: &str| {
+        let flags = ["canon", "--report", path.to_str().unwrap(), "--output-format", "jsonl", "--columns", columns];
+        let ran = irikey(&flags, "http://h/%2F\nhttp://h/%2f\nhttp://h/\u{5D0}a\n".as_bytes(), Stdio::piped());
+        let json = read_json(&path);
+        (json, String::from_utf8(ran.stderr).unwrap())
+    };
     let (json, summary) = report("uri,spoofing_flags");
     assert_eq!(
         (&json["spoofing_flags"]["encoded-slash"], &json["spoofing_flags"]["bidi-structure"]),
@@ -634,16 +644,6 @@ fn advice_on_own_tables_names_no_other_column() {
     assert!(!message.contains("rows without a uri"), "{message}");
 }
 
-/// Bytes before the first record of an archive are reported, and no records.
-#[test]
-fn an_archive_after_other_bytes_is_not_read_as_lines() {
-    let (mut archive, columns) = (Vec::new(), "uri,key,fault,fetch_status");
-    let packed = fs::read(sample("crawl.warc.gz")).unwrap();
-    std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(&packed[..]), &mut archive).unwrap();
-    let expected = printed(&["canon", "-q", "--columns", columns], &packed);
-    for (junk, code, message) in
-        [("junk\nhttp://a/\n", 4, "15 bytes in 1 place belong to no record"), ("\u{feff}\n", 0, "")]
-    {
 /// A table has URIs; what differed only on a lower rung before is equal.
 #[test]
 fn advice_on_own_tables_says_of_what_keys_are_made() {
@@ -664,6 +664,16 @@ fn advice_on_own_tables_says_of_what_keys_are_made() {
     }
 }
 
+/// Bytes before the first record of an archive are reported, and no records.
+#[test]
+fn an_archive_after_other_bytes_is_not_read_as_lines() {
+    let (mut archive, columns) = (Vec::new(), "uri,key,fault,fetch_status");
+    let packed = fs::read(sample("crawl.warc.gz")).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(&packed[..]), &mut archive).unwrap();
+    let expected = printed(&["canon", "-q", "--columns", columns], &packed);
+    for (junk, code, message) in
+        [("junk\nhttp://a/\n", 4, "15 bytes in 1 place belong to no record"), ("\u{feff}\n", 0, "")]
+    {
         let bytes = [junk.as_bytes(), &archive].concat();
         let ran = irikey(&["canon", "-q", "--columns", columns], &bytes, Stdio::piped());
         let error = String::from_utf8_lossy(&ran.stderr);

@@ -92,6 +92,15 @@ fn what_cannot_be_checked_by_columns_is_reported() {
         2,
         "is a directory; name its files, such as ",
     );
+    let parts = format!("{}/parts", directory.path().display());
+    for (flags, pattern) in
+        [("--part-rows 9", "part-*\n"), ("--hive crawl=A --partition host:2", "*/*/part-* with --each")]
+    {
+        let flags: Vec<_> = flags.split(' ').collect();
+        succeed(&[&["canon", "-q", &sample("crawl.cdxj"), "-o", &parts][..], &flags].concat());
+        assert_rejected(&["check-sorted", &parts], 2, &format!("name its files, such as {parts}/{pattern}"));
+        std::fs::remove_dir_all(&parts).unwrap();
+    }
 }
 
 /// Objects are not said to be files that do not exist.
