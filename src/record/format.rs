@@ -149,7 +149,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
         AUTO,
         "Recognize each input by its first records: WARC, ARC, HAR, CDX, CDXJ, JSON lines, crawl.log, or an access log in the \
          common, combined or vhost_combined format. Otherwise by its name: .csv and .tsv (including .csv.gz and the like) are tables. \
-         Everything else is lines",
+         Everything else is lines, or csv with --column or another flag of tables",
     ),
     ("tsv", "Tab-separated values"),
     ("warc", "WARC and ARC, one row per record; --record-types chooses the types"),
