@@ -4,7 +4,7 @@
 //! system call and map every page by a page fault, and the system serializes both among the threads of a process. Therefore
 //! the tables share large mappings, for which the system uses huge pages if it can.
 
-use memmap2::MmapMut;
+use memmap2::{MmapMut, MmapRaw};
 use parking_lot::Mutex;
 use std::fmt;
 use std::ops::{Index, IndexMut};
@@ -36,7 +36,7 @@ struct ArenaMemory {
 #[derive(Debug)]
 enum Mapping {
     /// A long one.
-    Mapped(MmapMut),
+    Mapped(MmapRaw),
     /// A short one, which the allocator makes without a system call.
     Allocated(Vec<u128>),
 }
@@ -52,13 +52,14 @@ impl Mapping {
         // Without huge pages, the memory is the same.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
-        Mapping::Mapped(map)
+        Mapping::Mapped(map.into())
     }
 
+    /// The start and the length of the memory. No reference to it is made, because other threads use blocks in it.
     fn bytes(&mut self) -> (*mut u8, usize) {
         match self {
             Mapping::Mapped(map) => (map.as_mut_ptr(), map.len()),
-            Mapping::Allocated(words) => (words.as_mut_ptr().cast(), size_of_val(&words[..])),
+            Mapping::Allocated(words) => (words.as_mut_ptr().cast(), words.len() * size_of::<u128>()),
         }
     }
 }

@@ -12,6 +12,8 @@ use parking_lot::Mutex;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64};
 
 /// A row that competes with the other rows of its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -168,6 +170,8 @@ pub(crate) struct EntrySpill {
     /// Bytes of memory of a partition.
     partition_limit: usize,
     file: ScratchFile,
+    /// Bytes written to this temporary file and to those of the parts of partitions.
+    written: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -191,13 +195,13 @@ impl EntrySpill {
 
     /// An empty spill of about `limit` bytes of memory. Further entries go to a temporary file in `directory`.
     pub(crate) fn new(layout: EntryLayout, limit: usize, directory: &Path) -> EntrySpill {
-        EntrySpill::with_prefix(0, layout, limit, directory)
+        EntrySpill::empty(layout, limit, ScratchFile::new(directory))
     }
 
-    fn with_prefix(prefix_bits: u32, layout: EntryLayout, limit: usize, directory: &Path) -> EntrySpill {
+    fn empty(layout: EntryLayout, limit: usize, file: ScratchFile) -> EntrySpill {
         let partitions = (0..PARTITIONS).map(|_| Mutex::default()).collect();
         let partition_limit = (limit / PARTITIONS).max(layout.entry_len());
-        EntrySpill { layout, prefix_bits, partitions, partition_limit, file: ScratchFile::new(directory) }
+        EntrySpill { layout, prefix_bits: 0, partitions, partition_limit, file, written: Arc::default() }
     }
 
     /// Adds an entry, made by `entry` from key and row, for each of `keys` whose row `is_pending`.
@@ -245,10 +249,12 @@ impl EntrySpill {
 
     fn write_blocks(&self, partition: &mut SpilledPartition) -> Result<(), SpillError> {
         for block in partition.blocks.drain(..) {
-            partition.written.push(match self.layout.has_texts() {
+            let range = match self.layout.has_texts() {
                 true => self.file.append_lz4(&block)?,
                 false => self.file.append(&block)?,
-            });
+            };
+            self.written.fetch_add(range.len as u64, atomic::Ordering::Relaxed);
+            partition.written.push(range);
         }
         partition.held = 0;
         Ok(())
@@ -345,7 +351,9 @@ impl EntrySpill {
         if prefix_bits > MAX_PREFIX_BITS {
             return Ok(None);
         }
-        let parts = EntrySpill::with_prefix(prefix_bits, self.layout, limit, self.file.directory());
+        let file = ScratchFile::new(self.file.directory());
+        let parts =
+            EntrySpill { prefix_bits, written: self.written.clone(), ..EntrySpill::empty(self.layout, limit, file) };
         self.visit(partition, |entry, texts| {
             parts.add(partition_of(entry.key, prefix_bits), std::iter::once((entry, texts)))
         })?;
@@ -353,9 +361,9 @@ impl EntrySpill {
         Ok(Some(parts))
     }
 
-    /// Bytes written to the temporary file.
+    /// Bytes written to temporary files, also those of the parts of partitions.
     pub(crate) fn written_len(&self) -> u64 {
-        self.file.written_len()
+        self.written.load(atomic::Ordering::Relaxed)
     }
 }
 
@@ -481,5 +489,12 @@ mod tests {
         let sorted = spill.sorted(3).unwrap();
         assert_eq!(announced, sorted.bytes.len() + sorted.index.len() * SortedEntries::INDEX_LEN);
         assert_eq!((sorted.index.len(), spill.count(3), spill.sorted_len(3)), (200, 0, 0));
+        // What the parts of a partition write is counted as well.
+        let texts = EntryTexts { uri: &uri, ..EntryTexts::default() };
+        let entries = (0..90).map(|i| (PendingEntry { key: i << 100, ..PendingEntry::default() }, texts));
+        spill.add(4, entries).unwrap();
+        let before = spill.written_len();
+        let parts = spill.split(4, 0).unwrap().unwrap();
+        assert!(before < spill.written_len() && parts.written_len() == spill.written_len());
     }
 }

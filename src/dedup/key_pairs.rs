@@ -219,7 +219,7 @@ impl EntryValue for KeyGroup {
 impl Grouping {
     /// Adds the pairs of a table.
     fn add(&self, pairs: &SpilledTable<'_, KeyGroup>) -> Result<(), SpillError> {
-        let SpilledTable { table, spill, partition } = pairs;
+        let SpilledTable { table, spill, partition, .. } = pairs;
         let groups = members(spill, *partition, self.first_keys(table))?;
         let merged = table.iter().filter(|(_, group)| group.pairs > 1);
         let (keys, merges) = merged.fold((0, 0), |(keys, merges), (_, group)| (keys + 1, merges + group.pairs - 1));

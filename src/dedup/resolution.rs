@@ -72,22 +72,21 @@ impl<const IS_LAST: bool> EntryValue for KeptOrdinal<IS_LAST> {
 }
 
 /// Resolves the rows of a partition as [`PartitionResolver`] does, with about `limit` bytes of memory, but without sorting
-/// them. Returns false, and does nothing, if more than keys and ordinals count.
+/// them. Returns their number; or `None`, and does nothing, if more than keys and ordinals count.
 pub(crate) fn resolve_by_order(
     spill: &EntrySpill,
     partition: usize,
     (keep, limit): (KeepPolicy, usize),
     decisions: &Decisions,
-) -> Result<bool, SpillError> {
+) -> Result<Option<u64>, SpillError> {
     if decisions.has_reasons() || !spill.has_ordinals_only() {
-        return Ok(false);
+        return Ok(None);
     }
     match keep {
-        KeepPolicy::First => keep_one::<false>(spill, partition, limit, decisions)?,
-        KeepPolicy::Last => keep_one::<true>(spill, partition, limit, decisions)?,
-        KeepPolicy::Newest | KeepPolicy::Oldest | KeepPolicy::Best => return Ok(false),
+        KeepPolicy::First => keep_one::<false>(spill, partition, limit, decisions).map(Some),
+        KeepPolicy::Last => keep_one::<true>(spill, partition, limit, decisions).map(Some),
+        KeepPolicy::Newest | KeepPolicy::Oldest | KeepPolicy::Best => Ok(None),
     }
-    Ok(true)
 }
 
 fn keep_one<const IS_LAST: bool>(
@@ -95,11 +94,14 @@ fn keep_one<const IS_LAST: bool>(
     partition: usize,
     limit: usize,
     decisions: &Decisions,
-) -> Result<(), SpillError> {
+) -> Result<u64, SpillError> {
+    let mut row_count = 0;
     for_each_table(spill, partition, limit, &mut |spilled: SpilledTable<'_, KeptOrdinal<IS_LAST>>| {
+        row_count += spilled.entry_count;
         let mut kept = spilled.table.iter().map(|(_, KeptOrdinal(ordinal))| ordinal);
         kept.try_for_each(|ordinal| decisions.set(ordinal, Decision::Kept(1)))
-    })
+    })?;
+    Ok(row_count)
 }
 
 /// Resolves the rows of partitions.
@@ -108,6 +110,8 @@ pub(crate) struct PartitionResolver<'a, Accept> {
     limit: usize,
     decisions: &'a Decisions,
     accept: Accept,
+    /// Number of rows that were resolved.
+    pub(crate) resolved: u64,
     /// Number of rows of keys that `accept` refused.
     pub(crate) refused: u64,
     pub(crate) collisions: Collisions,
@@ -149,7 +153,7 @@ impl<'a, E: From<SpillError>, Accept: FnMut(u128) -> Result<bool, E>> PartitionR
     /// A resolver with about `limit` bytes of memory. It calls `accept` with each key, in ascending order; if that returns
     /// false, no row of the key is kept. The first error of `accept` ends the resolution.
     pub(crate) fn new(keep: KeepPolicy, limit: usize, decisions: &'a Decisions, accept: Accept) -> Self {
-        PartitionResolver { keep, limit, decisions, accept, refused: 0, collisions: Collisions::default() }
+        PartitionResolver { keep, limit, decisions, accept, resolved: 0, refused: 0, collisions: Collisions::default() }
     }
 
     /// Resolves the rows of a partition, and removes its entries.
@@ -229,6 +233,7 @@ impl<'a, E: From<SpillError>, Accept: FnMut(u128) -> Result<bool, E>> PartitionR
             }
             None => (self.accept)(group.key)?,
         };
+        self.resolved += group.count;
         self.refused += if is_kept { 0 } else { group.count };
         *previous = Some(EntryGroup { is_kept, ..group });
         Ok(is_kept)
@@ -341,8 +346,8 @@ mod tests {
             for group in groups.values_mut() {
                 group.sort_by(|a, b| keep.compare(&row(*a), &row(*b)));
             }
-            let refused = resolver.refused;
-            assert_eq!(refused, (0..5_000).filter(|i| key(*i) == 6).count() as u64);
+            let refused = (0..5_000).filter(|i| key(*i) == 6).count() as u64;
+            assert_eq!((resolver.resolved, resolver.refused), (5_000, refused));
             assert_eq!(resolver.collisions, Collisions::default());
             assert!(accepted.iter().eq(groups.keys()));
             decisions.sort_reasons().unwrap();
@@ -378,8 +383,9 @@ mod tests {
             spill.extend(&keys, |_| true, entry).unwrap();
             let decisions = decisions(5_000, None);
             let resolve = |partition| resolve_by_order(&spill, partition, (keep, limit), &decisions).unwrap();
-            let are_resolved = (0..PARTITIONS).all(resolve);
-            assert_eq!(are_resolved, matches!(keep, KeepPolicy::First | KeepPolicy::Last));
+            let resolved: Option<u64> = (0..PARTITIONS).map(resolve).sum();
+            let are_resolved = matches!(keep, KeepPolicy::First | KeepPolicy::Last);
+            assert_eq!(resolved, are_resolved.then_some(5_000));
             let mut kept: BTreeMap<u128, u64> = BTreeMap::new();
             for i in 0..5_000 {
                 let first = *kept.entry(key(i)).or_insert(i);
@@ -393,7 +399,7 @@ mod tests {
         let plain = EntrySpill::new(layout, 0, directory.path());
         let (with_reasons, without) = (decisions(1, Some(directory.path())), decisions(1, None));
         for (spill, decisions) in [(&with_rank, &without), (&plain, &with_reasons)] {
-            assert!(!resolve_by_order(spill, 0, (KeepPolicy::First, 0), decisions).unwrap());
+            assert_eq!(resolve_by_order(spill, 0, (KeepPolicy::First, 0), decisions).unwrap(), None);
         }
     }
 

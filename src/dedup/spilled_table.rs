@@ -17,6 +17,8 @@ pub(super) trait EntryValue: Copy + Default {
 /// A table of all keys of a partition.
 pub(super) struct SpilledTable<'a, V> {
     pub(super) table: KeyTable<V>,
+    /// Number of entries of the keys.
+    pub(super) entry_count: u64,
     /// Where the entries are, in case they are read again.
     pub(super) spill: &'a EntrySpill,
     pub(super) partition: usize,
@@ -40,7 +42,7 @@ pub(super) fn for_each_table<V: EntryValue>(
     let mut table: KeyTable<V> = KeyTable::new(spill.key_prefix_bits());
     // Probably fewer, but growing to half of it or less costs more time than memory.
     table.expect(spill.count(partition));
-    let (mut keys, mut values) = (Vec::new(), Vec::new());
+    let (mut keys, mut values, mut entry_count) = (Vec::new(), Vec::new(), 0);
     spill.visit_blocks(partition, |block| {
         keys.clear();
         values.clear();
@@ -48,10 +50,11 @@ pub(super) fn for_each_table<V: EntryValue>(
             keys.push(entry.key);
             values.push(V::of(&entry));
         });
+        entry_count += keys.len() as u64;
         table.upsert_all(&keys, |i, known, is_new| *known = if is_new { values[i] } else { known.merge(values[i]) });
         Ok(())
     })?;
-    each(SpilledTable { table, spill, partition })?;
+    each(SpilledTable { table, entry_count, spill, partition })?;
     spill.clear(partition);
     Ok(())
 }

@@ -201,7 +201,8 @@ mod unix {
 
     pub(super) fn without_termination<T>(work: impl FnOnce() -> T) -> T {
         loop {
-            // Dropped after the thread is no longer counted, so that a handler never waits for its own thread.
+            // Dropped after the thread is no longer counted, so that a handler of these signals never waits for its own thread. A
+            // process that aborts meanwhile waits for it in vain, for at most `MAX_WAIT_MS`.
             let _blocked = BlockedSignals::new();
             CREATING.fetch_add(1, SeqCst);
             let _creating = Creating;

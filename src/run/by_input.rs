@@ -186,6 +186,7 @@ pub(super) fn canon_unordered<E: Error + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::{Defect, InputError};
 
     fn of_lens(lens: &[u64], threads: usize, max_runs: usize) -> ThreadShares<()> {
         ThreadShares::new(lens.iter().map(|&len| (len, ())).collect(), threads, max_runs)
@@ -284,9 +285,13 @@ mod tests {
     fn summaries_are_added_in_the_order_of_the_inputs() {
         let mut summaries = OrderedSummaries::default();
         for (index, added) in [(2, 0), (1, 0), (0, 3), (3, 4)] {
-            summaries.add(index, Summary { rows: 1, source_records: vec![index as u64], ..Summary::default() });
+            let input_errors = vec![InputError::new(0, index.to_string(), Defect::Special)];
+            let source_records = vec![index as u64];
+            summaries.add(index, Summary { rows: 1, source_records, input_errors, ..Summary::default() });
             assert_eq!(summaries.total.rows, added);
         }
-        assert_eq!(summaries.total.source_records, [0, 1, 2, 3]);
+        let Summary { source_records, input_errors, .. } = summaries.total;
+        assert_eq!(source_records, [0, 1, 2, 3]);
+        assert!(input_errors.iter().all(|error| error.name == error.source_number.to_string()), "{input_errors:?}");
     }
 }

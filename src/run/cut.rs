@@ -15,10 +15,10 @@ use super::line_counts::{LineCounts, count_lines};
 use super::open_source::{OpenError, OpenSource, SourceFile, says_format};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
-use super::summary::{MAX_ADVICE, Progress};
+use super::summary::{MAX_ADVICE, PossibleAdvice, Progress};
 use crate::input::{Block, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
-use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
+use crate::record::{RecordBuffer, TextFormat};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -99,8 +99,7 @@ pub(super) struct Cutter<'a> {
     pub(super) formats: Vec<Option<&'static str>>,
     /// The sources that ended with a defect, without the number of their records.
     pub(super) errors: Vec<InputError>,
-    /// What to try with sources, by their names.
-    pub(super) advice: Vec<(String, FormatAdvice)>,
+    pub(super) advice: Vec<PossibleAdvice>,
 }
 
 impl<'a> Cutter<'a> {
@@ -186,7 +185,8 @@ impl<'a> Cutter<'a> {
         self.at += current.skipped_len;
         self.counts.headers += current.header_count;
         if self.advice.len() < MAX_ADVICE {
-            self.advice.extend(current.advice.take().map(|advice| (current.name.clone(), advice)));
+            let advice = current.advice.take();
+            self.advice.extend(advice.map(|advice| PossibleAdvice { number, name: current.name.clone(), advice }));
         }
         match begun {
             Ok(()) => self.current = Some(current),
@@ -272,13 +272,14 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Forgets what was found after the last record of a limit: headers, errors of its source, and errors and formats of the
-    /// next ones. How far they were read depends on the length of a chunk. `source_records` are the numbers of records by source.
+    /// Forgets what was found after the last record of a limit: headers, errors of its source, and errors, formats and advice of
+    /// the next ones. How far they were read depends on the length of a row group. `source_records` are the numbers of records by source.
     pub(super) fn forget_after_limit(&mut self, source_records: &[u64]) {
         let last = source_records.iter().rposition(|&count| count > 0).unwrap_or(0);
         self.counts.headers = 0;
         self.formats.truncate(last + 1);
         self.errors.retain(|error| (error.source_number as usize) < last);
+        self.advice.retain(|advice| advice.number as usize <= last);
     }
 
     fn stop(&mut self, current: &OpenSource, end: EndDefect) {

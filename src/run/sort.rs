@@ -10,14 +10,11 @@ use super::{RowGroup, canon, memory};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Policy;
 use crate::output::{EncodedRows, Encoder, INDEX_KEY, INDEX_REST, OutputError, index_rows, index_schema};
-use crate::sort::{
-    EncodedBlock, MergeLimits, Merger, Partition, PickedRows, PlainMemory, SortBy, SortSchema, SortedRuns,
-};
+use crate::sort::{EncodedBlock, MergeLimits, Partition, PickedRows, PlainMemory, SortBy, SortSchema, SortedRuns};
 use crate::spill::SpillError;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -222,13 +219,13 @@ impl<'a> Sorter<'a> {
         let len = run.row_group_len.saturating_mul(2);
         let part_rows = self.options.cut.rows_per_part(rows);
         let limits = MergeLimits { len, part_rows, ..MergeLimits::default() };
-        let merger: Mutex<Merger<'_>> = Mutex::new(runs.merger(&self.schema, limits).map_err(RunError::output)?);
+        let mut merger = runs.merger(&self.schema, limits).map_err(RunError::output)?;
         let mut written = 0;
         let take = |sorted: SortedRows| {
             written += sorted.encoded.rows();
             Ok(append(sorted)?)
         };
-        let next = || Ok(merger.lock().next_rows()?);
+        let next = || Ok(merger.next_rows()?);
         produced_in_order(run.threads, next, |picked| self.encode(&picked), take)?;
         match written == rows {
             true => Ok((rows, spilled)),

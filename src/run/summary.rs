@@ -235,7 +235,9 @@ impl Summary {
         self.tally.add(&other.tally);
         self.source_records.append(&mut other.source_records);
         self.source_formats.append(&mut other.source_formats);
-        self.input_errors.append(&mut other.input_errors);
+        let number =
+            |error: InputError| InputError { source_number: first_source as u32 + error.source_number, ..error };
+        self.input_errors.extend(other.input_errors.into_iter().map(number));
         self.memory.peak_resident = self.memory.peak_resident.max(other.memory.peak_resident);
         self.memory.peak_anonymous = self.memory.peak_anonymous.max(other.memory.peak_anonymous);
     }
@@ -258,8 +260,16 @@ pub(crate) struct SourceAdvice {
     pub(crate) text: String,
 }
 
+/// Advice on a source, which is given if the rows of the run call for it.
+pub(super) struct PossibleAdvice {
+    /// The number of the source.
+    pub(super) number: u32,
+    pub(super) name: String,
+    pub(super) advice: FormatAdvice,
+}
+
 /// The advice on sources, by their names, that the rows of a run with this policy call for.
-pub(super) fn chosen_advice(tally: &Tally, policy: &Policy, advice: Vec<(String, FormatAdvice)>) -> Vec<SourceAdvice> {
+pub(super) fn chosen_advice(tally: &Tally, policy: &Policy, advice: Vec<PossibleAdvice>) -> Vec<SourceAdvice> {
     let flagged = |flag: Flags| tally.flags[flag.0.trailing_zeros() as usize];
     let odd = tally.faulty + flagged(Flags::EXCLUDED).max(flagged(Flags::CONTROL));
     let faults = |kind: FaultKind| tally.faults[kind as usize];
@@ -276,5 +286,6 @@ pub(super) fn chosen_advice(tally: &Tally, policy: &Policy, advice: Vec<(String,
         FormatAdvice::OwnTable if faults(FaultKind::NoUrl) * 2 > tally.rows => Some(OWN_TABLE.to_string()),
         FormatAdvice::OwnTable => has_lossy_keys.then(|| OWN_URIS.to_string()),
     };
-    advice.into_iter().filter_map(|(source, advice)| Some(SourceAdvice { source, text: text(advice)? })).collect()
+    let chosen = |possible: PossibleAdvice| Some(SourceAdvice { source: possible.name, text: text(possible.advice)? });
+    advice.into_iter().filter_map(chosen).collect()
 }

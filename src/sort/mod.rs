@@ -25,7 +25,7 @@ mod runs;
 
 pub(crate) use block::{EncodedBlock, PickedRows, PlainMemory, SortSchema};
 pub(crate) use byte_strings::{BytesBuffer, BytesMerger, BytesRun, BytesRuns, BytesSorter};
-pub(crate) use merge::{MergeLimits, Merger};
+pub(crate) use merge::MergeLimits;
 pub use order::{OrderCheck, OrderError, SortBy};
 pub(crate) use order::{OrderColumn, SORT_METADATA_KEY};
 pub use partition::{Partition, SplitPoints};

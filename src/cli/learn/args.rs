@@ -115,9 +115,9 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "FORMAT=FILE", value_parser = parse_export, help_heading = "Output")]
     pub(super) export: Vec<Export>,
     /// Hold out SHARE (above 0, below 0.9) of the sites, and of the other sites SHARE of the captures: the latest ones, or SHARE
-    /// of the URLs if all captures are of one day. Learn from the rest, and report precision, recall and reduction of the rules about content on
-    /// what was held out. The output has the rules that were learned from the rest; for those of all captures, run again
-    /// without this flag
+    /// of the URLs if all captures are of one day. Learn from the rest, and report precision, recall and reduction of the rules
+    /// about content on what was held out. The output has the rules that were learned from the rest; for those of all captures,
+    /// run again without this flag
     #[arg(long, value_name = "SHARE", value_parser = parse_held_out, conflicts_with = "no_content",
           help_heading = "Learning")]
     pub(super) validate: Option<f64>,

@@ -43,7 +43,7 @@ pub struct SeenStore {
     directory: PathBuf,
     /// Names and values of the settings that keys depend on.
     policy: Map<String, Value>,
-    /// Increased by every change.
+    /// The number of runs that have been written. The next run is named after it.
     generation: u64,
     runs: Vec<SeenRun>,
     /// The last jobs that changed the store, the oldest first.
@@ -59,7 +59,7 @@ pub struct SeenStore {
 pub(crate) struct StoreInfo {
     /// The settings that its keys depend on.
     pub(crate) policy: Vec<(String, String)>,
-    /// Number of changes.
+    /// The number of runs that have been written.
     pub(crate) generation: u64,
     /// The runs, the oldest first.
     pub(crate) runs: Vec<RunInfo>,
@@ -224,10 +224,12 @@ impl SeenStore {
         if writer.count() == 0 && merged.is_none() && self.generation > 0 {
             return Ok(());
         }
+        // Complete before any run gets its name: if the disk is full, both temporary files are removed.
+        let added = if writer.count() > 0 { Some(writer.seal()?) } else { None };
         let has_merged = merged.is_some();
         merged.map_or(Ok(()), |merged| self.replace(merged))?;
-        if writer.count() > 0 {
-            let run = self.persist(writer.seal()?)?;
+        if let Some(added) = added {
+            let run = self.persist(added)?;
             self.runs.push(run);
         }
         self.commit()?;

@@ -201,6 +201,11 @@ impl<'a> DedupJob<'a> {
         self.write(rows, runs, &ticket, buffers)
     }
 
+    /// Lets the rows of later row groups be combined, without rows of this one; `None` if the run was stopped.
+    pub(super) fn pass_without_rows(&self, ticket: &Ticket<'_>) -> Option<DedupStep> {
+        ticket.pass(ROW_GROUP_STAGE, || DedupStep::Combined)
+    }
+
     /// Encodes the rows that may be written for the spool or the output, or combines them with those of later row groups;
     /// `None` if the run was stopped.
     fn write(

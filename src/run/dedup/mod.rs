@@ -97,7 +97,7 @@ fn read_again(
     let decide = |row_group: RowGroup<'_>| {
         if is_changed.load(Ordering::Relaxed) || !waiting.has(&row_group.ticket, row_group.rows) {
             is_changed.store(true, Ordering::Relaxed);
-            return Ok(Some(DedupStep::Combined));
+            return Ok(job.pass_without_rows(&row_group.ticket));
         }
         job.add_rows_again(row_group, decisions)
     };

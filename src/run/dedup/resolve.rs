@@ -149,7 +149,8 @@ impl DuplicateResolution<'_> {
     fn resolve_partition(&self, spill: &EntrySpill, partition: usize) -> Result<PartitionKeys, DedupError> {
         let needs_keys = self.store.is_some() || self.options.gather_new;
         let how = (self.options.keep, self.limit);
-        if !needs_keys && resolve_by_order(spill, partition, how, self.decisions)? {
+        if !needs_keys && let Some(resolved) = resolve_by_order(spill, partition, how, self.decisions)? {
+            self.counts.add_resolved(resolved, 0);
             memory::sample();
             return Ok(PartitionKeys::default());
         }
@@ -167,8 +168,8 @@ impl DuplicateResolution<'_> {
         let mut resolver = PartitionResolver::new(self.options.keep, self.limit, self.decisions, accept);
         resolver.resolve(spill, partition)?;
         memory::sample();
-        let PartitionResolver { refused, collisions, .. } = resolver;
-        self.counts.add_seen(refused);
+        let PartitionResolver { resolved, refused, collisions, .. } = resolver;
+        self.counts.add_resolved(resolved, refused);
         self.collisions.lock().merge(collisions);
         Ok(keys)
     }

@@ -143,6 +143,8 @@ pub(super) struct DedupCounts {
     seen_pending: AtomicU64,
     /// Rows whose keys did not fit into memory.
     pending: AtomicU64,
+    /// Those of them whose entries were read again, to decide about them.
+    resolved: AtomicU64,
 }
 
 impl DedupCounts {
@@ -162,10 +164,11 @@ impl DedupCounts {
         totals.faulty += faulty;
     }
 
-    /// Counts pending rows whose key was seen by an earlier run.
-    pub(super) fn add_seen(&self, rows: u64) {
-        self.totals.lock().seen += rows;
-        self.seen_pending.fetch_add(rows, Ordering::Relaxed);
+    /// Counts pending rows that were resolved. The keys of `seen` of them were seen by an earlier run.
+    pub(super) fn add_resolved(&self, rows: u64, seen: u64) {
+        self.totals.lock().seen += seen;
+        self.seen_pending.fetch_add(seen, Ordering::Relaxed);
+        self.resolved.fetch_add(rows, Ordering::Relaxed);
     }
 
     /// Counts all pending rows, of which `kept` are kept.
@@ -189,12 +192,31 @@ impl DedupCounts {
     /// The totals, if they add up to the records that were read.
     pub(super) fn finish(self, summary: &Summary) -> Result<DedupTotals, DedupError> {
         let mut totals = self.totals.into_inner();
-        totals.duplicates = totals.duplicates.saturating_sub(self.seen_pending.into_inner());
+        // All pending rows that are not kept were counted as duplicates, also any that were not resolved.
+        let not_duplicates = self.seen_pending.into_inner() + self.pending.into_inner();
+        totals.duplicates = (totals.duplicates + self.resolved.into_inner()).saturating_sub(not_duplicates);
         let DedupTotals { kept, duplicates, seen, faulty, .. } = totals;
         let records = summary.records;
         match kept + duplicates + seen + faulty == records && faulty == summary.tally.faulty {
             true => Ok(totals),
             false => Err(DedupError::Lost { records, kept, duplicates, seen, faulty }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pending_rows_that_were_not_resolved_are_lost() {
+        for resolved in 0..4 {
+            let counts = DedupCounts::default();
+            counts.add(&[RowState::Keep, RowState::Pending, RowState::Duplicate, RowState::Pending]);
+            counts.add_resolved(resolved, 0);
+            counts.add_all_decided(1);
+            let finished = counts.finish(&Summary { records: 4, ..Summary::default() });
+            assert_eq!(finished.is_ok(), resolved == 2);
         }
     }
 }
