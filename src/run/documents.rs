@@ -49,7 +49,7 @@ pub(crate) enum SourceDocuments {
 pub(crate) struct ArchiveDocuments {
     reader: ArchiveReader,
     found: VecDeque<ArchivedDocument>,
-    defect: Option<Defect>,
+    defects: Vec<Defect>,
     is_ended: bool,
 }
 
@@ -57,8 +57,8 @@ pub(crate) struct ArchiveDocuments {
 pub(crate) struct ArchiveSummary {
     /// Records that hold no documents, such as requests.
     pub(crate) other_records: u64,
-    /// What ended the archive early.
-    pub(crate) defect: Option<Defect>,
+    /// What ended the archive early, and the damage within it.
+    pub(crate) defects: Vec<Defect>,
 }
 
 /// Opens a source whose documents have at most `max_len` bytes. `markup` and `charset` are known from elsewhere than its bytes.
@@ -135,7 +135,7 @@ impl ArchiveDocuments {
     fn new(stream: Stream, head: &[u8], defect: Option<Defect>, max_len: usize) -> ArchiveDocuments {
         let bytes = ArchiveBytes::Stream(Box::new(StreamBytes::new(stream, head, defect)));
         let reader = ArchiveReader::new(ArchiveParser::of_documents(max_len as u64), bytes, 0);
-        ArchiveDocuments { reader, found: VecDeque::new(), defect: None, is_ended: false }
+        ArchiveDocuments { reader, found: VecDeque::new(), defects: Vec::new(), is_ended: false }
     }
 
     /// The next documents, which one thread reads; none after the last one.
@@ -156,7 +156,8 @@ impl ArchiveDocuments {
             match end {
                 ReadEnd::More | ReadEnd::LongRecord => {}
                 ReadEnd::Source(defects) => {
-                    (self.is_ended, self.defect) = (true, defects.into_iter().next().map(|end| end.defect));
+                    self.is_ended = true;
+                    self.defects.extend(defects.into_iter().map(|end| end.defect));
                 }
             }
         }
@@ -170,7 +171,7 @@ impl ArchiveDocuments {
 
     /// What is known after the last document.
     pub(crate) fn finish(self) -> ArchiveSummary {
-        ArchiveSummary { other_records: self.reader.skipped_count(), defect: self.defect }
+        ArchiveSummary { other_records: self.reader.skipped_count(), defects: self.defects }
     }
 }
 

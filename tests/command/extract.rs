@@ -300,13 +300,16 @@ fn captures_that_cannot_be_read_are_reported() {
         let is_reported = |line: &str| line.contains(page) && line.contains(reason) && line.contains("record at byte ");
         assert!(messages.lines().any(is_reported), "{page} {messages}");
     }
-    // The archive ends within a record: what is before was read.
+    // The archive ends within a record, and bytes before it belong to none: what is before was read.
     let whole = response("http://a/6", html, b"<a href=x>");
-    let cut = [&whole[..], &whole[..whole.len() - 8]].concat();
+    let cut = [&whole[..], b"stray bytes\r\n", &whole[..whole.len() - 8]].concat();
     let out = irikey(&["extract", "-", "--columns", "page,url"], &cut, Stdio::piped());
     assert_eq!(String::from_utf8(out.stdout).unwrap(), "page,url\nhttp://a/6,x\n");
     assert_eq!(out.status.code(), Some(4));
-    assert!(String::from_utf8(out.stderr).unwrap().contains("1 cut short"));
+    let messages = String::from_utf8(out.stderr).unwrap();
+    for reason in ["1 cut short", "the archive was cut short", "13 bytes in 1 place belong to no record"] {
+        assert!(messages.contains(reason), "{messages}");
+    }
 }
 
 /// The report has the counts of the summary and the messages, in each of its formats.

@@ -91,9 +91,8 @@ impl<'a> LinkFinder<'a> {
             }
             DocumentUnit::End(source, summary) => {
                 self.counts.other_records += summary.other_records;
-                if let Some(defect) = summary.defect {
-                    self.add_unread(&source, &defect);
-                }
+                self.counts.unread += u64::from(!summary.defects.is_empty());
+                summary.defects.iter().for_each(|defect| self.report(format!("{source}: {defect}")));
             }
             DocumentUnit::Unread(source, reason) => self.add_unread(&source, &reason),
         }

@@ -98,8 +98,8 @@ impl<I: Iterator<Item = (u32, Source)>> ArchiveReading<I> {
             }
             // Damage was reported when the records were read.
             let is_new = |defect: &Defect| !matches!(defect, Defect::ArchiveDamaged(_));
-            let defect = archive.finish().defect.filter(is_new);
-            self.errors.extend(defect.map(|defect| InputError::new(number, name, defect)));
+            let defects = archive.finish().defects.into_iter().filter(is_new);
+            self.errors.extend(defects.map(|defect| InputError::new(number, name.clone(), defect)));
         }
     }
 
