@@ -5,7 +5,9 @@ use crate::kernel::{parse_bytes, strip_prefix_ignoring_case};
 use crate::record::buffer::without_cr;
 use crate::record::json::{JsonElements, JsonValue, at_path};
 use crate::record::media_type;
+use bstr::ByteSlice;
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 /// The HTTP head of a response is read up to this many bytes of the content.
 pub(super) const MAX_HTTP_LEN: u64 = 256 << 10;
@@ -166,7 +168,7 @@ impl<'a> ArcHead<'a> {
             digits => Some(parse_bytes(digits)?),
         };
         let rest: [&[u8]; 10] = std::array::from_fn(|_| words.next().unwrap_or_default());
-        let date_at = [1, 6].into_iter().find(|&at| is_arc_date(rest[at]))?;
+        let date_at = arc_date_at(&rest)?;
         // Before the date are the address and the URL.
         let after_url: usize = rest[..date_at + 2].iter().map(|word| word.len() + 1).sum();
         let url = line.get(..line.len().checked_sub(after_url + length.len() + 1)?)?;
@@ -181,6 +183,16 @@ impl<'a> ArcHead<'a> {
             content_len,
         })
     }
+}
+
+/// Where the date of an ARC head is among `words`, which are counted from the length backwards: before the type, or before
+/// five more columns. The offset among these columns may look like a date, so a date after an address is preferred. Without
+/// an address, a head of more columns is more likely than a URL with a date among its spaces.
+fn arc_date_at(words: &[&[u8]; 10]) -> Option<usize> {
+    let is_date = |at: &usize| is_arc_date(words[*at]);
+    let follows_address = |at: &usize| words[at + 1].to_str().is_ok_and(|word| word.parse::<IpAddr>().is_ok());
+    let after_address = [1, 6].into_iter().filter(is_date).find(follows_address);
+    after_address.or_else(|| [6, 1].into_iter().find(is_date))
 }
 
 /// The schemes of the URLs in ARC files: those that crawlers fetch, and that of the first record.
@@ -290,6 +302,28 @@ mod tests {
             ["20140216050221 a/b 7", "1 20140216050221 a/b 7", "a/b 7", "7", "", ":a 192.0.2.1 20140216050221 a/b 7"]
         {
             assert_eq!(head(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_offset_in_an_arc_head_is_not_a_date() {
+        let head = |line: &str| {
+            let head = ArcHead::parse(line.as_bytes()).unwrap();
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (text(head.url), text(head.date), head.status)
+        };
+        let date = "20010424210551";
+        let offsets = ["209", "1234567", "12345678", "123456789", "1234567890", "123456789012", "12345678901234", "-"];
+        for address in ["192.0.2.1", "0.0.0.0", "2001:db8::1", "-", "a.example"] {
+            let [plain, spaces, dates] = ["http://a/", "http://a/b c", "http://a/ 20010101 d"].map(String::from);
+            for url in [plain, spaces, dates] {
+                let one = format!("{url} {address} {date} text/html 7");
+                assert_eq!(head(&one), (url.clone(), date.into(), None), "{one}");
+                for (offset, location) in offsets.iter().flat_map(|offset| [(offset, "-"), (offset, "http://c/")]) {
+                    let two = format!("{url} {address} {date} text/html 200 fac0 {location} {offset} x.arc 7");
+                    assert_eq!(head(&two), (url.clone(), date.into(), Some(200)), "{two}");
+                }
+            }
         }
     }
 
