@@ -233,7 +233,7 @@ pub(super) struct ResponseHead {
 
 impl ResponseHead {
     /// Parses a head up to its blank line or as far as it goes; nothing if `text` does not begin with `HTTP/` or `ICY `.
-    /// Of several fields with one name, the first is used.
+    /// Of several fields with one name, the first that has a value is used.
     pub(super) fn parse(text: &[u8]) -> ResponseHead {
         let Some((status, rest)) = response_status(text) else { return ResponseHead::default() };
         let mut head = ResponseHead { status, ..ResponseHead::default() };
@@ -241,20 +241,16 @@ impl ResponseHead {
         head
     }
 
-    /// Takes a field, if it is used and the first of its name.
+    /// Takes a field, if it is used and the first of its name that has a value.
     pub(super) fn set(&mut self, name: &[u8], value: Cow<'_, [u8]>) {
         if name.eq_ignore_ascii_case(b"location") {
             let is_redirect = self.status.is_some_and(|status| (300..400).contains(&status));
             if is_redirect && self.redirect.is_empty() {
                 self.redirect = value.into_owned();
             }
-        } else if name.eq_ignore_ascii_case(b"content-type") {
-            if self.charset.is_empty() {
-                self.charset = media_type::charset(&value).to_vec();
-            }
-            if self.mime.is_empty() {
-                self.mime = media_type::without_parameters(&value).to_vec();
-            }
+        } else if name.eq_ignore_ascii_case(b"content-type") && self.charset.is_empty() && self.mime.is_empty() {
+            self.charset = media_type::charset(&value).to_vec();
+            self.mime = media_type::without_parameters(&value).to_vec();
         }
     }
 }
@@ -348,6 +344,10 @@ mod tests {
         // Fields of other names have no media type, and the first field is used.
         let text = "HTTP/1.1 200\nServer: x/y; charset=z\nContent-Type: a/b; charset=c\nContent-Type: d/e; charset=f\n";
         assert_eq!((&head(text).mime[..], &head(text).charset[..]), (&b"a/b"[..], &b"c"[..]));
+        for first in ["a/b", "; charset=c"] {
+            let one = format!("HTTP/1.1 200\nContent-Type: {first}\n");
+            assert_eq!(head(&format!("{one}Content-Type: d/e; charset=f\n")), head(&one), "{first}");
+        }
     }
 
     #[test]
