@@ -98,6 +98,11 @@ impl CsvQuote {
             CsvQuote::Byte(quote) => Some(quote),
         }
     }
+
+    /// The quote of a table whose delimiter is not known yet.
+    fn of_detection(self) -> Option<u8> {
+        self.of_table(b',')
+    }
 }
 
 /// What the user chooses for tables.
@@ -260,8 +265,9 @@ impl CsvOptions {
     }
 
     fn separates_name(&self, line: &[u8], delimiter: u8) -> bool {
+        let quote = self.quote.of_detection();
         let has_name = |field: &[u8]| {
-            let field = without_quotes(field);
+            let field = without_quote(field, quote);
             is_url_name(field) || self.chosen_names().any(|name| is_name(field, name))
         };
         line.split(|byte| *byte == delimiter).any(has_name)
@@ -331,10 +337,16 @@ pub(super) fn stated_delimiter(bytes: &[u8]) -> Option<u8> {
     }
 }
 
-/// Returns a field of a line that was split at delimiters, without white space and quotes around it.
+/// Returns a field of a line that was split at delimiters, without white space and `"` around it.
 pub(crate) fn without_quotes(field: &[u8]) -> &[u8] {
+    without_quote(field, Some(b'"'))
+}
+
+/// [`without_quotes`] for tables with this quote, if they have one.
+fn without_quote(field: &[u8], quote: Option<u8>) -> &[u8] {
     let field = field.trim_ascii();
-    field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
+    let quote = quote.as_slice();
+    field.strip_prefix(quote).and_then(|field| field.strip_suffix(quote)).unwrap_or(field)
 }
 
 fn is_url_name(field: &[u8]) -> bool {
@@ -427,6 +439,28 @@ mod tests {
         assert!(matches!(no("url", "").read_first(b"url\n"), Err(CsvColumnsError::NameWithoutHeader(_))));
         assert!(matches!(no("", "").read_first(b"url,x\n"), Err(CsvColumnsError::Unclear(_))));
         assert_eq!(no("", "").read_first(b"\r\n\n"), Ok(None));
+    }
+
+    #[test]
+    fn the_delimiter_is_detected_between_chosen_quotes() {
+        let delimiter = |quote: CsvQuote, header: &str| {
+            let options = CsvOptions { quote, ..CsvOptions::default() };
+            char::from(options.delimiter_of(format!("{header}\nx\n").as_bytes()))
+        };
+        let single = CsvQuote::Byte(b'\'');
+        let cases = [
+            (CsvQuote::ByDelimiter, "\"id\";\"url\"", ';'),
+            (CsvQuote::ByDelimiter, "'id';'url'", ','),
+            (single, "'id';'url'", ';'),
+            (single, "'id'|'url'\r", '|'),
+            (single, "id;url", ';'),
+            (single, "\"id\";\"url\"", ','),
+            (CsvQuote::Absent, "id\turl", '\t'),
+            (CsvQuote::Absent, "\"id\";\"url\"", ','),
+        ];
+        for (quote, header, expected) in cases {
+            assert_eq!(delimiter(quote, header), expected, "{quote:?} {header:?}");
+        }
     }
 
     #[test]
