@@ -8,8 +8,8 @@ use std::collections::HashMap;
 /// JSON that is nested deeper is not read. The limit bounds the recursion.
 const MAX_DEPTH: usize = 500;
 
-/// Writes the values of `text` to `form`. Returns `None` if the text is not JSON (RFC 8259). What is written then has no
-/// meaning.
+/// Writes the values of `text` to `form`. Returns `None` if the text is neither JSON (RFC 8259) nor JSON with `NaN`, which
+/// Python reads. What is written then has no meaning.
 pub(super) fn write_json(text: &[u8], form: &mut FormWriter) -> Option<()> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let mut walker = JsonWalker { rest: text, form, counts: HashMap::new() };
@@ -124,11 +124,14 @@ fn is_escape(text: &[u8]) -> bool {
     }
 }
 
-/// A number or a word as JavaScript writes it; `None` if it is neither.
+/// A number or a word as pywb writes it; `None` if it is neither.
 fn scalar(word: &[u8]) -> Option<String> {
     let word = std::str::from_utf8(word).ok()?;
     if matches!(word, "true" | "false" | "null") {
         return Some(word.to_string());
+    }
+    if word == "NaN" {
+        return Some("nan".to_string());
     }
     let digits = word.strip_prefix('-').unwrap_or(word);
     let (whole, rest) = digits.split_at(digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()));
@@ -154,10 +157,13 @@ fn is_fraction(text: &str) -> bool {
     is_sound && exponent.is_none_or(|exponent| are_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
 
-/// A whole number without a point, any other number with as few digits as identify it, as Python writes it.
+/// A whole number with all its digits, any other number with as few digits as identify it, as Python writes them.
 fn float(number: f64) -> String {
     if number == 0.0 {
         return "0".to_string();
+    }
+    if number.fract() == 0.0 {
+        return format!("{number:.0}");
     }
     let scientific = format!("{number:e}");
     match scientific.split_once("e-") {

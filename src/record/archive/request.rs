@@ -3,6 +3,10 @@
 //! A response to a POST is found again by the URL with `__wb_method=POST` and the body appended as a query. How a body
 //! becomes a query is that of pywb 2.10, whose lookups have to give the same text; cdxj-indexer differs in the values of JSON
 //! that are not strings.
+//!
+//! Known differences from pywb, in JSON: if an object has several members with one name, pywb keeps the last value only, and all
+//! are written here. If a member is called like the second value of another, such as `a.2_`, pywb may replace one of the two;
+//! here both are written. JSON in UTF-16 or UTF-32 is not read here.
 
 use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
 use super::heads::{for_each_field, http_head_end};
@@ -201,9 +205,11 @@ mod tests {
     fn json_becomes_the_query_of_pywb() {
         let json = |text: &str| query_of("application/json; charset=utf-8", text.as_bytes());
         let numbers = r#"{"a":1,"b":[1,"x y",{"a":true}],"c":{"d":null,"e":1.0,"f":0.00001,"g":1.5e-7,"h":-0.0,
-            "i":123456789012345678901234567890,"j":1e22,"k":2.5, "l": 0.1 , "m":-0,"n":0.0001},"":7}"#;
+            "i":123456789012345678901234567890,"j":1e22,"k":2.5, "l": 0.1 , "m":-0,"n":0.0001},"":7,
+            "o":1e23,"p":-1.5E+16,"q":123456.5,"r":[NaN]}"#;
         let expected = "a=1&b=1&b.2_=x+y&a.2_=true&d=null&e=1&f=1e-05&g=1.5e-07&h=0&i=123456789012345678901234567890\
-            &j=10000000000000000000000&k=2.5&l=0.1&m=0&n=0.0001";
+            &j=10000000000000000000000&k=2.5&l=0.1&m=0&n=0.0001&o=99999999999999991611392&p=-15000000000000000&q=123456.5\
+            &r=nan";
         assert_eq!(json(numbers), expected);
         assert_eq!(json(r#"{"a":"\u00e9\ud83d\ude00\n","b":"\"\\/"}"#), "a=%C3%A9%F0%9F%98%80%0A&b=%22%5C%2F");
         assert_eq!((json("\u{feff}{\"a\": false}"), json(r#"["top", 3]"#)), ("a=false".into(), "".into()));
@@ -211,7 +217,7 @@ mod tests {
         let malformed = [
             r#"{"a":1} x"#, r#"{"a":01}"#, r#"{"a":"\ud800"}"#, "{\"a\":\"\t\"}", "{\"a\":1}\n{\"a\":2}", r#"{"a":1"#,
             r#"{"a" 1}"#, r#"{"a":1,}"#, r#"{"a":"\x"}"#, r#"{"a":1.}"#, r#"{"a":1e}"#, r#"{"a":.5}"#, "[1,]", "{",
-            "\"", "", r#"{"a":tru}"#, r#"{"a":1e999}"#, r#"{"a":-}"#, "[1}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\u1\"}",
+            "\"", "", r#"{"a":tru}"#, r#"{"a":1e999}"#, r#"{"a":-}"#, r#"{"a":-NaN}"#, r#"{"a":nan}"#, "[1}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\u1\"}",
             r#"{"a":1.5x}"#, r#"{"a":1x}"#, "{\"a\":\"\\",
         ];
         for text in malformed {
