@@ -67,29 +67,25 @@ impl Profile {
 
     /// Rejects the first character that RFC 3987 allows in its component and this profile does not.
     fn check_alphabet(&self, text: &str) -> Result<(), Fault> {
-        if text.is_ascii() || self.has_rfc_alphabet() {
-            return Ok(());
-        }
-        let parts = Parts::split(text.as_bytes());
-        let is_rejected = |&(at, c): &(usize, char)| !c.is_ascii() && !self.is_allowed(c, parts.component_at(at));
-        match text.char_indices().find(is_rejected) {
+        match self.find_rejected(text.as_bytes()) {
             None => Ok(()),
-            Some((at, _)) => Err(Fault::new(FaultKind::Character, parts.component_at(at), at)),
+            Some((at, component)) => Err(Fault::new(FaultKind::Character, component, at)),
         }
     }
 
-    /// Whether a reference, parts of which may not be UTF-8, has a character that RFC 3987 allows in its component and this
-    /// profile does not.
-    fn has_rejected_character(&self, reference: &[u8]) -> bool {
+    /// Finds the first character that RFC 3987 allows in its component and this profile does not. Returns its offset and its
+    /// component. Bytes that are not UTF-8 are skipped.
+    fn find_rejected(&self, reference: &[u8]) -> Option<(usize, Component)> {
         if reference.is_ascii() || self.has_rfc_alphabet() {
-            return false;
+            return None;
         }
         let (parts, mut chunk_at) = (Parts::split(reference), 0);
-        reference.utf8_chunks().any(|chunk| {
-            let mut characters = chunk.valid().char_indices().filter(|(_, c)| !c.is_ascii());
-            let is_found = characters.any(|(at, c)| !self.is_allowed(c, parts.component_at(chunk_at + at)));
+        reference.utf8_chunks().find_map(|chunk| {
+            let characters = chunk.valid().char_indices().filter(|(_, c)| !c.is_ascii());
+            let mut placed = characters.map(|(at, c)| (chunk_at + at, c, parts.component_at(chunk_at + at)));
+            let rejected = placed.find(|(_, c, component)| !self.is_allowed(*c, *component));
             chunk_at += chunk.valid().len() + chunk.invalid().len();
-            is_found
+            rejected.map(|(at, _, component)| (at, component))
         })
     }
 
@@ -172,7 +168,7 @@ impl Profile {
     /// ```
     pub fn prepare<'a>(&self, reference: &'a [u8]) -> (Cow<'a, [u8]>, Flags, Changes) {
         let (mut flags, mut changes) = (Flags::NONE, Changes::NONE);
-        if self.has_rejected_character(reference) {
+        if self.find_rejected(reference).is_some() {
             flags |= Flags::NOT_UCSCHAR;
         }
         let mut text = self.normal_form(reference);
