@@ -10,8 +10,9 @@
 use std::borrow::Cow;
 
 use super::nfc_of;
+use super::piece_decoder::PieceDecoder;
 use super::utf16::ByteOrder;
-use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Decoder, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 /// A character encoding of documents.
 ///
@@ -132,7 +133,8 @@ impl Charset {
         if let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(bytes) {
             return Ok(text);
         }
-        Err(Undecodable::Malformed(mark_len + find_malformed(encoding, bytes)))
+        let decoder = PieceDecoder::new(encoding.new_decoder_without_bom_handling(), bytes);
+        Err(Undecodable::Malformed(mark_len + decoder.find_malformed()))
     }
 
     /// Returns the encoding to decode `bytes` with and the length of their byte order mark. A mark that contradicts the
@@ -213,22 +215,6 @@ fn encode_in_utf8(text: &str) -> Encoded {
     let runs = text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii());
     let runs = runs.map(|run| (run.to_vec(), !run.is_ascii())).collect();
     Encoded { runs, has_unmappable: true }
-}
-
-/// Returns the offset of the first malformed sequence of `bytes`, or their length without one.
-fn find_malformed(encoding: &'static Encoding, bytes: &[u8]) -> usize {
-    let mut decoder = encoding.new_decoder_without_bom_handling();
-    let mut at = 0;
-    let mut text = [0; 1024];
-    loop {
-        let (result, read, _) = decoder.decode_to_utf8_without_replacement(&bytes[at..], &mut text, true);
-        at += read;
-        match result {
-            DecoderResult::InputEmpty => return bytes.len(),
-            DecoderResult::OutputFull => {}
-            DecoderResult::Malformed(len, after) => return at.saturating_sub(usize::from(len) + usize::from(after)),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Charsets: validates UTF-8, and decodes documents in other charsets (RFC 3987 section 3.1, step 1).
 //!
 //! ```text
-//! is_utf8    bytes of a chunk -> valid UTF-8 or not
-//! nfc_of     text -> text in NFC
-//! charset    label -> Charset; text in a charset <-> text
-//! transcode  document in a charset -> text, the number of malformed sequences, offsets back into the document
-//! utf16      stream of UTF-16 -> UTF-8
+//! is_utf8        bytes of a chunk -> valid UTF-8 or not
+//! nfc_of         text -> text in NFC
+//! charset        label -> Charset; text in a charset <-> text
+//! transcode      document in a charset -> text, the number of malformed sequences, offsets back into the document
+//! piece_decoder  bytes in a charset -> pieces of UTF-8, offsets of malformed sequences; for charset and transcode
+//! utf16          stream of UTF-16 -> UTF-8
 //! ```
 
 mod charset;
+mod piece_decoder;
 mod transcode;
 mod utf16;
 

@@ -4,15 +4,8 @@
 //! Malformed sequences become U+FFFD, so that a parser can continue after them. They are only counted, because a document
 //! may consist of them. A caller that takes a part of the text asks [`DocumentCursor`] whether it contains one.
 
-use encoding_rs::{Decoder, DecoderResult};
-
 use super::charset::Charset;
-
-/// Number of bytes that are decoded at a time.
-const PIECE_LEN: usize = 8 << 10;
-
-/// No charset decodes one byte to more bytes of UTF-8.
-const MAX_GROWTH: usize = 4;
+use super::piece_decoder::{MAX_GROWTH, PIECE_LEN, PieceDecoder, PieceEnd};
 
 /// A document as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,50 +16,6 @@ pub(crate) struct Transcoded {
     pub(crate) malformed_count: u64,
     /// Byte offset of the first malformed sequence in the document.
     pub(crate) first_malformed: usize,
-}
-
-/// Decodes a document piece by piece and counts the bytes read and written.
-struct PieceDecoder<'a> {
-    decoder: Decoder,
-    bytes: &'a [u8],
-    read: usize,
-    written: usize,
-}
-
-/// How the decoding of a piece ended.
-enum PieceEnd {
-    /// The piece is decoded, or the output is full.
-    Text,
-    /// After a malformed sequence, which begins at this byte of the document.
-    Malformed {
-        at: usize,
-    },
-    EndOfDocument,
-}
-
-impl PieceDecoder<'_> {
-    fn new(charset: Charset, bytes: &[u8]) -> PieceDecoder<'_> {
-        PieceDecoder { decoder: charset.decoder(), bytes, read: 0, written: 0 }
-    }
-
-    /// Decodes at most `count` bytes into `out` and returns the number of bytes written.
-    fn decode(&mut self, count: usize, out: &mut [u8]) -> (usize, PieceEnd) {
-        let end = self.bytes.len().min(self.read + count);
-        let is_last = end == self.bytes.len();
-        let (result, read, written) =
-            self.decoder.decode_to_utf8_without_replacement(&self.bytes[self.read..end], out, is_last);
-        self.read += read;
-        self.written += written;
-        match result {
-            DecoderResult::Malformed(len, after) => {
-                let at = self.read.saturating_sub(usize::from(len) + usize::from(after));
-                self.written += char::REPLACEMENT_CHARACTER.len_utf8();
-                (written, PieceEnd::Malformed { at })
-            }
-            DecoderResult::InputEmpty if is_last => (written, PieceEnd::EndOfDocument),
-            DecoderResult::InputEmpty | DecoderResult::OutputFull => (written, PieceEnd::Text),
-        }
-    }
 }
 
 /// Maps ascending positions in the decoded text of a document to offsets in its bytes.
@@ -132,7 +81,7 @@ impl Charset {
     /// Decodes a whole document, calls `push` with its text piece by piece, and returns the counts of malformed sequences.
     fn decode_pieces(self, bytes: &[u8], mut push: impl FnMut(&str)) -> Transcoded {
         let mut document = Transcoded::default();
-        let mut decoder = PieceDecoder::new(self, bytes);
+        let mut decoder = PieceDecoder::new(self.decoder(), bytes);
         let mut out = vec![0; PIECE_LEN * MAX_GROWTH];
         loop {
             let (written, end) = decoder.decode(PIECE_LEN, &mut out);
@@ -155,7 +104,7 @@ impl Charset {
     /// Returns a cursor at the beginning of a document.
     pub(crate) fn document_cursor(self, bytes: &[u8]) -> DocumentCursor<'_> {
         DocumentCursor {
-            decoder: PieceDecoder::new(self, bytes),
+            decoder: PieceDecoder::new(self.decoder(), bytes),
             is_at_end: false,
             malformed: None,
             out: vec![0; PIECE_LEN],
