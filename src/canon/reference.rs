@@ -11,7 +11,7 @@ use super::record_text::{RecordCharsets, RecordText, decode, read_record, repair
 use crate::encoding::{Charset, UnmappableMode};
 use crate::iri::{
     CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, Normalizer, ParseMode, QueryCharset, Rung,
-    check_authority, check_utf8, encode_query_of, find_scheme, uses_query_charset,
+    check_authority, check_utf8, encode_query_of, find_scheme, octets, uses_query_charset,
 };
 use crate::kernel::{Bitmaps, append, find_byte};
 
@@ -254,7 +254,7 @@ impl ReferenceWriter {
     }
 
     /// Whether a scheme is to be assumed for `line`, which looks like `host:port...`: the part before the colon is
-    /// `localhost` or contains a dot, and only digits follow it.
+    /// `localhost` or contains a dot, and only digits follow it. Escapes of digits count, because the ladder decodes them.
     fn is_host_and_port(&self, line: &[u8]) -> bool {
         if self.policy.assume_scheme.is_none() {
             return false;
@@ -263,10 +263,12 @@ impl ReferenceWriter {
         let Some(colon) = find_byte(line, is_end).filter(|at| line[*at] == b':') else { return false };
         let (host, rest) = (&line[..colon], &line[colon + 1..]);
         let is_host = memchr::memchr(b'.', host).is_some() || host.eq_ignore_ascii_case(b"localhost");
-        let digit_count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let is_port =
-            (1..=5).contains(&digit_count) && matches!(rest.get(digit_count), None | Some(b'/' | b'?' | b'#'));
-        is_host && is_port
+        let are_decoded = !self.policy.profile.is_whatwg();
+        let mut octets = octets(rest).peekable();
+        let is_digit = |(octet, is_escaped): &(u8, bool)| octet.is_ascii_digit() && (are_decoded || !is_escaped);
+        let digit_count = std::iter::from_fn(|| octets.next_if(is_digit)).take(6).count();
+        let is_port = matches!(octets.peek(), None | Some((b'/' | b'?' | b'#', false)));
+        is_host && is_port && (1..=5).contains(&digit_count)
     }
 
     /// Writes `line` with the assumed scheme to `self.target` and returns true, if it looks like `//host...` or begins with

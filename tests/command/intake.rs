@@ -470,6 +470,18 @@ fn a_scheme_is_assumed_for_a_host_and_a_port() {
         lines(&rows(&["--assume-scheme", "https"], "uri", text)),
         expected.map(|uri| format!("{{\"uri\":\"{uri}\"}}"))
     );
+    // Escapes of digits are decoded, and the result would be read as a host and a port.
+    let escaped = b"localhost:%38080\na.b:8%30?x\nlocalhost:%2F80\nlocalhost:%38%3080801\n";
+    let faults = lines(&rows(&["--assume-scheme", "https"], "uri,fault", escaped));
+    let expected = [
+        r#"{"uri":null,"fault":"port"}"#,
+        r#"{"uri":null,"fault":"port"}"#,
+        r#"{"uri":"localhost:%2F80","fault":null}"#,
+        r#"{"uri":"localhost:8080801","fault":null}"#,
+    ];
+    assert_eq!(faults, expected);
+    let href = ["--assume-scheme", "https", "--profile", "whatwg"];
+    assert_eq!(lines(&rows(&href, "uri", b"localhost:%38080\n")), [r#"{"uri":"localhost:%38080"}"#]);
     let without = lines(&rows(&[], "uri", b"localhost:8080/a\n"));
     assert_eq!(without, ["{\"uri\":\"localhost:8080/a\"}"]);
 }
