@@ -61,7 +61,9 @@ impl<'a> DecodedBody<'a> {
     }
 }
 
-/// Removes the codings of a body: lists of names separated by commas, in the order in which they were applied.
+/// Removes the codings of a body: lists of names separated by commas, in the order in which they were applied. After a
+/// defect, the remaining codings are removed from the bytes before it. A body with a coding that cannot be removed has no
+/// bytes.
 pub(crate) fn decode_body<'a>(
     body: &'a [u8],
     transfer_codings: &[u8],
@@ -73,25 +75,32 @@ pub(crate) fn decode_body<'a>(
     let names = names.map(<[u8]>::trim_ascii).filter(|name| !name.is_empty());
     let count = names.clone().count();
     if count > MAX_CODINGS {
-        return DecodedBody::broken(body, BodyDefect::TooManyCodings(count));
+        return DecodedBody::broken(&[][..], BodyDefect::TooManyCodings(count));
     }
+    let mut first_defect = None;
     for name in names {
         let DecodedBody { bytes: decoded, defect } = remove_coding(&bytes, &name.to_ascii_lowercase(), max_len);
         if let Cow::Owned(decoded) = decoded {
             bytes = Cow::Owned(decoded);
         }
-        if defect.is_some() {
-            return DecodedBody { bytes, defect };
-        }
+        first_defect = first_defect.or(defect);
     }
     match bytes.len() > max_len {
-        true => DecodedBody::broken(&[][..], BodyDefect::TooLong(max_len)),
-        false => DecodedBody::whole(bytes),
+        true => DecodedBody::broken(&[][..], first_defect.unwrap_or(BodyDefect::TooLong(max_len))),
+        false => DecodedBody { bytes, defect: first_defect },
     }
 }
 
-/// Unpacks a body that is a gzip file, such as a compressed sitemap.
-pub(crate) fn unpack_gzip_file(body: &[u8], max_len: usize) -> Option<DecodedBody<'static>> {
+/// Unpacks a body that is a gzip file, such as a compressed sitemap; another body stays as it is.
+pub(crate) fn unpack_body(body: DecodedBody<'_>, max_len: usize) -> DecodedBody<'_> {
+    match unpack_gzip_file(&body.bytes, max_len) {
+        Some(unpacked) => DecodedBody { bytes: unpacked.bytes, defect: body.defect.or(unpacked.defect) },
+        None => body,
+    }
+}
+
+/// Unpacks a body that is a gzip file.
+fn unpack_gzip_file(body: &[u8], max_len: usize) -> Option<DecodedBody<'static>> {
     (packing(body) == Packing::Gzip).then(|| unpack("gzip", MultiGzDecoder::new(body), max_len))
 }
 
@@ -107,7 +116,7 @@ fn remove_coding<'a>(body: &'a [u8], name: &[u8], max_len: usize) -> DecodedBody
                 let _ = decoder.window_log_max(MAX_DICTIONARY_LOG);
                 unpack("zstd", decoder, max_len)
             }
-            Err(_) => DecodedBody::broken(body, BodyDefect::Damaged("zstd")),
+            Err(_) => DecodedBody::broken(Vec::new(), BodyDefect::Damaged("zstd")),
         },
         b"zstd" => DecodedBody::whole(body),
         b"deflate" => remove_deflate(body, max_len),
@@ -115,7 +124,7 @@ fn remove_coding<'a>(body: &'a [u8], name: &[u8], max_len: usize) -> DecodedBody
         _ if is_text(body) => DecodedBody::whole(body),
         _ => {
             let name = String::from_utf8_lossy(&name[..name.len().min(40)]).into_owned();
-            DecodedBody::broken(body, BodyDefect::Unknown(name))
+            DecodedBody::broken(Vec::new(), BodyDefect::Unknown(name))
         }
     }
 }
@@ -273,16 +282,46 @@ mod tests {
         ];
         for (body, transfer, content, defect) in cases {
             let decoded = decode_body(body, transfer.as_bytes(), content.as_bytes(), 1000);
+            assert!(decoded.bytes.is_empty() || matches!(defect, BodyDefect::Damaged(_)), "{transfer} {content}");
             assert_eq!(decoded.defect, Some(defect), "{transfer} {content}");
         }
         let many = gzip(&gzip(&gzip(&gzip(PAGE))));
         assert_eq!(decode_body(&many, b"", b"gzip, gzip, gzip, gzip", 1000), DecodedBody::whole(PAGE));
         let five = decode_body(&many, b"chunked", b"gzip, gzip, gzip, gzip", 1000);
-        assert_eq!(five, DecodedBody::broken(&many, BodyDefect::TooManyCodings(5)));
+        assert_eq!(five, DecodedBody::broken(&[][..], BodyDefect::TooManyCodings(5)));
         // The limit counts: it is not reached by what it allows.
         assert_eq!(decode_body(&gzip(&[b'x'; 1000]), b"", b"gzip", 1000).defect, None);
         assert_eq!(decode_body(&[b'x'; 1000], b"", b"", 1000).defect, None);
         assert_eq!(unpack_gzip_file(&zeros, 1000).unwrap().defect, Some(BodyDefect::TooLong(1000)));
         assert_eq!(decode_body(b"5\r\n<a hr\r\n9\r\nef=", b"chunked", b"", 1000).bytes, &b"<a href="[..]);
+    }
+
+    /// The bytes of a cut body are the beginning of the document, never those of an inner coding.
+    #[test]
+    fn all_codings_are_removed_from_a_cut_body() {
+        type Encode = fn(&[u8]) -> Vec<u8>;
+        let page: Vec<u8> =
+            (0..30_000u32).flat_map(|i| format!("<a href={:x}>", i.wrapping_mul(2_654_435_761)).into_bytes()).collect();
+        let inner: [(&str, Encode); 3] =
+            [("gzip", gzip), ("deflate", zlib), ("zstd", |bytes| zstd::encode_all(bytes, 1).unwrap())];
+        for ((first, encode), (second, encode_again)) in inner.iter().flat_map(|first| {
+            [("chunked", chunked as Encode)].into_iter().chain(inner).map(move |second| (*first, second))
+        }) {
+            let body = encode_again(&encode(&page));
+            for cut in [20, 100, body.len() / 3, body.len() / 2, body.len() - 20] {
+                let decoded = match second {
+                    "chunked" => decode_body(&body[..cut], b"chunked", first.as_bytes(), 1 << 20),
+                    _ => decode_body(&body[..cut], b"", format!("{first}, {second}").as_bytes(), 1 << 20),
+                };
+                assert_eq!(decoded.defect, Some(BodyDefect::Damaged(second)), "{first} {second} {cut}");
+                assert!(page.starts_with(&decoded.bytes), "{first} {second} {cut}");
+                assert!(cut + 20 < body.len() || !decoded.bytes.is_empty(), "{first} {second} {cut}");
+            }
+        }
+        let sitemap = gzip(&page);
+        let body = chunked(&sitemap);
+        let cut = unpack_body(decode_body(&body[..body.len() / 2], b"chunked", b"", 1 << 20), 1 << 20);
+        assert_eq!(cut.defect, Some(BodyDefect::Damaged("chunked")));
+        assert!(!cut.bytes.is_empty() && page.starts_with(&cut.bytes));
     }
 }

@@ -43,7 +43,7 @@ mod zstd_frames;
 pub(crate) use block::{Block, BlockPool, Buffer};
 pub(crate) use error::without_types;
 pub use error::{Defect, InputError, ListError};
-pub(crate) use http_body::{BodyDefect, decode_body, unpack_gzip_file};
+pub(crate) use http_body::{BodyDefect, DecodedBody, decode_body, unpack_body};
 pub(crate) use keyed::KeyedFile;
 pub use list::{Sources, list};
 pub(crate) use list::{list_name, list_prefixed};

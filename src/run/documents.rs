@@ -7,7 +7,7 @@ use super::row_reader::{ReadEnd, RowReader, StreamBytes};
 use crate::encoding::Charset;
 use crate::extract::{HeaderField, Markup, utf16_of_xml};
 use crate::input::detect::{ContentType, content_type};
-use crate::input::{BodyDefect, Defect, OpenOptions, Source, Stream, decode_body, unpack_gzip_file};
+use crate::input::{BodyDefect, DecodedBody, Defect, OpenOptions, Source, Stream, decode_body, unpack_body};
 use crate::record::archive::{ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN};
 use crate::record::{
     ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat, is_name_of_format,
@@ -295,10 +295,8 @@ impl<'a> CapturedDocument<'a> {
             }
             None => decode_body(content, b"", b"", max_len),
         };
-        match unpack_gzip_file(&decoded.bytes, max_len).filter(|_| decoded.defect.is_none()) {
-            Some(unpacked) => (unpacked.bytes, unpacked.defect),
-            None => (decoded.bytes, decoded.defect),
-        }
+        let DecodedBody { bytes, defect } = unpack_body(decoded, max_len);
+        (bytes, defect)
     }
 }
 

@@ -274,7 +274,10 @@ fn captures_that_cannot_be_read_are_reported() {
     let html = "200 OK\r\nContent-Type: text/html";
     let bomb = gzip(&vec![b' '; 1 << 20]);
     let damaged = [&gzip(b"<a href=1><a href=2>")[..24], b"\xff\xff"].concat();
+    let nested = gzip(b"<a href=z>text");
+    let cut_chunk = [&b"fff\r\n"[..], &nested[..nested.len() - 9]].concat();
     let records = [
+        response("http://a/0", &format!("{html}\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip"), &cut_chunk),
         response("http://a/1", html, &[b' '; 300_000]),
         response("http://a/2", &format!("{html}\r\nContent-Encoding: gzip"), &bomb),
         response("http://a/3", &format!("{html}\r\nContent-Encoding: gzip"), &damaged),
@@ -290,7 +293,9 @@ fn captures_that_cannot_be_read_are_reported() {
     let (rows, messages) = (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap());
     assert_eq!(out.status.code(), Some(4), "{messages}");
     assert!(rows.ends_with("http://a/5,x\nhttp://a/6,x\n"), "{rows}");
+    assert!(rows.starts_with("page,url\nhttp://a/0,z\n"), "{rows}");
     for (page, reason) in [
+        ("http://a/0", "chunked data of the body is damaged"),
         ("http://a/1", "longer than 20000 bytes"),
         ("http://a/2", "longer than 20000 bytes"),
         ("http://a/3", "gzip data of the body is damaged"),
