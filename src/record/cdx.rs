@@ -107,7 +107,7 @@ impl TextDecoder for Cdx {
 impl Cdx {
     fn decode_line(&mut self, chunk: &[u8], span: Span, offset: u64) {
         let line = span.of(chunk);
-        if line.is_empty() {
+        if line.trim_ascii().is_empty() {
             return;
         }
         let is_header = line.starts_with(b" CDX ") || line.starts_with(b"CDX ");
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_line_that_fits_no_layout_has_a_fault() {
-        let (rows, faults) = decode(None, "garbage\norg,a)/ 20140103030321 http://a.org/ text/html\n\na b c");
+        let (rows, faults) = decode(None, "garbage\norg,a)/ 20140103030321 http://a.org/ text/html\n\n \t\r\na b c");
         assert_eq!((rows.len(), faults), (3, vec![0, 1, 2]));
     }
 

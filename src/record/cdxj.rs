@@ -121,8 +121,9 @@ impl SimdTask for DecodeLines<'_> {
         let mut at = 0;
         while at < chunk.len() {
             at = match chunk[at..] {
-                [b'\n', ..] => at + 1,
-                [b'\r', b'\n', ..] | [b'\r'] => at + 2,
+                [first, ..] if first.is_ascii_whitespace() && is_blank(&chunk[at..line_end(chunk, at)]) => {
+                    line_end(chunk, at) + 1
+                }
                 [b'!' | b'@', ..] => {
                     cdxj.rows.columns.count_header();
                     line_end(chunk, at) + 1
@@ -134,6 +135,10 @@ impl SimdTask for DecodeLines<'_> {
             };
         }
     }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty()
 }
 
 /// Where the line that contains byte `at` ends.
@@ -226,6 +231,18 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         assert!(records.faults.is_empty());
         assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
         assert_eq!(records.each_offset()[0], 10 + 22);
+    }
+
+    #[test]
+    fn blank_lines_are_no_records() {
+        let line = "org,a)/ 20140127171200 {\"url\": \"http://a.org/\"}";
+        for blank in ["", "\r", " ", "\t \r", "\x0C"] {
+            let text = format!("{blank}\n{line}\n{blank}\n {line}\n{blank}");
+            let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
+            let records = cdxj.decode(text.as_bytes(), 0, &mut bitmaps);
+            assert_eq!(records.shown_urls(), ["http://a.org/"; 2], "{blank:?}");
+            assert!(records.faults.is_empty(), "{blank:?}");
+        }
     }
 
     #[test]
@@ -336,7 +353,7 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
             let text = [lines.join("\n"), lines.join("\n")].join("\n") + if is_ended { "\n" } else { "" };
             let (mut want, mut at) = (Vec::new(), 0);
             for line in text.split('\n') {
-                if !line.is_empty() && line != "\r" && !line.starts_with(['!', '@']) {
+                if !line.trim_ascii().is_empty() && !line.starts_with(['!', '@']) {
                     want.push(row_of(line.as_bytes(), at));
                 }
                 at += line.len() as u64 + 1;
