@@ -1,10 +1,12 @@
-//! CDX: columns between single spaces, named by letters in a header line. All fields are slices of the chunk.
+//! CDX: columns between single spaces, named by letters in a header line. Without a header, the columns are those of the
+//! common layout (9, 10 or 11 columns, or the 7 of the Wayback CDX server) that the first record fits. All fields are slices of
+//! the chunk.
 //!
 //! URLs and redirects are written unescaped, so a space in one of them adds a column. Such a line is read from both ends:
 //! what must look like a time, a media type, a status, a digest or a number does, and the surplus belongs to the redirect,
-//! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts (9, 10
-//! or 11 columns, or the 7 of the Wayback CDX server), and so is a line with more columns if it fits one of them and only
-//! its redirect would contain spaces: it is from a file with another header. A line that fits none is a record with a fault,
+//! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts, and so
+//! is a line with more columns if it fits one of them and only its redirect would contain spaces: it is from a file with
+//! another header. A line that fits none is a record with a fault,
 //! and the line is its URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and
 //! blank lines are not records. A later header line of other columns than those of the source is a record with a fault, unless
 //! they are common: the lines after it may have been read wrongly.
@@ -54,6 +56,19 @@ impl CdxColumns {
         let columns: Vec<u8> = letters.filter_map(|letter| letter.first().copied()).collect();
         columns.contains(&b'a').then_some(CdxColumns(columns))
     }
+
+    /// The common layout that the first record of a source fits; of several, the one with the most columns. `None` if the first
+    /// line is not unmistakably a record.
+    fn of_first_record(head: &SourceHead<'_>) -> Option<CdxColumns> {
+        let (line, mut tokens) = (head.first_record, Vec::new());
+        push_tokens(line, 0, &mut tokens);
+        let tokens = without_original(line, &tokens).unwrap_or(&tokens);
+        time::from_digits(tokens.get(1)?.of(line))?;
+        let fitting = COMMON.into_iter().filter(|columns| fit(line, tokens, columns).is_some());
+        let columns = fitting.max_by_key(|columns| columns.len())?;
+        // A record that goes on after these bytes may have more columns.
+        Some(if head.is_cut { CdxColumns::default() } else { CdxColumns(columns.to_vec()) })
+    }
 }
 
 /// Decoder of CDX.
@@ -78,12 +93,14 @@ impl TextDecoder for Cdx {
     type Settings = CdxColumns;
 
     fn settings_of(chosen: &CdxColumns, head: &SourceHead<'_>) -> CdxColumns {
-        CdxColumns::from_header(head.first_line).unwrap_or_else(|| chosen.clone())
+        let is_chosen = *chosen != CdxColumns::default();
+        let detected = if is_chosen { CdxColumns::from_header(head.first_line) } else { Cdx::detect(head) };
+        detected.unwrap_or_else(|| chosen.clone())
     }
 
     /// A header, or a record in one of the common layouts.
     fn detect(head: &SourceHead<'_>) -> Option<CdxColumns> {
-        CdxColumns::from_header(head.first_line).or_else(|| is_record(head.first_record).then(CdxColumns::default))
+        CdxColumns::from_header(head.first_line).or_else(|| CdxColumns::of_first_record(head))
     }
 
     fn set_settings(&mut self, columns: &CdxColumns) {
@@ -151,14 +168,6 @@ fn push_tokens(line: &[u8], at: usize, tokens: &mut Vec<Span>) {
         tokens.push(Span::new(at + from, space - from));
         from = space + 1;
     }
-}
-
-/// Whether `line` is unmistakably a record in one of the common layouts.
-fn is_record(line: &[u8]) -> bool {
-    let mut tokens = Vec::new();
-    push_tokens(line, 0, &mut tokens);
-    let has_time = tokens.get(1).is_some_and(|time| time::from_digits(time.of(line)).is_some());
-    has_time && (fit_common(line, &tokens).is_some() || fit(line, &tokens, &CdxColumns::default().0).is_some())
 }
 
 /// Reads a line as its header says, or in the common layout of its number of columns.
@@ -295,10 +304,13 @@ mod tests {
     type Row = (String, Option<i32>, Option<i64>, Option<String>, Option<String>);
 
     fn decode(header: Option<&str>, text: &str) -> (Vec<Row>, Vec<u32>) {
+        let columns = header.map(|header| CdxColumns::from_header(header.as_bytes()).unwrap());
+        decode_with(&columns.unwrap_or_default(), text)
+    }
+
+    fn decode_with(columns: &CdxColumns, text: &str) -> (Vec<Row>, Vec<u32>) {
         let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
-        if let Some(header) = header {
-            cdx.set_settings(&CdxColumns::from_header(header.as_bytes()).unwrap());
-        }
+        cdx.set_settings(columns);
         let records = cdx.decode(text.as_bytes(), 0, &mut bitmaps);
         let show = |span| records.show(span);
         let row = |i: usize| {
@@ -326,6 +338,46 @@ mod tests {
         let seven = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT 1043";
         assert_eq!(decode(None, seven), (vec![row("http://a.org/", 200, None)], vec![]));
         assert!(Cdx::detect(&SourceHead::new(seven.as_bytes())).is_some());
+    }
+
+    #[test]
+    fn without_a_header_the_first_record_shows_the_columns() {
+        let tails = [" - 333 e.warc.gz", " - - 333 e.warc.gz", " - - 1043 333 e.warc.gz", " 1043"];
+        for (tail, letters) in tails.into_iter().zip(COMMON) {
+            let line = |url: &str, mime: &str, status: &str, tail: &str| {
+                format!("org,a)/ 20140103030321 {url} {mime} {status} B2LT{tail}\n")
+            };
+            let redirect = letters.contains(&b'r').then_some("/s t");
+            let to = tail.replacen(" -", " /s t", 1);
+            let plain = line("http://a.org/", "text/html", "200", tail);
+            let spaces = line("http://a.org/x y", "text/html", "200", tail);
+            let rest =
+                [&spaces, &line("http://a.org/r", "text/html", "302", &to), &line("http://a.org/x y", "-", "-", tail)];
+            let rest = rest.map(String::as_str).concat();
+            let expected = [row("http://a.org/x y", 200, None), row("http://a.org/r", 302, redirect)];
+            for first in [plain, spaces] {
+                let text = format!("\n{first}{rest}");
+                let head = SourceHead::new(text.as_bytes());
+                let columns = Cdx::settings_of(&CdxColumns::default(), &head);
+                assert_eq!((&columns.0[..], Cdx::detect(&head)), (letters, Some(columns.clone())), "{first}");
+                let chosen = CdxColumns::from_header(b"CDX N b a").unwrap();
+                assert_eq!(Cdx::settings_of(&chosen, &head), chosen);
+                let (rows, faults) = decode_with(&columns, &text);
+                assert_eq!(
+                    (&rows[1..3], &rows[3].0[..], faults),
+                    (&expected[..], "http://a.org/x y", vec![]),
+                    "{first}"
+                );
+                // Lines of other files may follow.
+                for other in tails {
+                    let line = line("http://a.org/", "text/html", "200", other);
+                    assert_eq!(decode_with(&columns, &line), (vec![row("http://a.org/", 200, None)], vec![]), "{line}");
+                }
+            }
+        }
+        let cut = SourceHead::new(b"org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT - - 104");
+        assert_eq!(Cdx::detect(&cut), Some(CdxColumns::default()));
+        assert_eq!(Cdx::detect(&SourceHead::new(b"org,a)/ 2014010 http://a.org/ text/html 200 B2LT 1043\n")), None);
     }
 
     /// Answers of servers to `resolveRevisits=true` end with the place of the original of a revisit.
