@@ -42,8 +42,13 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnKind::Count,
         "byte offset of the record in its source, after decompression; in Parquet and Arrow files, number of the row, from 0",
     ),
-    column(ColumnId::Input, "input", ColumnKind::Bytes, "the URL as it is in the record, byte for byte; null when it equals uri")
-        .nullable(),
+    column(
+        ColumnId::Input,
+        "input",
+        ColumnKind::Bytes,
+        "the URL of the record, without the quotes and escapes of the format; null when it equals uri",
+    )
+    .nullable(),
     column(ColumnId::Uri, "uri", ColumnKind::Text, "the canonical URI, ASCII; null when the record has a fault")
         .nullable(),
     column(

@@ -4,8 +4,8 @@
 //!
 //! Known differences: urlcanon reads addresses before it converts hosts to ASCII, this recipe afterwards. A lone `@` is an
 //! authority. Non-ASCII hosts are converted by UTS 46 alone, in urlcanon by IDNA 2008 first. Numbers with a sign or `_`
-//! are not addresses here. A host of dots is empty here, in urlcanon the address 0.0.0.0. A space in a port stays; urlcanon
-//! encodes it.
+//! are not addresses here. A host of dots is empty here, in urlcanon the address 0.0.0.0. A port that is not a number
+//! stays as it is; urlcanon decodes its escapes and encodes its spaces and non-ASCII bytes.
 
 use std::net::Ipv4Addr;
 
