@@ -43,7 +43,9 @@ impl KeyedFile {
         if matches!(file, TableFile::Path(path) if !path.is_file()) {
             return Ok(None);
         }
-        let opened = PositionedFile::open(file).map_err(Defect::Open)?;
+        // Row groups are read later, and must be of the version whose metadata are read here.
+        let file = file.found().map_err(Defect::Open)?;
+        let opened = PositionedFile::open(&file).map_err(Defect::Open)?;
         let head_len = opened.len().min(SNIFF_LEN as u64) as usize;
         let head = opened.get_bytes(0, head_len).map_err(|error| damaged(&error))?;
         if content_type(&head) != ContentType::Table(TableFormat::Parquet) {
@@ -52,7 +54,7 @@ impl KeyedFile {
         let metadata =
             catch_panic(|| load_metadata(&opened), ParquetError::General).map_err(|error| damaged(&error))?;
         let first_repeated = first_repeated(metadata.metadata(), &ProjectionMask::all(), opened.len());
-        let file = KeyedFile { name: name.to_string(), file: file.clone(), metadata, first_repeated };
+        let file = KeyedFile { name: name.to_string(), file, metadata, first_repeated };
         Ok(file.metadata("key").is_some().then_some(file))
     }
 

@@ -31,6 +31,14 @@ pub(super) trait SeekableFile: Read + Seek + Send {}
 impl<F: Read + Seek + Send> SeekableFile for F {}
 
 impl TableFile {
+    /// The same file; an object with its version, which is requested unless it is known. All reads are then of this version.
+    pub(crate) fn found(&self) -> io::Result<TableFile> {
+        Ok(match self {
+            TableFile::Path(_) => self.clone(),
+            TableFile::Remote(object) => TableFile::Remote(object.clone().found()?),
+        })
+    }
+
     pub(super) fn open(&self) -> io::Result<Box<dyn SeekableFile>> {
         Ok(match self {
             TableFile::Path(path) => Box::new(File::open(path)?),
@@ -79,7 +87,7 @@ impl PositionedFile {
         PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len }
     }
 
-    /// A file whose metadata were read before.
+    /// A file whose metadata were read before. An object must have the [version](TableFile::found) of these metadata.
     pub(crate) fn of_rows(file: &TableFile) -> io::Result<PositionedFile> {
         let TableFile::Remote(object) = file else { return PositionedFile::open(file) };
         Ok(PositionedFile::remote(RemoteTable::of_rows(object)?))

@@ -84,10 +84,10 @@ impl RemoteTable {
         Ok(RemoteTable { object, len, tail, groups: Mutex::default() })
     }
 
-    /// Requests nothing in advance.
+    /// Requests nothing in advance. The version of `object` must be known, so that its rows are of this version.
     pub(super) fn of_rows(object: &RemoteObject) -> Result<RemoteTable, RemoteError> {
-        let object = object.clone().found()?;
         let len = object.len().ok_or_else(RemoteError::without_ranges)?;
+        let object = object.clone();
         Ok(RemoteTable { object, len, tail: Segment { at: len, bytes: Bytes::new() }, groups: Mutex::default() })
     }
 

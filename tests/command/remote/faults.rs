@@ -1,5 +1,6 @@
 //! Requests that fail: the output is that of the local file, or the source is named with exit code 4.
 
+use std::fs;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -167,6 +168,23 @@ fn a_server_that_fails_for_long_ends_the_source() {
         let message = stderr(&ran);
         assert!(ran.status.code() == Some(4) && expected.starts_with(&ran.stdout), "{fault:?}: {message}");
         assert!(!ran.stdout.is_empty() && message.contains(&format!("s3://b/{name}: after ")), "{fault:?}: {message}");
+    }
+}
+
+/// The row groups of a table with keys are those of the version whose footer was read, also if a list names it.
+#[test]
+fn a_table_with_keys_that_changes_is_an_error() {
+    let (_, bytes) = long_urls(400, &["--row-group-size", "300K"]);
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    fs::write(&list, "s3://b/x.parquet\n").unwrap();
+    for changed in 3..6 {
+        let faults = move |number, _: &Request| if number == changed { Fault::Change } else { Fault::Answer };
+        let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], faults);
+        let ran = irikey_at(&server, &["dedup", "-q", &format!("@{}", list.display())], &[]);
+        let message = stderr(&ran);
+        let is_reported = message.contains("the object changed while it was read");
+        assert!(ran.status.code() == Some(4) && is_reported, "{changed}: {message}");
     }
 }
 
