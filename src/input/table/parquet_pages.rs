@@ -7,7 +7,7 @@
 //! | column chunk | the file |
 //! | page, compressed | the column chunk (checked by the crate) |
 //! | page, content | what the codec can expand the page to, [`MAX_PAGE_LEN`], and what its header states |
-//! | header of a page | [`MAX_HEADER_LEN`] |
+//! | header of a page | the column chunk, [`MAX_HEADER_LEN`] |
 //! | values of a dictionary | bytes of its content |
 //! | values of a delta-encoded page | values in the header of the page |
 
@@ -93,7 +93,8 @@ impl CheckedRowGroup {
             return Err(ParquetError::General(format!("column `{name}`: {message}")));
         }
         let (file, memory) = (self.file.clone(), self.memory.clone());
-        let file = Arc::new(PageFile { file, codec, content_len: Arc::default(), memory: memory.clone() });
+        let end = chunk_range(column).map_or(file_len, |range| range.end);
+        let file = Arc::new(PageFile { file, end, codec, content_len: Arc::default(), memory: memory.clone() });
         let content_len = file.content_len.clone();
         let codec = PageUnpacker::of(codec);
         let pages = match codec {
@@ -335,6 +336,8 @@ fn delta_values(bytes: &[u8]) -> Option<(u64, &[u8])> {
 #[derive(Clone)]
 struct PageFile {
     file: PositionedFile,
+    /// Byte offset of the end of the column chunk.
+    end: u64,
     codec: Compression,
     /// Length of the content that the last page header states.
     content_len: Arc<AtomicU64>,
@@ -348,13 +351,14 @@ impl Length for PageFile {
 }
 
 impl PageFile {
-    /// Reads the header of the page at `start`, and bytes after it, and checks it.
+    /// Reads the header of the page at `start`, and bytes after it, and checks it. Nothing after the column chunk is read: it
+    /// would be one more request for a file in a store.
     fn header(&self, start: u64) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(HEADER_BUFFER_LEN);
         let mut limit = HEADER_BUFFER_LEN;
         let lengths = loop {
             let (at, len) = (start + bytes.len() as u64, (limit - bytes.len()) as u64);
-            self.file.reader(at).take(len).read_to_end(&mut bytes)?;
+            self.file.reader(at).take(len.min(self.end.saturating_sub(at))).read_to_end(&mut bytes)?;
             match page_lengths(&bytes) {
                 Ok(lengths) => break lengths,
                 Err(CompactError::TooShort) if bytes.len() == limit && limit < MAX_HEADER_LEN => limit *= 16,

@@ -69,6 +69,22 @@ fn row_groups_are_requested_once_and_ahead() {
     }
 }
 
+/// Nothing after a column chunk is requested to read the header of its last page.
+#[test]
+fn row_groups_with_keys_are_requested_once() {
+    let (_, bytes) = long_urls(1200, &["--row-group-size", "600K"]);
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    fs::write(&list, "s3://b/x.parquet\n").unwrap();
+    let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], |_, _| Fault::Answer);
+    let ran = irikey_at(&server, &["dedup", "-q", "-j", "1", &format!("@{}", list.display())], &[]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let requests = server.requests();
+    let ranges: Vec<_> = requests.iter().filter_map(|request| request.header("range")).collect();
+    assert_eq!(ranges.iter().collect::<std::collections::BTreeSet<_>>().len(), ranges.len(), "{ranges:?}");
+    assert!(ranges.len() < 30, "{ranges:?}");
+}
+
 /// The pages of a column chunk that is requested in several parts reach over their borders.
 #[test]
 fn long_column_chunks_give_the_same_rows() {
