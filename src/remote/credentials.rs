@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use data_encoding::BASE64;
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::ClientConfigKey;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey};
@@ -127,17 +127,7 @@ fn has_option(names: &[&str]) -> bool {
 }
 
 fn open_s3(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
-    let mut builder = AmazonS3Builder::from_env();
-    if builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId).is_none() {
-        for (key, value) in aws_profile() {
-            builder = builder.with_config(key, value);
-        }
-    }
-    // Not all stores with the interface of S3 delete several objects by one request.
-    builder = builder.with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");
-    for (key, value) in store_settings(AmazonS3ConfigKey::Client) {
-        builder = builder.with_config(key, value);
-    }
+    let mut builder = s3_builder();
     if let Some(is_path_style) = switch("path_style") {
         builder = builder.with_virtual_hosted_style_request(!is_path_style);
     }
@@ -169,8 +159,62 @@ fn open_s3(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object
     Ok(opened(builder.with_http_connector(connector.clone()).build()?, url, is_anonymous))
 }
 
-/// The key pair and the region of the profile in the files of the AWS command: that of AWS_PROFILE, or `default`.
-fn aws_profile() -> Vec<(AmazonS3ConfigKey, String)> {
+/// The settings of the options; otherwise those of the environment; otherwise those of the profile.
+fn s3_builder() -> AmazonS3Builder {
+    let environment = AmazonS3Builder::from_env();
+    // Not all stores with the interface of S3 delete several objects by one request.
+    let mut builder = environment.clone().with_config(AmazonS3ConfigKey::DisableBulkDelete, "true");
+    for (key, value) in store_settings(AmazonS3ConfigKey::Client) {
+        if key == AmazonS3ConfigKey::Endpoint {
+            // Otherwise AWS_ENDPOINT_URL_S3 would take precedence.
+            builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, &value);
+        }
+        builder = builder.with_config(key, value);
+    }
+    with_profile(builder, &environment, aws_profile())
+}
+
+/// Adds the settings of a profile that neither the options nor the environment have. The session token is that of the key
+/// pair: with another one, requests fail, and a server learns a token that was issued for another server.
+fn with_profile(
+    mut builder: AmazonS3Builder,
+    environment: &AmazonS3Builder,
+    mut profile: HashMap<String, String>,
+) -> AmazonS3Builder {
+    use AmazonS3ConfigKey::{AccessKeyId, Endpoint, Region, S3Endpoint, SecretAccessKey, Token};
+    const TOKEN_OPTIONS: [&str; 4] = ["aws_session_token", "aws_token", "session_token", "token"];
+    let places = [("region", Region, &[Region][..]), ("endpoint_url", Endpoint, &[Endpoint, S3Endpoint])];
+    for (name, key, chosen) in places {
+        if chosen.iter().all(|key| builder.get_config_value(key).is_none())
+            && let Some(value) = profile.remove(name)
+        {
+            builder = builder.with_config(key, value);
+        }
+    }
+    let mut token = builder.get_config_value(&Token);
+    if builder.get_config_value(&AccessKeyId).is_none() {
+        token = profile.remove("aws_session_token");
+        for (name, key) in [("aws_access_key_id", AccessKeyId), ("aws_secret_access_key", SecretAccessKey)] {
+            builder = profile.remove(name).into_iter().fold(builder, |builder, value| builder.with_config(key, value));
+        }
+    } else if builder.get_config_value(&SecretAccessKey) != environment.get_config_value(&SecretAccessKey)
+        && !has_option(&TOKEN_OPTIONS)
+    {
+        // The token is that of the key pair in the environment, and the options have another one.
+        token = None;
+    }
+    match builder.get_config_value(&AccessKeyId).zip(builder.get_config_value(&SecretAccessKey)) {
+        Some((key_id, secret_key)) => {
+            let credential = AwsCredential { key_id, secret_key, token };
+            builder.with_credentials(Arc::new(StaticCredentialProvider::new(credential)))
+        }
+        // `object_store` reports a key without its secret.
+        None => builder,
+    }
+}
+
+/// The settings of the profile in the files of the AWS command: that of AWS_PROFILE, or `default`.
+fn aws_profile() -> HashMap<String, String> {
     let home = env::var_os("HOME").or_else(|| env::var_os("USERPROFILE")).map(PathBuf::from).unwrap_or_default();
     let file =
         |variable: &str, name: &str| env::var_os(variable).map_or_else(|| home.join(".aws").join(name), PathBuf::from);
@@ -178,14 +222,7 @@ fn aws_profile() -> Vec<(AmazonS3ConfigKey, String)> {
     let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
     let mut settings = profile_settings(&read(file("AWS_CONFIG_FILE", "config")), &profile);
     settings.extend(profile_settings(&read(file("AWS_SHARED_CREDENTIALS_FILE", "credentials")), &profile));
-    let keys = [
-        ("aws_access_key_id", AmazonS3ConfigKey::AccessKeyId),
-        ("aws_secret_access_key", AmazonS3ConfigKey::SecretAccessKey),
-        ("aws_session_token", AmazonS3ConfigKey::Token),
-        ("region", AmazonS3ConfigKey::DefaultRegion),
-        ("endpoint_url", AmazonS3ConfigKey::Endpoint),
-    ];
-    keys.into_iter().filter_map(|(name, key)| Some((key, settings.remove(name)?))).collect()
+    settings
 }
 
 /// The settings in the section `[profile]` or `[profile NAME]` of a file of the AWS command.

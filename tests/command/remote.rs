@@ -328,3 +328,60 @@ fn requests_are_signed_with_credentials() {
     }
     assert_eq!(signatures.last().map(String::as_str), Some("Basic dXMgZXI6cGFzcw=="));
 }
+
+/// The last signed request, of a command without an endpoint in its flags: its signature and its session token.
+fn signature(server: &Server, flags: &[&str], variables: Variables) -> (String, Option<String>) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+    VARIABLES.iter().for_each(|name| _ = command.env_remove(name));
+    let count = server.requests().len();
+    let ran = command.args(["canon", "-q", "s3://b/x"]).args(flags).envs(variables.iter().copied()).output().unwrap();
+    assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
+    let requests = server.requests();
+    assert!(requests.len() > count);
+    let field = |name: &str| requests.last().unwrap().header(name).map(str::to_string);
+    (field("authorization").unwrap(), field("x-amz-security-token"))
+}
+
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+/// A server that is asked, flags, variables; the key and the region of the signature, and the session token.
+type Case<'a> = (&'a Server, &'a [&'a str], Variables<'a>, &'a str, Option<&'a str>);
+
+/// The session token of a key pair is not sent with another one, and the server of the profile is not asked if another is named.
+#[test]
+fn options_and_variables_take_precedence_over_the_profile() {
+    let server = || Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let (of_profile, other) = (server(), server());
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join(".aws")).unwrap();
+    let keys = "[default]\naws_access_key_id = PROFILE\naws_secret_access_key = x\naws_session_token = PROFILE-TOKEN\n";
+    fs::write(home.path().join(".aws/credentials"), keys).unwrap();
+    let places = format!("[default]\nregion = eu-west-9\nendpoint_url = http://{}\n", of_profile.address);
+    fs::write(home.path().join(".aws/config"), places).unwrap();
+    let home = ("HOME", home.path().to_str().unwrap());
+    let endpoint = format!("http://{}", other.address);
+    let option = format!("endpoint={endpoint}");
+    let keys = ["--store-option", "access_key_id=OPTION", "--store-option", "secret_access_key=y"];
+    let keys_at = [&keys[..], &["--store-option", &option]].concat();
+    let variables = [("AWS_ACCESS_KEY_ID", "VARIABLE"), ("AWS_SECRET_ACCESS_KEY", "z")];
+    let session = [&variables[..], &[("AWS_SESSION_TOKEN", "TOKEN")]].concat();
+    let at_other = [("AWS_ENDPOINT_URL", &*endpoint), ("AWS_REGION", "eu-west-8")];
+    let at_other_s3 = [("AWS_ENDPOINT_URL_S3", &*endpoint), ("AWS_DEFAULT_REGION", "eu-west-8")];
+    let elsewhere = [("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")];
+    let cases: [Case; 7] = [
+        (&of_profile, &[], &[], "PROFILE eu-west-9", Some("PROFILE-TOKEN")),
+        (&other, &[], &at_other, "PROFILE eu-west-8", Some("PROFILE-TOKEN")),
+        (&other, &[], &at_other_s3, "PROFILE eu-west-8", Some("PROFILE-TOKEN")),
+        (&other, &keys_at, &elsewhere, "OPTION eu-west-9", None),
+        (&other, &keys_at, &session, "OPTION eu-west-9", None),
+        (&of_profile, &[], &variables, "VARIABLE eu-west-9", None),
+        (&of_profile, &[], &session, "VARIABLE eu-west-9", Some("TOKEN")),
+    ];
+    for (server, flags, variables, expected, expected_token) in cases {
+        let (signature, token) = signature(server, flags, &[&[home][..], variables].concat());
+        let (key, region) = expected.split_once(' ').unwrap();
+        assert!(signature.contains(&format!("Credential={key}/")), "{expected}: {signature}");
+        assert!(signature.contains(&format!("/{region}/s3/")), "{expected}: {signature}");
+        assert_eq!(token.as_deref(), expected_token, "{expected}");
+    }
+}
