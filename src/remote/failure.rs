@@ -14,6 +14,12 @@ pub(super) const UNUSABLE_KEY: &str = "with an empty part, a part that is . or .
 /// What an error about a listing with a key contains that begins with a slash.
 pub(super) const SLASH_BEFORE_KEY: &str = "a key begins with /";
 
+/// The cause of an error about an answer that has fewer bytes than it should.
+pub(super) const SHORT_ANSWER: &str = "the response ended early";
+
+/// The advice if the server does not send ranges as it should.
+const OTHER_PROGRAM: &str = "run again later, or fetch the file with another program";
+
 /// What an error about an answer contains that is too long, to a request that writes.
 pub(super) const LONG_ANSWER: &str = "an answer of the store has more than 1 MiB";
 
@@ -123,6 +129,13 @@ impl Failure {
                 format!("the server does not respond as a store does ({cause})"),
                 "check the endpoint and the name of the bucket",
             ),
+            (None, None) if self.is_without_ranges => {
+                ("the server sent the whole object instead of the requested range".to_string(), OTHER_PROGRAM)
+            }
+            (None, None) if self.is_wrong_range => {
+                ("the server sent another range than was requested".to_string(), OTHER_PROGRAM)
+            }
+            (None, None) if cause == SHORT_ANSWER => (format!("{cause}, even after retries"), "run again later"),
             (None, None) => (cause.clone(), "check the name and the options of the store"),
         };
         RemoteError::new(found, advice)

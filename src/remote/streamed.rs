@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::client::client;
 use super::error::RemoteError;
-use super::failure::Failure;
+use super::failure::{Failure, SHORT_ANSWER};
 use super::object::RemoteObject;
 use super::repetition::{FetchError, lost_task};
 use super::store::RemoteStore;
@@ -53,7 +53,7 @@ async fn send_body(object: RemoteObject, sender: Sender<BodyPart>) {
     };
     let mut rest = object.len();
     while let Some(part) = body.next().await {
-        let part = part.map_err(|error| broken_body(&error, &object.store));
+        let part = part.map_err(|error| broken_body(&Failure::of(&error), &object.store));
         rest = rest.zip(part.as_ref().ok()).map(|(rest, part)| rest.saturating_sub(part.len() as u64));
         let is_failed = part.is_err();
         if sender.send(part.map(Some)).await.is_err() || is_failed {
@@ -61,16 +61,15 @@ async fn send_body(object: RemoteObject, sender: Sender<BodyPart>) {
         }
     }
     // A body without a length of its own seems to be complete when the connection ends.
-    let end = if rest.is_some_and(|rest| rest > 0) { Err(lost_task().error(&object.store)) } else { Ok(None) };
+    let end = if rest.is_some_and(|rest| rest > 0) { Err(broken_body(&lost_task(), &object.store)) } else { Ok(None) };
     let _ = sender.send(end).await;
 }
 
 /// The error of a body that ended early.
-fn broken_body(error: &object_store::Error, store: &RemoteStore) -> RemoteError {
-    let failure = Failure::of(error);
+fn broken_body(failure: &Failure, store: &RemoteStore) -> RemoteError {
     // `object_store` has requested the rest.
-    let found = match failure.is_without_ranges {
-        true => "the response ended early".to_string(),
+    let found = match failure.is_without_ranges || failure.cause == SHORT_ANSWER {
+        true => SHORT_ANSWER.to_string(),
         false => failure.error(store).found,
     };
     let advice = "allow more time with --store-option timeout=60m, or fetch the file with another program";
@@ -81,7 +80,7 @@ impl Read for StreamedBody {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.part.is_empty() && !self.is_ended {
             // A task that ends without the mark of the end has panicked.
-            let part = self.parts.blocking_recv().unwrap_or_else(|| Err(lost_task().error(&self.store)))?;
+            let part = self.parts.blocking_recv().unwrap_or_else(|| Err(broken_body(&lost_task(), &self.store)))?;
             self.is_ended = part.is_none();
             self.part = part.unwrap_or_default();
         }
