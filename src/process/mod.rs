@@ -1,5 +1,6 @@
 //! The process and its files: exit codes, signals, limits and memory of the process, its standard handles, its pipes and its
-//! terminal; temporary and pending files, locks of directories, reads and writes at positions, and syncs in the background.
+//! terminal; temporary and pending files, locks of directories, reads and writes at positions, and syncs in the background; and
+//! how users write sizes.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal
@@ -21,6 +22,7 @@ mod pipe;
 mod positioned;
 mod remedy;
 mod replaceable;
+mod size;
 mod standard_handles;
 mod temporary;
 mod temporary_directory;
@@ -41,6 +43,7 @@ pub(crate) use pipe::enlarge_pipe;
 pub(crate) use positioned::{read_at, read_exact_at, repeat_interrupted, write_all_at};
 pub(crate) use remedy::{error_and_remedy, remedy};
 pub(crate) use replaceable::obstacle;
+pub(crate) use size::parse_size;
 #[doc(hidden)]
 pub use standard_handles::reserve_standard_handles;
 pub(crate) use standard_handles::{check_stdin, check_stdout};

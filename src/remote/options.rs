@@ -15,6 +15,7 @@ use object_store::client::ClientConfigKey;
 use object_store::gcp::GoogleConfigKey;
 
 use super::url::{RemoteScheme, split_scheme};
+use crate::process::parse_size;
 
 /// Options whose values are checked. The others are checked by `object_store`, when a store is opened.
 const CHECKED_KEYS: [(&str, ValueKind); 13] = [
@@ -46,7 +47,7 @@ impl ValueKind {
     fn expected(self, value: &str) -> Option<&'static str> {
         match self {
             ValueKind::Switch => switch_of(value).is_none().then_some("true or false"),
-            ValueKind::Bytes => bytes_of(value).is_none().then_some("a number of bytes from 1 to 1073741824"),
+            ValueKind::Bytes => bytes_of(value).is_none().then_some("1 to 1G bytes, such as 65536, 64K or 8M"),
             ValueKind::Time => duration_of(value).is_none().then_some("a time, such as 30s or 100ms"),
             ValueKind::Address => (!is_address(value)).then_some("a URL, such as https://host:port"),
         }
@@ -95,7 +96,7 @@ impl FromStr for StoreOption {
                 ));
             }
         };
-        expected.map_or(Ok(option.clone()), |expected| Err(format!("{key} has another value; expected {expected}")))
+        expected.map_or(Ok(option.clone()), |expected| Err(format!("{key}: expected {expected}")))
     }
 }
 
@@ -203,8 +204,9 @@ pub(super) fn switch_of(text: &str) -> Option<bool> {
     }
 }
 
+/// A number of bytes, up to 1 GiB, with the units of other flags.
 fn bytes_of(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|bytes| (1..=1 << 30).contains(bytes))
+    parse_size(text).ok().map(|bytes| bytes as u64).filter(|bytes| *bytes <= 1 << 30)
 }
 
 /// A number of seconds, or a number with the unit `ms`, `s` or `m`.
@@ -230,6 +232,9 @@ mod tests {
             assert!(parse(valid).is_ok(), "{valid}");
         }
         assert_eq!(parse("timeout=5").unwrap().value, "5s");
+        assert_eq!(["1M", "8MiB", "65536", "1G"].map(bytes_of), [1 << 20, 8 << 20, 65536, 1 << 30].map(Some));
+        let message = "block_size: expected 1 to 1G bytes, such as 65536, 64K or 8M";
+        assert_eq!(parse("block_size=1.1G").unwrap_err(), message);
         let addresses = ["endpoint=pass", "endpoint=ftp://pass", "endpoint=http:///pass", "aws_endpoint_url=http://"];
         let others =
             ["region", "anonymous=pass", "retry_timeout=pass", "retry_pause=1h", "block_size=0", "timeout=pass"];
