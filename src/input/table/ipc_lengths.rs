@@ -5,9 +5,11 @@
 //! buffer with the length of the file. A message that does not violate them may still be damaged in other ways.
 //!
 //! A footer can refer to one message any number of times, and each time the message would be read and become rows. So the
-//! messages must fit into the file together.
+//! messages must fit into the file together, and so must the buffers of a message into its body. Compressed buffers have a limit
+//! in addition ([`MAX_CONTENT_LEN`]), because a short file can have a long content.
 
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use arrow::ipc::reader::read_footer_length;
 use arrow::ipc::{Block, Message, MetadataVersion, RecordBatch, root_as_footer, root_as_message};
@@ -24,6 +26,42 @@ const MAX_EXPANSION: u64 = 32 << 10;
 /// Largest content of one buffer that is compressed, in bytes.
 const MAX_BUFFER_LEN: u64 = 4 << 30;
 
+/// Largest content of the buffers of one batch that is compressed, or of all dictionaries together, in bytes; or
+/// [`USUAL_EXPANSION`] times what is stored, if that is more.
+const MAX_CONTENT_LEN: u64 = 1 << 30;
+
+/// URLs compress less than this, so that the batches of a writer who chooses long batches are read.
+const USUAL_EXPANSION: u64 = 32;
+
+/// Lengths of batches that are in memory at the same time.
+#[derive(Default)]
+struct BatchLengths {
+    /// Bytes of the buffers, uncompressed.
+    content: u64,
+    /// Bytes of the bodies in the file.
+    stored: u64,
+}
+
+impl BatchLengths {
+    /// Adds a batch.
+    ///
+    /// # Errors
+    /// The batches take too much memory.
+    fn add(&mut self, content_len: u64, stored_len: u64) -> Result<(), String> {
+        self.content = self.content.saturating_add(content_len);
+        self.stored = self.stored.saturating_add(stored_len);
+        let max_len = self.stored.saturating_mul(USUAL_EXPANSION).max(MAX_CONTENT_LEN);
+        match self.content <= max_len {
+            true => Ok(()),
+            false => Err(format!(
+                "its compressed buffers have {} bytes of content, and at most {max_len} are read at a time; write the file again \
+                 with shorter batches, or without compression",
+                self.content
+            )),
+        }
+    }
+}
+
 /// Checks the lengths in an Arrow IPC file.
 ///
 /// # Errors
@@ -37,9 +75,9 @@ pub(crate) fn check_ipc_lengths(file: &mut (impl Read + Seek)) -> Result<(), Str
     let footer = read_at(file, footer_at, footer_len)?;
     let footer = root_as_footer(&footer).map_err(|error| format!("the footer is damaged: {error}"))?;
     let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
-    let mut rest = footer_at;
+    let (mut rest, mut dictionaries) = (footer_at, BatchLengths::default());
     blocks.enumerate().try_for_each(|(number, block)| {
-        let checked = check_block(file, footer_at, block).and_then(|(len, version)| {
+        let checked = check_block(file, footer_at, block, &mut dictionaries).and_then(|(len, version)| {
             check_version(footer.version(), version)?;
             rest = rest.checked_sub(len).ok_or("it shares bytes with another message")?;
             Ok(())
@@ -56,9 +94,9 @@ pub(crate) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> (u64, Resul
         Ok(len) => len,
         Err(error) => return (0, Err(error.to_string())),
     };
-    let mut at = 0;
+    let (mut at, mut dictionaries) = (0, BatchLengths::default());
     loop {
-        match check_next_message(file, at, file_len) {
+        match check_next_message(file, at, file_len, &mut dictionaries) {
             Ok(Some(len)) => at += len,
             Ok(None) => return (at, Ok(())),
             Err(message) => return (at, Err(message)),
@@ -67,7 +105,12 @@ pub(crate) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> (u64, Resul
 }
 
 /// Checks the message of a stream at byte `at`, and returns its length with its prefix; `None` at the end of the stream.
-fn check_next_message(file: &mut (impl Read + Seek), at: u64, file_len: u64) -> Result<Option<u64>, String> {
+fn check_next_message(
+    file: &mut (impl Read + Seek),
+    at: u64,
+    file_len: u64,
+    dictionaries: &mut BatchLengths,
+) -> Result<Option<u64>, String> {
     let message_len = |body_len: u64, metadata_len: u64| {
         let len = body_len.checked_add(metadata_len + 8).filter(|len| *len <= file_len - at);
         let past = || {
@@ -97,9 +140,8 @@ fn check_next_message(file: &mut (impl Read + Seek), at: u64, file_len: u64) -> 
     let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
     let body_len = u64::try_from(message.bodyLength()).map_err(|_| damaged("the length of its body is negative"))?;
     let len = message_len(body_len, metadata_len)?;
-    if let Some(batch) = record_batch(&message) {
-        check_batch(file, at + 8 + metadata_len, body_len, &batch).map_err(|message| damaged(&message))?;
-    }
+    let body_at = at + 8 + metadata_len;
+    check_body(file, body_at..body_at + body_len, &message, dictionaries).map_err(|message| damaged(&message))?;
     Ok(Some(len))
 }
 
@@ -118,7 +160,12 @@ fn check_version(footer: MetadataVersion, message: MetadataVersion) -> Result<()
 
 /// Checks the message that `block` refers to. Messages are before `end` in the file. Returns the length of the message, and
 /// the version of its metadata.
-fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result<(u64, MetadataVersion), String> {
+fn check_block(
+    file: &mut (impl Read + Seek),
+    end: u64,
+    block: &Block,
+    dictionaries: &mut BatchLengths,
+) -> Result<(u64, MetadataVersion), String> {
     let field = |value: i64| u64::try_from(value).map_err(|_| format!("a length or position is {value}"));
     let (at, body_len) = (field(block.offset())?, field(block.bodyLength())?);
     let metadata_len = field(block.metaDataLength().into())?;
@@ -132,25 +179,30 @@ fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result
     let prefix_len = if metadata.starts_with(&[0xFF; 4]) { 8 } else { 4 };
     let message = metadata.get(prefix_len..).ok_or("the message is shorter than its prefix")?;
     let message = root_as_message(message).map_err(|error| format!("the message is damaged: {error}"))?;
-    if let Some(batch) = record_batch(&message) {
-        check_batch(file, body_at, body_len, &batch)?;
-    }
+    check_body(file, body_at..body_at + body_len, &message, dictionaries)?;
     Ok((metadata_len + body_len, message.version()))
 }
 
-/// Returns the record batch of a message, which may be the values of a dictionary.
-fn record_batch<'a>(message: &Message<'a>) -> Option<RecordBatch<'a>> {
-    message.header_as_record_batch().or_else(|| message.header_as_dictionary_batch()?.data())
+/// Checks the body of a message. `dictionaries` are those before it, which remain in memory.
+fn check_body(
+    file: &mut (impl Read + Seek),
+    body: Range<u64>,
+    message: &Message<'_>,
+    dictionaries: &mut BatchLengths,
+) -> Result<(), String> {
+    let stored_len = body.end - body.start;
+    if let Some(batch) = message.header_as_record_batch() {
+        BatchLengths::default().add(check_batch(file, body, &batch)?, stored_len)?;
+    } else if let Some(batch) = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()) {
+        dictionaries.add(check_batch(file, body, &batch)?, stored_len)?;
+    }
+    Ok(())
 }
 
-/// Checks buffers and numbers of rows.
-fn check_batch(
-    file: &mut (impl Read + Seek),
-    body_at: u64,
-    body_len: u64,
-    batch: &RecordBatch<'_>,
-) -> Result<(), String> {
-    let mut content_len = 0u64;
+/// Checks buffers and numbers of rows. Returns the bytes of the buffers, uncompressed.
+fn check_batch(file: &mut (impl Read + Seek), body: Range<u64>, batch: &RecordBatch<'_>) -> Result<u64, String> {
+    let body_len = body.end - body.start;
+    let (mut content_len, mut rest) = (0u64, body_len);
     for buffer in batch.buffers().into_iter().flatten() {
         let (offset, len) = (u64::try_from(buffer.offset()), u64::try_from(buffer.length()));
         let place = offset.ok().zip(len.ok());
@@ -162,8 +214,10 @@ fn check_batch(
                 buffer.offset()
             ));
         };
+        // Otherwise a short body could have any content.
+        rest = rest.checked_sub(len).ok_or("a buffer shares bytes with another one")?;
         let is_compressed = batch.compression().is_some() && len >= 8;
-        let len = if is_compressed { uncompressed_len(file, body_at + offset, len)? } else { len };
+        let len = if is_compressed { uncompressed_len(file, body.start + offset, len)? } else { len };
         content_len = content_len.saturating_add(len);
     }
     // Every row of a column has at least one bit, except in columns of nulls.
@@ -171,7 +225,7 @@ fn check_batch(
     let nodes = batch.nodes().into_iter().flatten().map(|node| node.length());
     match nodes.chain([batch.length()]).find(|rows| u64::try_from(*rows).map_or(true, |rows| rows > max_rows)) {
         Some(rows) => Err(format!("{rows} rows do not fit into {content_len} bytes")),
-        None => Ok(()),
+        None => Ok(content_len),
     }
 }
 
@@ -338,6 +392,63 @@ mod tests {
         let at = memchr::memmem::rfind(&bytes, &short).unwrap();
         bytes[at..at + short.len()].copy_from_slice(&long);
         assert_eq!(check(&bytes), Err("message 2: it shares bytes with another message".to_string()));
+    }
+
+    /// The first batch of a file, its body, and the places of its buffers in the body.
+    fn first_batch(bytes: &[u8]) -> (Block, Range<usize>, Vec<(i64, i64)>) {
+        let trailer_at = bytes.len() - TRAILER_LEN as usize;
+        let footer_len = u32::from_le_bytes(*bytes[trailer_at..].first_chunk().unwrap()) as usize;
+        let footer = root_as_footer(&bytes[trailer_at - footer_len..trailer_at]).unwrap();
+        let block = *footer.recordBatches().unwrap().get(0);
+        let at = block.offset() as usize;
+        let body_at = at + block.metaDataLength() as usize;
+        let message = root_as_message(&bytes[at + 8..body_at]).unwrap();
+        let buffers = message.header_as_record_batch().unwrap().buffers().unwrap();
+        let places = buffers.iter().map(|buffer| (buffer.offset(), buffer.length())).collect();
+        (block, body_at..body_at + block.bodyLength() as usize, places)
+    }
+
+    #[test]
+    fn buffers_that_share_bytes_are_errors() {
+        let mut bytes = bytes_of_file();
+        let (block, _, places) = first_batch(&bytes);
+        let metadata = block.offset() as usize..(block.offset() + i64::from(block.metaDataLength())) as usize;
+        let encoded = |(offset, len): (i64, i64)| [offset.to_le_bytes(), len.to_le_bytes()].concat();
+        let mut long: Vec<_> = places.iter().copied().filter(|(_, len)| *len > 8).collect();
+        long.sort_by_key(|(_, len)| *len);
+        let (longest, other) = (long[long.len() - 1], long[long.len() - 2]);
+        let at = metadata.start + memchr::memmem::find(&bytes[metadata], &encoded(other)).unwrap();
+        bytes[at..at + 16].copy_from_slice(&encoded(longest));
+        assert!(check(&bytes).unwrap_err().ends_with("a buffer shares bytes with another one"));
+    }
+
+    /// Otherwise a file of 100 KB would take 3 GB of memory, whatever `--memory` is.
+    #[test]
+    fn the_content_of_a_compressed_batch_is_limited() {
+        let numbers = |salt: u64| -> arrow::array::ArrayRef {
+            let number = |i: u64| (i + salt).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31).wrapping_mul(i | 1);
+            Arc::new(Int64Array::from_iter_values((0..9000).map(|i| number(i) as i64)))
+        };
+        let batch = RecordBatch::try_from_iter([("a", numbers(1)), ("b", numbers(7))]).unwrap();
+        let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD)).unwrap();
+        let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        let mut bytes = writer.into_inner().unwrap();
+        let (_, body, places) = first_batch(&bytes);
+        let long = places.into_iter().filter(|(_, len)| *len > 40_000);
+        let places: Vec<_> = long.map(|(offset, _)| body.start + offset as usize).collect();
+        assert_eq!(places.len(), 2);
+        let mut with_lens = |lens: [i64; 2]| {
+            places.iter().zip(lens).for_each(|(at, len)| bytes[*at..at + 8].copy_from_slice(&len.to_le_bytes()));
+            check(&bytes)
+        };
+        assert_eq!(with_lens([1 << 29, (1 << 29) - 1000]), Ok(()));
+        let message = with_lens([1 << 29, (1 << 29) + 1]).unwrap_err();
+        assert!(message.contains("1073741825 bytes of content, and at most 1073741824"), "{message}");
+        // Long batches may be longer, and dictionaries count together.
+        let mut lengths = BatchLengths::default();
+        assert_eq!(lengths.add(32 << 30, 1 << 30), Ok(()));
+        assert!(lengths.add(1, 0).is_err());
     }
 
     #[test]
