@@ -678,6 +678,12 @@ fn bench_measures_stages_and_compares_reports() {
     let rejected = irikey(&["bench", "-", "--compare", report.to_str().unwrap()], b"", Stdio::null());
     assert_eq!(rejected.status.code(), Some(2));
     assert_eq!(irikey(&["bench", "-"], b"", Stdio::null()).status.code(), Some(4));
+    let refused = irikey(&["bench", directory.path().to_str().unwrap()], b"", Stdio::null());
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(4) && message.contains(": is a directory; name one of its files"),
+        "{message}"
+    );
     // Short files of Parquet are decoded, too.
     let table = directory.path().join("urls.parquet").display().to_string();
     printed(&["canon", "-q", "-", "-o", &table], b"http://a/\nhttp://b/\nhttp://c/\n");

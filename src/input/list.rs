@@ -17,7 +17,7 @@ use super::table::TableFile;
 use super::whole_file::{read_file, read_object, shown_path};
 use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
 use crate::process::{HandleName, check_stdin, path_name};
-use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead};
+use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead, unknown_scheme};
 use flate2::read::MultiGzDecoder;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -110,9 +110,20 @@ impl Sources {
             self.0.extend(list_directory(&path)?);
         } else {
             let members = if path.exists() { None } else { Source::of_members(&path) };
-            self.0.extend(members.unwrap_or_else(|| Source::of_file(path))?);
+            self.0.extend(members.unwrap_or_else(|| Source::of_file(path)).map_err(with_scheme)?);
         }
         Ok(())
+    }
+}
+
+/// The error of a name `SCHEME://...` that is no file, with the schemes that are read.
+fn with_scheme(error: ListError) -> ListError {
+    match error {
+        ListError::Open { path, error } if error.kind() == io::ErrorKind::NotFound => {
+            let error = unknown_scheme(&path).map_or(error, |unknown| io::Error::new(io::ErrorKind::NotFound, unknown));
+            ListError::Open { path, error }
+        }
+        error => error,
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) use options::{MAX_READ_AHEAD, StoreOption, has_options, read_ahead, s
 pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};
 #[cfg(feature = "remote")]
 pub(crate) use upload::{RemoteWriter, clear_object, delete_objects};
-pub(crate) use url::{RemoteUrl, has_hidden_part, is_table_name, redact_argument, without_query};
+pub(crate) use url::{RemoteUrl, has_hidden_part, is_table_name, redact_argument, unknown_scheme, without_query};
 
 /// What was requested of stores and servers, and what they sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

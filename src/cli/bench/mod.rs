@@ -117,6 +117,9 @@ fn count_urls(path: &Path) -> Result<usize, Defect> {
 /// The first complete lines of a file.
 fn read_lines(path: &Path) -> Result<Vec<u8>, String> {
     let message = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    if path.is_dir() {
+        return Err(message(&"is a directory; name one of its files"));
+    }
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
     let mut text = Vec::new();
     let opened = source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| message(&defect))?;
