@@ -264,7 +264,8 @@ def test_invalid_arguments_are_reported_before_the_job(spark):
     with pytest.raises(ValueError, match="already"):
         canonicalize(rows.withColumnRenamed("n", "key"))
     for error, invalid in [(ValueError, {"order": []}), (KeyError, {"order": ["x"]}), (ValueError, {"keep": "x"}),
-                           (KeyError, {"keep": "newest"}), (KeyError, {"key": "x"})]:
+                           (KeyError, {"keep": "newest"}), (KeyError, {"key": "x"}), (TypeError, {"copy": "x"}),
+                           (TypeError, {"copy": "x", "equivalences": rows})]:
         with pytest.raises(error):
             dedup(canonicalize(rows), **{"order": ["n"], **invalid})
     with pytest.raises(Exception, match="expected text or bytes"):

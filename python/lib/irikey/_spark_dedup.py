@@ -8,6 +8,7 @@ from typing import Any, Literal, Optional, Sequence, Union
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ._policy import loaded
 from ._spark_columns import _col, _found, _quoted
 from ._spark_rows import canonicalize
 
@@ -92,6 +93,9 @@ def dedup(
         raise ValueError(f"unknown keep={keep!r}; expected one of {', '.join(KEEP)}")
     if isinstance(order, str):
         raise ValueError(f"order is a list of names such as [{order!r}], not a str")
+    if not isinstance(equivalences, (str, os.PathLike)):
+        # The options have no effect without a file of equivalences, but a wrong name is an error.
+        loaded(dict.fromkeys(options), has_types=False)
     for name in (key, *order):
         _found(df, name)
     if not order:
