@@ -34,6 +34,9 @@ WHOLE = ("auto", "warc", "wat", "cdx", "access-log")
 _MADE = ["uri", "key", "fault", "fault_at", "flags", "fetch_time", "fetch_status"]
 _STATUS_DAMAGED = 4
 
+#: Byte order mark of UTF-8. Bytes after it are read as text, whatever they are.
+_MARK = b"\xef\xbb\xbf"
+
 #: Flags that name columns of Parquet files, and their defaults.
 _COLUMNS = {"url": "url", "base": None, "time": "fetch_time", "status": "fetch_status"}
 #: Values of --keep that read a column.
@@ -97,9 +100,11 @@ def read_lines(spark: SparkSession, paths: list[str], arguments: argparse.Namesp
         streams = []
         for batch in batches:
             values = batch.column(0).to_pylist()
-            found, counts = _read(canonicalizer, b"".join(value + b"\n" for value in values), format)
+            # Without a mark, a batch whose first line begins as a compressed or binary file does would be read as such a file.
+            mark = b"" if values and values[0].startswith(_MARK) else _MARK
+            found, counts = _read(canonicalizer, b"".join([mark, *(value + b"\n" for value in values)]), format)
             streams.append(counts)
-            ends = np.cumsum([len(value) + 1 for value in values])
+            ends = len(mark) + np.cumsum([len(value) + 1 for value in values])
             line = np.searchsorted(ends, found["record_offset"].to_numpy(), side="right")
             places = [pa.array(batch.column(name)).take(pa.array(line)) for name in ("source", "block", "record")]
             found = found.drop_columns(["source", "record", "record_offset"])
