@@ -272,8 +272,9 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Forgets what was found after the last record of a limit: headers, errors of its source, and errors, formats and advice of
-    /// the next ones. How far they were read depends on the length of a row group. `source_records` are the numbers of records by source.
+    /// Forgets what was found after the last record of a limit: headers, errors of its source, and errors, formats and advice
+    /// of the next ones. How far they were read depends on the length of a row group. `source_records` are the numbers of
+    /// records by source.
     pub(super) fn forget_after_limit(&mut self, source_records: &[u64]) {
         let last = source_records.iter().rposition(|&count| count > 0).unwrap_or(0);
         self.counts.headers = 0;

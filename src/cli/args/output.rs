@@ -268,7 +268,8 @@ fn ends_with_slash(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// The path is a device, a pipe or an open handle, such as `/dev/null` or `/dev/stdout`: it has no suffix, and no file replaces it.
+/// The path is a device, a pipe or an open handle, such as `/dev/null` or `/dev/stdout`: it has no suffix, and no file replaces
+/// it.
 pub(crate) fn is_written_in_place(path: &Path) -> bool {
     let is_device_or_pipe = |metadata: std::fs::Metadata| !metadata.is_file() && !metadata.is_dir();
     std::fs::metadata(path).is_ok_and(is_device_or_pipe) || HandleName::of(path).is_some()
