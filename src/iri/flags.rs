@@ -67,8 +67,8 @@ bit_set! {
         4 STRAY_DELIM "stray-delim" "a bracket or a second # that the grammar does not allow there, kept; percent-encoded by profile weber-00";
         5 NOT_UCSCHAR "not-ucschar" "a noncharacter, U+FFFD or misplaced private-use character percent-encoded (RFC 3987 section 2.2), or a character that the profile excludes";
         6 BIDI_CONTROL "bidi-control" "a bidirectional formatting character percent-encoded (RFC 3987 section 4.1)";
-        7 HOST_NOT_IDNA "host-not-idna" "UTS 46 gives the host no ASCII form; it stays as syntax-based normalization wrote it";
-        8 BAD_A_LABEL "bad-a-label" "an xn-- label that does not decode to a valid U-label, kept in lower case";
+        7 HOST_NOT_IDNA "host-not-idna" "UTS 46 gives the host no ASCII form, or one with a character outside unreserved, such as *; it stays as syntax-based normalization wrote it";
+        8 BAD_A_LABEL "bad-a-label" "an xn-- label that does not decode to a valid U-label, or is in a host with a character outside unreserved, such as *; kept in lower case";
         9 PORT_RANGE "port-range" "a port above 65535, kept";
         10 ASSUMED_SCHEME "assumed-scheme" "the scheme was assumed (--assume-scheme)";
         11 QUERY_CHARSET "query-charset" "the document's charset cannot encode a character of the query, so the query is in UTF-8 (--query-charset)";
