@@ -89,7 +89,7 @@ impl TextColumn {
     }
 }
 
-/// Moves a text to the left, to `to`. The bytes between its new and its old end are overwritten.
+/// Moves a text to the left, to `to`. Bytes between its new and its old end may be overwritten.
 #[inline(always)]
 fn move_text(values: &mut [u8], text: Range<usize>, to: usize) {
     match values.get(text.start..).and_then(<[u8]>::first_chunk::<COPY_LEN>) {

@@ -17,8 +17,8 @@
 //! groups. It knows nothing of either. [`ReadAhead`] starts the threads of inputs and of `extract`; the threads of a run belong
 //! to [`crate::run`].
 //!
-//! No thread waits forever: the earliest unfinished ticket waits for nobody but the consumer, stopping wakes all waiting
-//! threads, and a worker that panics releases its ticket.
+//! No thread waits forever: the earliest unfinished ticket waits only for the consumer, stopping wakes all waiting threads,
+//! and a worker that panics releases its ticket.
 
 mod ahead;
 mod queue;

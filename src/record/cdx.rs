@@ -6,10 +6,10 @@
 //! what must look like a time, a media type, a status, a digest or a number does, and the surplus belongs to the redirect,
 //! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts, and so
 //! is a line with more columns if it fits one of them and only its redirect would contain spaces: it is from a file with
-//! another header. A line that fits none is a record with a fault,
-//! and the line is its URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and
-//! blank lines are not records. A later header line of other columns than those of the source is a record with a fault, unless
-//! they are common: the lines after it may have been read wrongly.
+//! another header. A line that fits none is a record with a fault, and the line is its URL. Header lines are counted, and
+//! so is the key to resume at the end of an answer; header lines and blank lines are not records. A later header line of
+//! other columns than those of the source is a record with a fault, unless they are common: the lines after it may have
+//! been read wrongly.
 
 use super::buffer::{RecordColumns, lines, without_cr};
 use super::decoder::{SourceHead, TextDecoder};

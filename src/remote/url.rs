@@ -196,16 +196,16 @@ pub(super) fn is_pattern(text: &str) -> bool {
 
 /// The error of a name `SCHEME://...` that is not remote; `None` for other names. Schemes of one letter are drives.
 pub(crate) fn unknown_scheme(path: &Path) -> Option<RemoteError> {
-    let (scheme, _) = path.to_str()?.split_once("://")?;
+    let text = path.to_str()?;
+    let (scheme, _) = text.split_once("://")?;
     let is_of_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     let is_scheme = scheme.len() > 1 && scheme.as_bytes()[0].is_ascii_alphabetic() && scheme.bytes().all(is_of_scheme);
-    let is_unknown = is_scheme && split_scheme(path.to_str()?).is_none();
+    if !is_scheme || split_scheme(text).is_some() {
+        return None;
+    }
+    let found = format!("this is no file, and irikey does not read from {scheme}://");
     let known = SCHEMES.map(|(prefix, _)| prefix).join(", ");
-    let error = || {
-        let found = format!("this is no file, and irikey does not read from {scheme}://");
-        RemoteError::new(found, format!("name a file, or an address that begins with one of {known}"))
-    };
-    is_unknown.then(error)
+    Some(RemoteError::new(found, format!("name a file, or an address that begins with one of {known}")))
 }
 
 /// The prefix and the scheme of a remote name, and what follows the prefix.

@@ -340,6 +340,15 @@ mod tests {
         assert!(empty.sorted().unwrap().next_record().unwrap().is_none());
     }
 
+    /// Otherwise runs in memory would take more than their blocks count for.
+    #[test]
+    fn blocks_take_no_more_memory_than_their_length() {
+        let mut buffer = BytesBuffer::default();
+        texts().iter().for_each(|text| buffer.push_with(|bytes| bytes.extend(text)));
+        let blocks = buffer.take_run().blocks;
+        assert!(blocks.len() > 2 && blocks.iter().all(|block| block.capacity() == block.len()));
+    }
+
     #[test]
     fn damaged_blocks_are_errors() {
         let mut buffer = BytesBuffer::default();

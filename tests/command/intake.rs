@@ -656,6 +656,35 @@ fn advice_on_own_tables_names_no_other_column() {
     assert!(!message.contains("rows without a uri"), "{message}");
 }
 
+/// Both sources are opened for the row group in which the limit is reached.
+#[test]
+fn no_advice_names_a_source_after_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["first.txt", "second.txt"].map(|name| folder.path().join(name).display().to_string());
+    paths.iter().for_each(|path| fs::write(path, "x y\nz y\n").unwrap());
+    for (limit, advised) in [("2", [true, false]), ("3", [true, true])] {
+        let ran = irikey(&["canon", "-o", "/dev/null", "--limit", limit, &paths[0], &paths[1]], b"", Stdio::piped());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        let is_advised = |path: &String| message.contains(&format!("{path}: the records contain spaces"));
+        assert_eq!(paths.each_ref().map(is_advised), advised, "{limit}: {message}");
+    }
+}
+
+#[test]
+fn a_name_of_an_unknown_scheme_is_refused_with_the_known_ones() {
+    let code = |name: &str| irikey(&["canon", name], b"", Stdio::piped()).status.code();
+    for (name, scheme) in [("ftp://h/x", "ftp"), ("git+ssh://h/x", "git+ssh")] {
+        let message = String::from_utf8(irikey(&["canon", name], b"", Stdio::piped()).stderr).unwrap();
+        let expected =
+            format!("irikey does not read from {scheme}://; name a file, or an address that begins with one of s3://");
+        assert!(message.contains(&expected) && code(name) == code("no/file"), "{message}");
+    }
+    for name in ["c://h/x", "1a://h/x", "a b://h/x", "https//h", "no/file"] {
+        let message = String::from_utf8(irikey(&["canon", name], b"", Stdio::piped()).stderr).unwrap();
+        assert!(message.contains("no such file"), "{message}");
+    }
+}
+
 /// A table has URIs; what differed only on a lower rung before is equal.
 #[test]
 fn advice_on_own_tables_says_of_what_keys_are_made() {

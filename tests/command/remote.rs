@@ -47,6 +47,14 @@ fn irikey_at(server: &Server, arguments: &[&str], variables: &[(&str, &str)]) ->
     command_at(server, arguments, variables).output().unwrap()
 }
 
+/// Runs dedup on a list (`@list`) of one object.
+fn dedup_listed(server: &Server, object: &str, flags: &[&str]) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    fs::write(&list, object).unwrap();
+    irikey_at(server, &[&["dedup", "-q"], flags, &[&format!("@{}", list.display())]].concat(), &[])
+}
+
 fn command_at(server: &Server, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
     VARIABLES.iter().for_each(|name| _ = command.env_remove(name));

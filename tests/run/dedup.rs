@@ -141,7 +141,8 @@ fn one_row_per_key_with_any_threads_and_memory() {
                         assert!(spilled > 0 || !is_spilled, "{keep:?} {memory}");
                         spilled
                     });
-                assert!(reread < waiting || !has_rows, "{keep:?} {memory}: {reread} {waiting}");
+                let is_right = if has_rows { reread < waiting } else { reread + waiting == 0 };
+                assert!(is_right, "{keep:?} {memory}: {reread} {waiting}");
             }
         }
     }
@@ -174,6 +175,8 @@ fn dedup_changing(
     let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
     assert!(is_changed && progress.records() == lines && progress.read() == text.len() as u64);
     assert!(again.records() > 0 && again.total() == progress.total());
+    // Other threads may read on after a row group that has changed.
+    assert!(threads > 1 || again.read() > text.len() as u64 / 2);
     ran
 }
 

@@ -1,12 +1,11 @@
 //! Requests that fail: the output is that of the local file, or the source is named with exit code 4.
 
-use std::fs;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::server::{Fault, Request, Server};
-use super::{FLAGS, command_at, irikey_at, local, long_urls, sample, stderr};
+use super::{FLAGS, command_at, dedup_listed, irikey_at, local, long_urls, sample, stderr};
 
 /// A number that depends on `seed` and `number` in no simple way.
 pub fn random(seed: u64, number: usize) -> u64 {
@@ -179,13 +178,10 @@ fn a_server_that_fails_for_long_ends_the_source() {
 #[test]
 fn a_table_with_keys_that_changes_is_an_error() {
     let (_, bytes) = long_urls(400, &["--row-group-size", "300K"]);
-    let directory = tempfile::tempdir().unwrap();
-    let list = directory.path().join("list");
-    fs::write(&list, "s3://b/x.parquet\n").unwrap();
     for changed in 3..6 {
         let faults = move |number, _: &Request| if number == changed { Fault::Change } else { Fault::Answer };
         let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], faults);
-        let ran = irikey_at(&server, &["dedup", "-q", &format!("@{}", list.display())], &[]);
+        let ran = dedup_listed(&server, "s3://b/x.parquet", &[]);
         let message = stderr(&ran);
         let is_reported = message.contains("the object changed while it was read");
         assert!(ran.status.code() == Some(4) && is_reported, "{changed}: {message}");

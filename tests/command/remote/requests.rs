@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::server::{Fault, Server};
-use super::{irikey_at, long_urls, stderr};
+use super::{dedup_listed, irikey_at, long_urls, stderr};
 
 /// Every answer comes so much later, milliseconds.
 fn slow(milliseconds: u64) -> impl Fn(usize, &super::server::Request) -> Fault + Send + Sync + 'static {
@@ -73,11 +73,8 @@ fn row_groups_are_requested_once_and_ahead() {
 #[test]
 fn row_groups_with_keys_are_requested_once() {
     let (_, bytes) = long_urls(1200, &["--row-group-size", "600K"]);
-    let directory = tempfile::tempdir().unwrap();
-    let list = directory.path().join("list");
-    fs::write(&list, "s3://b/x.parquet\n").unwrap();
-    let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], |_, _| Fault::Answer);
-    let ran = irikey_at(&server, &["dedup", "-q", "-j", "1", &format!("@{}", list.display())], &[]);
+    let server = Server::start([("/b/x.parquet".to_string(), bytes)], |_, _| Fault::Answer);
+    let ran = dedup_listed(&server, "s3://b/x.parquet", &["-j", "1"]);
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     let requests = server.requests();
     let ranges: Vec<_> = requests.iter().filter_map(|request| request.header("range")).collect();
