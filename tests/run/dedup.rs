@@ -185,9 +185,11 @@ fn files_that_change_before_they_are_read_again_stop_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let text = lines(3_000);
     assert_eq!(dedup_changing(&directory, &text, 1, |_| ()).unwrap().summary.records, 3_000);
-    // Another character at the end of a line, which is not that of the file: row groups follow that have not changed.
-    let line_ends = |from: usize| from + text[from..].iter().position(|byte| *byte == b'\n').unwrap();
-    for (threads, at) in [(1, text.len() - 1)].into_iter().chain((0..60).map(|i| (4, line_ends(i * 1_000 + 9_000)))) {
+    let line_end = |from: usize| from + text[from..].iter().position(|byte| *byte == b'\n').unwrap();
+    // Row groups follow that have not changed. The four threads have read at most eight when the first is written.
+    let within = (0..60).map(|i| (4, line_end(25_000 + i * 700)));
+    for (threads, at) in [(1, text.len() - 1)].into_iter().chain(within) {
+        // Another character at the end of a line.
         let change = |file: &mut std::fs::File| {
             file.seek(SeekFrom::Start(at as u64 - 1)).unwrap();
             file.write_all(b"?").unwrap();
