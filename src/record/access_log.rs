@@ -3,7 +3,7 @@
 //!
 //! `%r` or `%U%q` is the URL; `%v`, `%V` or `%{Host}i` is the host of its base, and `%p` its port; `%s` or `%>s` is the
 //! status; `%t` is the time. The scheme of the base is https if the port is 443, otherwise http. Other directives extend to
-//! the literal text after them. `\"`, `\\`, `\t`, `\xhh` and so on, with which servers escape, are unescaped.
+//! the next literal text. `\"`, `\\`, `\t`, `\xhh` and so on, with which servers escape, are unescaped.
 //!
 //! The target is the path and query of the URL, even if it begins with `//` (RFC 9112 section 3.3): such a target gets
 //! `/.` in front, which resolution removes again. `CONNECT` names the authority of the URL, and `OPTIONS *` has an
@@ -144,16 +144,17 @@ fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
     let mut rest = line.strip_prefix(&format.prefix[..])?;
     let mut parsed = LogLine::default();
     for (i, (directive, literal)) in format.items.iter().enumerate() {
-        let is_quoted = literal.first() == Some(&b'"');
-        let is_before_time = || matches!(format.items.get(i + 1), Some((Directive::Time, _)));
-        let len = match (directive, &literal[..]) {
+        let end = format.end_of(i);
+        let is_quoted = end.first() == Some(&b'"');
+        let is_before_time = || !literal.is_empty() && matches!(format.items.get(i + 1), Some((Directive::Time, _)));
+        let len = match (directive, end) {
             // A time contains a space between its brackets.
             (Directive::Time, _) if rest.starts_with(b"[") => memchr::memchr(b']', rest)? + 1,
             // An IPv6 address contains colons between its brackets.
             (Directive::Host, _) if rest.starts_with(b"[") => memchr::memchr(b']', rest)? + 1,
             (_, b"") => rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len()),
-            _ if is_before_time() && !is_quoted => find_literal_before_time(rest, literal)?,
-            _ => find_literal(rest, literal, is_quoted)?,
+            _ if is_before_time() && !is_quoted => find_literal_before_time(rest, end)?,
+            _ => find_literal(rest, end, is_quoted)?,
         };
         let value = &rest[..len];
         rest = rest[len..].strip_prefix(&literal[..])?;
@@ -285,6 +286,12 @@ mod tests {
         assert_eq!(own, [("h /p ?q=1 200".into(), "".into(), None, None, Some(FaultKind::NotOfFormat))]);
         let own = rows("%{Host}i|%U|%q|%s", "h|/p|?q=1|200");
         assert_eq!(own, [("/p?q=1".into(), "http://h/".into(), Some(200), None, None)]);
+        // The query follows the path directly.
+        let want = [("/p?q=1".to_string(), "http://h/".to_string(), Some(200), None, None)];
+        assert_eq!(rows("%v %U%q %s", "h /p?q=1 200"), want);
+        assert_eq!(rows(r"%v\t%U%q\t%s", "h\t/p?q=1\t200"), want);
+        assert_eq!(rows(r#"%v "%m %U%q" %s"#, r#"h "GET /p?q=1" 200"#), want);
+        assert_eq!(rows("%s|%v|%U%q", "200|h|/p?q=1"), want);
         assert!(LogFormat::parse("%h %s").is_err());
         // As in the configuration of Apache.
         let line = r#"192.0.2.1	"GET /p HTTP/1.0"	200 a\b"#;

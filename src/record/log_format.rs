@@ -64,6 +64,13 @@ impl LogFormat {
         if has_url { Ok(format) } else { Err(LogFormatError) }
     }
 
+    /// The literal text at which the value of an item ends: that after the item, or, if another directive follows directly, that
+    /// after the next ones. So the value of `%U` in `%U%q` includes the query, and that of `%q` is empty. Empty if none follows.
+    pub(super) fn end_of(&self, item: usize) -> &[u8] {
+        let mut literals = self.items[item..].iter().map(|(_, literal)| &literal[..]);
+        literals.find(|literal| !literal.is_empty()).unwrap_or_default()
+    }
+
     fn parse_items(text: &str) -> LogFormat {
         let mut format = LogFormat { prefix: Vec::new(), items: Vec::new() };
         let mut rest = text.as_bytes();
