@@ -162,14 +162,14 @@ impl RecordAssembler {
         let has_links = self.links.is_some();
         self.kind = match &head.record_type[..] {
             b"response" | b"revisit" if !has_links => RecordKind::Response,
-            b"request" if self.carry.method && !has_links => RecordKind::Request,
+            b"request" if has_request(self.carry) && !has_links => RecordKind::Request,
             b"metadata" if has_links => RecordKind::Links,
             b"metadata" => RecordKind::Metadata,
             _ => RecordKind::Other,
         };
         set_media_type(capture, head, self.types == RecordTypes::Replayable);
         self.is_skipped = !self.types.has_record(head);
-        if self.carry.method {
+        if has_request(self.carry) {
             self.ids = RecordIds::of(head);
         }
         self.choose_payload(&head.record_type);
@@ -442,6 +442,11 @@ impl RecordAssembler {
         capture.clear();
         self.spare = capture;
     }
+}
+
+/// Whether a field comes from requests.
+fn has_request(carry: FieldSet) -> bool {
+    carry.method || carry.request_body
 }
 
 /// Sets the media type and the charset that the head of a record states for its content. An HTTP response has its own head,

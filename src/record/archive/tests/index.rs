@@ -144,3 +144,26 @@ fn requests_belong_to_their_neighbors() {
         assert_eq!(methods, 5, "{step}");
     }
 }
+
+/// Requests are read for each of their fields.
+#[test]
+fn a_body_is_read_without_its_method() {
+    let url = "\r\nWARC-Target-URI: http://a.org/";
+    let text = [
+        record(&format!("WARC-Type: request{url}"), "POST / HTTP/1.1\r\n\r\na"),
+        record(&format!("WARC-Type: response{url}"), "HTTP/1.1 200 OK\r\n\r\n"),
+    ]
+    .concat();
+    let has = |carry: FieldSet| {
+        let limits = BatchLimits { target_len: usize::MAX, max_record_len: usize::MAX };
+        let mut batch = CaptureBatch::new(carry, limits);
+        parse_whole(&mut ArchiveParser::of_types(RecordTypes::Replayable, carry), &text, &mut batch);
+        let rows = batch.into_rows();
+        let fields = rows.records().fields;
+        [fields.methods, fields.request_bodies].map(|column| column.first().is_some_and(Option::is_some))
+    };
+    let carry = |method: bool, request_body: bool| FieldSet { method, request_body, ..FieldSet::default() };
+    for [method, body] in [[true, true], [true, false], [false, true], [false, false]] {
+        assert_eq!(has(carry(method, body)), [method, body]);
+    }
+}
