@@ -5,6 +5,9 @@ use super::document::Link;
 /// Longest text of a link, in bytes. The rest is not read.
 const MAX_TEXT_LEN: usize = 1 << 10;
 
+/// Bytes of a text that are held, so that a character which begins within the limit is whole.
+const MAX_HELD_TEXT_LEN: usize = MAX_TEXT_LEN + 8;
+
 /// Maximum number of links that are held until an `a` element ends.
 const MAX_HELD: usize = 1 << 10;
 
@@ -55,11 +58,19 @@ impl HeldLinks {
         self.text.clear();
     }
 
+    /// Appends to the text of the open element, if there is one. White space becomes single spaces.
     pub(super) fn append(&mut self, text: &[u8]) {
-        if self.open.is_some() {
-            // White space that is collapsed later does not count much: no text of a page is longer than this.
-            let room = (4 * MAX_TEXT_LEN).saturating_sub(self.text.len());
-            self.text.extend_from_slice(&text[..text.len().min(room)]);
+        if self.open.is_none() {
+            return;
+        }
+        for byte in text {
+            let byte = if byte.is_ascii_whitespace() { b' ' } else { *byte };
+            if self.text.len() == MAX_HELD_TEXT_LEN {
+                return;
+            }
+            if byte != b' ' || self.text.last() != Some(&b' ') {
+                self.text.push(byte);
+            }
         }
     }
 

@@ -213,6 +213,11 @@ fn texts_of_links() {
                 <img alt='An &amp; image' src='i'/>four</a>no<a href='b'>x<a href='c'>y</a></a></html>";
     let expected = [pair("a", "One two three four"), pair("i", "An & image"), pair("b", "x"), pair("c", "y")];
     assert_eq!(texts(text, Markup::Xml), expected);
+    // White space does not count for the length of a text.
+    for space in [" ".repeat(4_095), "\n ".repeat(5_000)] {
+        let text = format!("<a href=a>{space}é{space}x<b>{space}y</b></a>");
+        assert_eq!(texts(&text, Markup::Html), [pair("a", "é x y")]);
+    }
     let long = format!("<a href=a>{}<a href=b>{}", "é ".repeat(1_000), "<img src=c>".repeat(3_000));
     let found = texts(&long, Markup::Html);
     assert_eq!((found.len(), found[0].1.len() <= 1 << 10, found[1].1.len()), (3_002, true, 0));
