@@ -68,20 +68,17 @@ impl ArchiveKind {
     }
 }
 
-/// Searches the content of a record for a line that may be the head of another record.
+/// Searches the last [`HeadSearch::MAX_LEN`] bytes of the content of a record for a line that may be the head of another record.
 ///
-/// A stream is searched while it is read, because it cannot be read again. What follows the line is kept, up to
-/// [`HeadSearch::MAX_LEN`] bytes. A mapped file is searched only if a record seems to have a wrong length. Both ways
-/// find the same line.
+/// A stream is searched while it is read, because it cannot be read again. What follows the line is kept until the line is too
+/// far back. A mapped file is searched only if a record seems to have a wrong length. Both ways find the same line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeadSearch {
     kind: ArchiveKind,
     /// Where the search continues: at a byte that may be the line end before the line.
     searched_to: u64,
-    /// The beginning of the first line that was found.
+    /// The beginning of the first line that was found and is not too far back.
     found_at: Option<u64>,
-    /// The line that was found is too far back.
-    is_over: bool,
 }
 
 impl HeadSearch {
@@ -90,7 +87,7 @@ impl HeadSearch {
 
     /// A search in the content that begins at byte `content_at`, after a line end.
     pub(super) fn new(kind: ArchiveKind, content_at: u64) -> HeadSearch {
-        HeadSearch { kind, searched_to: content_at.saturating_sub(1), found_at: None, is_over: false }
+        HeadSearch { kind, searched_to: content_at.saturating_sub(1), found_at: None }
     }
 
     /// The kind of the archive, or the default one before the first record.
@@ -100,13 +97,13 @@ impl HeadSearch {
 
     /// The first byte that the search still needs, if the content was read up to byte `at`.
     pub(super) fn keep_from(&self, at: u64) -> u64 {
-        if self.is_over { at } else { self.found_at.unwrap_or(self.searched_to).min(at) }
+        self.found_at.unwrap_or(self.searched_to).min(at)
     }
 
     /// The content was searched up to byte `to`. Returns up to where no line was found that may be a head, so that the record
     /// does not end before.
     pub(super) fn clear_to(&self, to: u64) -> u64 {
-        self.found_at.filter(|_| !self.is_over).unwrap_or(to)
+        self.found_at.unwrap_or(to)
     }
 
     /// Leaves out the content up to byte `to`.
@@ -117,18 +114,23 @@ impl HeadSearch {
 
     /// Searches on up to byte `to`.
     pub(super) fn advance(&mut self, window: ArchiveWindow<'_>, to: u64) {
+        let first = to.saturating_sub(HeadSearch::MAX_LEN);
+        if let Some(at) = self.found_at.take_if(|at| *at < first) {
+            self.searched_to = at;
+        }
         if self.found_at.is_none() {
-            let bytes = window.slice(self.searched_to..to);
-            self.found_at = memchr::memmem::find(bytes, self.kind.pattern()).map(|at| self.searched_to + at as u64 + 1);
+            // A line begins after a line end.
+            let from = self.searched_to.max(first.saturating_sub(1));
+            let bytes = window.slice(from..to);
+            self.found_at = memchr::memmem::find(bytes, self.kind.pattern()).map(|at| from + at as u64 + 1);
             self.skip(to);
         }
-        self.is_over |= self.found_at.is_some_and(|at| to - at > HeadSearch::MAX_LEN);
     }
 
     /// The first line up to byte `to` that looks like a head. All bytes up to there are in the window.
     pub(super) fn finish(mut self, window: ArchiveWindow<'_>, to: u64) -> Option<u64> {
         self.advance(window, to);
-        let mut at = self.found_at.filter(|_| !self.is_over)?;
+        let mut at = self.found_at?;
         let mut lines = window.slice(at..to).split_inclusive(|&byte| byte == b'\n').peekable();
         while let Some(line) = lines.next().filter(|line| line.ends_with(b"\n")) {
             let next = lines.peek().filter(|next| next.ends_with(b"\n"));

@@ -168,6 +168,24 @@ fn a_head_does_not_begin_within_a_line() {
     }
 }
 
+/// Lines that are too far back are no reason not to look for others.
+#[test]
+fn a_record_ends_at_a_head_after_lines_that_are_too_far_back() {
+    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Length: 99999999\r\n\r\n";
+    let inner = "WARC/1.0\r\nWARC-Target-URI: http://b/\r\n\r\n";
+    let max_len = HeadSearch::MAX_LEN as usize;
+    let lines = "x\nWARC/\n".repeat(max_len / 8);
+    let few = format!("WARC/\n{}WARC/\n", "x".repeat(max_len / 2));
+    for before in [lines, few] {
+        let text = [head, &before, inner, &"x".repeat(max_len - inner.len())].concat();
+        for step in [0, 1 << 20, 16 << 20] {
+            let (rows, ended) = read(text.as_bytes(), step);
+            assert_eq!(rows.iter().map(|row| &row.0[..]).collect::<Vec<_>>(), ["http://a/", "http://b/"], "{step}");
+            assert_eq!((rows[0].2, ended), (Flags::CUT.0, ArchiveEnd::Whole), "{step}");
+        }
+    }
+}
+
 /// What follows a line that may be a head is kept up to a limit, which is the same for an archive in memory.
 #[test]
 fn a_record_ends_at_a_head_that_is_not_too_far_back() {
