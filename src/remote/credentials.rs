@@ -17,7 +17,9 @@ use percent_encoding::percent_decode_str;
 
 use super::error::RemoteError;
 use super::failure::Failure;
-use super::options::{StoreOption, is_address, options, retry_pause, retry_timeout, switch, switch_of, value};
+use super::options::{
+    StoreOption, is_address, is_plain_address, options, retry_pause, retry_timeout, switch, switch_of, value,
+};
 use super::service::{Connector, RequestHeader};
 use super::store::{PagedStore, RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
@@ -85,7 +87,7 @@ fn retry_config(purpose: StorePurpose) -> RetryConfig {
 fn client_settings() -> Vec<(ClientConfigKey, String)> {
     let chosen = options().iter().filter_map(|option| Some((option.key.parse().ok()?, option.value.clone())));
     // An endpoint without TLS was chosen by the user.
-    let is_plain = value("endpoint").is_some_and(|endpoint| endpoint.starts_with("http://"));
+    let is_plain = value("endpoint").is_some_and(is_plain_address);
     let allow_http = is_plain.then(|| (ClientConfigKey::AllowHttp, "true".to_string()));
     allow_http.into_iter().chain(chosen).collect()
 }
@@ -99,7 +101,7 @@ fn check_plain(address: Option<&str>, prefix: &str) -> object_store::Result<()> 
     let variable = || env::var(own_key.to_ascii_uppercase()).ok().filter(|_| !prefix.is_empty());
     let value = chosen.map(|option| option.value.clone()).or_else(variable);
     let is_forbidden = value.as_deref().and_then(switch_of) == Some(false);
-    if address.is_some_and(|address| address.starts_with("http://")) && is_forbidden {
+    if address.is_some_and(is_plain_address) && is_forbidden {
         let source = "allow_http forbids an address without TLS".into();
         return Err(object_store::Error::Generic { store: "HTTP", source });
     }
@@ -152,7 +154,7 @@ fn open_s3(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object
         });
     }
     check_plain(endpoint.as_deref(), "aws_")?;
-    if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+    if endpoint.as_deref().is_some_and(is_plain_address) {
         builder = builder.with_allow_http(true);
     }
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);
@@ -278,7 +280,12 @@ fn open_azure(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obj
     for (key, value) in store_settings(AzureConfigKey::Client) {
         builder = builder.with_config(key, value);
     }
-    check_plain(builder.get_config_value(&AzureConfigKey::Endpoint).as_deref(), "azure_")?;
+    // An endpoint without TLS was chosen by the user.
+    let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
+    check_plain(endpoint.as_deref(), "azure_")?;
+    if endpoint.as_deref().is_some_and(is_plain_address) {
+        builder = builder.with_allow_http(true);
+    }
     let keys = [AzureConfigKey::AccessKey, AzureConfigKey::SasKey, AzureConfigKey::Token, AzureConfigKey::ClientId];
     let has_key = keys.iter().any(|key| builder.get_config_value(key).is_some());
     let has_choice = has_option(&["skip_signature", "azure_skip_signature"]);
@@ -296,7 +303,7 @@ fn open_azure(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> obj
 fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
     let (text, authorization) = split_authorization(url);
     check_plain(Some(&text), "")?;
-    let mut client = ClientOptions::new().with_allow_http(text.starts_with("http://"));
+    let mut client = ClientOptions::new().with_allow_http(is_plain_address(&text));
     for (key, value) in client_settings() {
         client = client.with_config(key, value);
     }

@@ -65,7 +65,7 @@ impl Failure {
             Some(status) => matches!(status, 408 | 429 | 500..),
             None => {
                 let is_readable = self.transport.is_some_and(|kind| kind != HttpErrorKind::Decode);
-                is_readable && !self.is_redirect_loop()
+                is_readable && !self.is_redirect_loop() && !self.is_without_tls()
             }
         }
     }
@@ -83,6 +83,11 @@ impl Failure {
 
     fn is_redirect_loop(&self) -> bool {
         self.cause.contains("redirect")
+    }
+
+    /// The address, or one to which the server redirects, begins with `http://`, which the options forbid.
+    fn is_without_tls(&self) -> bool {
+        self.cause == "URL scheme is not allowed"
     }
 
     /// The error of a request to `store`.
@@ -155,6 +160,10 @@ impl Failure {
             HttpErrorKind::Connect => {
                 (format!("cannot connect: {}", self.cause), "check the name of the host, and the network")
             }
+            _ if self.is_without_tls() => (
+                "the address, or one to which the server redirects, has no TLS".to_string(),
+                "check the address; --store-option allow_http=true allows it",
+            ),
             _ if self.is_redirect_loop() => {
                 ("the server redirects again and again".to_string(), "check the URL in a browser")
             }

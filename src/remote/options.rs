@@ -60,6 +60,12 @@ pub(super) fn is_address(text: &str) -> bool {
     !host.starts_with(['/', '?', '#']) && !host.is_empty() && !host.contains(char::is_whitespace)
 }
 
+/// The URL of a server without TLS.
+#[cfg(feature = "remote")]
+pub(super) fn is_plain_address(text: &str) -> bool {
+    matches!(split_scheme(text), Some(("http://", ..)))
+}
+
 /// An option of all stores of the process, such as `region=eu-central-1`.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StoreOption {

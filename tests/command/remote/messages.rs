@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::server::{Fault, Request, Server};
-use super::{irikey_at, sample, stderr};
+use super::{VARIABLES, irikey_at, sample, stderr};
 
 #[test]
 fn objects_that_cannot_be_read_prevent_the_job() {
@@ -294,6 +294,31 @@ fn wrong_and_useless_options_are_reported() {
     };
     assert!(is_useless(&[local]));
     assert!(!is_useless(&["s3://b/x"]) && !is_useless(&[local, "-o", "s3://b/y.csv"]));
+}
+
+/// An endpoint without TLS is one that the user chose, however it is named; letter case of schemes does not matter.
+#[test]
+fn endpoints_without_tls_are_allowed() {
+    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let run = |arguments: &[&str], variable: (&str, &str)| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
+        VARIABLES.iter().for_each(|name| _ = command.env_remove(name));
+        command.env("HOME", "/nonexistent").envs([variable]).args(["canon", "-q"]).args(arguments).output().unwrap()
+    };
+    let account = ["--store-option", "account_name=a"];
+    for address in ["http", "HTTP"].map(|scheme| format!("{scheme}://{}", server.address)) {
+        let [any, azure] = ["endpoint", "azure_endpoint"].map(|key| format!("{key}={address}"));
+        let jobs = [("s3", &any), ("gs", &any), ("az", &any), ("az", &azure)];
+        for (scheme, option) in jobs {
+            let ran = run(&[&[&format!("{scheme}://b/x"), "--store-option", option], &account[..]].concat(), ("X", ""));
+            assert_eq!(ran.status.code(), Some(0), "{scheme} {option}: {}", stderr(&ran));
+        }
+        let ran = run(&["s3://b/x"], ("AWS_ENDPOINT_URL", &address));
+        assert_eq!(ran.status.code(), Some(0), "{address}: {}", stderr(&ran));
+        let base = format!("base_url={address}");
+        let ran = run(&["gs://b/x", "--store-option", &base, "--store-option", "allow_http=false"], ("X", ""));
+        assert!(ran.status.code() == Some(4) && stderr(&ran).contains("has no TLS; check"), "{}", stderr(&ran));
+    }
 }
 
 /// Credentials are in no message, no report, no metadata and no column.
