@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
-use crate::process::{exit, terminate};
+use crate::process::{exit, path_name, terminate, visible};
 
 /// Number of files that can be mapped at a time; further files are read instead.
 const SLOTS: usize = 1024;
@@ -35,7 +35,7 @@ pub(super) fn watch(map: &[u8], path: &Path) -> Option<usize> {
     let message = format!(
         "irikey: {}: the file was {} bytes long and was truncated while it was mapped; \
          run again when no other process writes to it, or use --no-mmap\n",
-        path.display(),
+        visible(&path_name(path)),
         map.len()
     );
     MAPPINGS[slot].message.store(Box::into_raw(Box::new(message.into_bytes())), Relaxed);

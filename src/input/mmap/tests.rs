@@ -1,6 +1,8 @@
 //! Signals. Each test starts this test binary again and runs one ignored test in the child process.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -52,7 +54,7 @@ fn child_truncates_a_mapped_file() {
 fn child_truncates_the_last_page() {
     let Some(directory) = directory() else { return };
     let (file, _guard) = input_and_temporary(&directory);
-    let mapping = MappedFile::new(&file, &directory.join("input")).unwrap();
+    let mapping = MappedFile::new(&file, Path::new(OsStr::from_bytes(b"\x1b\xFF input"))).unwrap();
     file.set_len((1 << 20) - 10).unwrap();
     let mut copy = [0; 100];
     mapping.copy_at((1 << 20) - 100, &mut copy);
@@ -61,12 +63,15 @@ fn child_truncates_the_last_page() {
 
 #[test]
 fn truncating_a_mapped_file_is_reported() {
-    for test in ["child_truncates_a_mapped_file", "child_truncates_the_last_page"] {
+    // Names are written as in other messages.
+    let tests =
+        [("child_truncates_a_mapped_file", "/input"), ("child_truncates_the_last_page", r"bytes:\u{1b}%FF input")];
+    for (test, name) in tests {
         let directory = tempfile::tempdir().unwrap();
         let output = child(test, directory.path());
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(4), "{text}");
-        assert!(text.contains("input: the file was 1048576 bytes long and was truncated"), "{text}");
+        assert!(text.contains(&format!("{name}: the file was 1048576 bytes long and was truncated")), "{text}");
         assert!(!directory.path().join("temporary").exists());
     }
 }
