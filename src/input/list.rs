@@ -15,6 +15,7 @@ use super::error::ListError;
 use super::source::{Origin, Source, os_string};
 use super::table::TableFile;
 use super::whole_file::{read_file, read_object, shown_path};
+use crate::encoding::Charset;
 use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
 use crate::process::{HandleName, check_stdin, path_name};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead, unknown_scheme};
@@ -194,8 +195,13 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
         bytes = read_file(path).map_err(failed)?;
     }
     let bytes = unpack_list(bytes).map_err(failed)?;
-    // Editors of Windows write a byte order mark.
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
+    // Programs of Windows write a byte order mark.
+    let bytes = match Charset::from_bom(&bytes) {
+        Some((charset, _)) if charset.is_utf16() => {
+            return Err(failed(not_a_list("it is in UTF-16; convert it to UTF-8")));
+        }
+        mark => &bytes[mark.map_or(0, |(_, len)| len)..],
+    };
     let mut paths = Vec::new();
     let has_nul = bytes.contains(&0);
     let end = if has_nul { 0 } else { b'\n' };
@@ -217,16 +223,19 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
 
 /// Unpacks a list, if it is compressed with gzip or Zstandard.
 fn unpack_list(list: Vec<u8>) -> io::Result<Vec<u8>> {
-    let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::InvalidData, reason));
     let unpacked: Box<dyn Read + '_> = match packing(&list) {
         Packing::Plain => return Ok(list),
         Packing::Gzip => Box::new(MultiGzDecoder::new(&list[..])),
         Packing::Zstd => Box::new(zstd::Decoder::new(&list[..])?),
-        _ => return refuse("it is compressed, but neither with gzip nor with Zstandard; unpack it"),
+        _ => return Err(not_a_list("it is compressed, but neither with gzip nor with Zstandard; unpack it")),
     };
     let mut bytes = Vec::new();
     unpacked.take(MAX_LIST_LEN + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_LIST_LEN { refuse("it is longer than 1 GiB; divide it") } else { Ok(bytes) }
+    if bytes.len() as u64 > MAX_LIST_LEN { Err(not_a_list("it is longer than 1 GiB; divide it")) } else { Ok(bytes) }
+}
+
+fn not_a_list(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
 /// The objects that `url` names, and the members of those that are ZIP archives. An object that `is_listed` is not

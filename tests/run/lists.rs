@@ -39,6 +39,9 @@ fn arguments_name_files_directories_lists_and_standard_input() {
     let unknown = file(&root, "list.bz2", b"BZh91AY&SY");
     let error = list(&[format!("@{}", unknown.display())]).unwrap_err().to_string();
     assert!(error.contains("neither with gzip nor with Zstandard"), "{error}");
+    let utf16 = file(&root, "utf16", b"\xFF\xFEo\0n\0e\0\n\0");
+    let error = list(&[format!("@{}", utf16.display())]).unwrap_err().to_string();
+    assert!(error.contains("it is in UTF-16; convert it"), "{error}");
     let damaged = file(&root, "damaged.gz", &crate::collect::gzip(text.as_bytes())[..20]);
     assert!(matches!(list(&[format!("@{}", damaged.display())]), Err(ListError::List { .. })));
 
