@@ -59,7 +59,7 @@ pub enum ListError {
     NoMember {
         /// The archive, `!`, and the name or pattern.
         path: PathBuf,
-        /// The names of the first members.
+        /// The names of the first members, and the number of the others.
         members: String,
     },
     /// Several inputs cannot be read.

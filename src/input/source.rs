@@ -259,9 +259,7 @@ impl Source {
             return Ok(members.into_iter().map(|member| Source::member(archive, member)).collect());
         }
         let all = zip::list_members(file, MemberSelection::Pattern(b"*")).unwrap_or_default();
-        let names = all.iter().take(SHOWN_MEMBERS).map(|member| String::from_utf8_lossy(&member.name).into_owned());
-        let members = visible(&names.collect::<Vec<_>>().join(", ")).to_string();
-        Err(ListError::NoMember { path: member_path(archive, pattern), members })
+        Err(ListError::NoMember { path: member_path(archive, pattern), members: names_text(&all) })
     }
 
     fn member(archive: &Path, listed: ListedMember) -> Source {
@@ -270,6 +268,16 @@ impl Source {
             Ok(member) => Source { name, len: Some(member.len), origin: Origin::Member(member) },
             Err(defect) => Source { name, len: None, origin: Origin::Unreadable(defect) },
         }
+    }
+}
+
+/// The names of the first members, and how many more there are.
+fn names_text(members: &[ListedMember]) -> String {
+    let names = members.iter().take(SHOWN_MEMBERS).map(|member| String::from_utf8_lossy(&member.name).into_owned());
+    let names = names.collect::<Vec<_>>().join(", ");
+    match members.len().saturating_sub(SHOWN_MEMBERS) {
+        0 => visible(&names).to_string(),
+        more => format!("{}, and {more} more", visible(&names)),
     }
 }
 

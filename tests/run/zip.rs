@@ -191,6 +191,10 @@ fn a_name_that_no_member_has_is_an_error() {
         "{}",
         error("x.zip!c")
     );
+    let names: Vec<String> = (0..23).map(|i| format!("f{i}")).collect();
+    let members: Vec<_> = names.iter().map(|name| member(name, STORED, b"http://b/\n")).collect();
+    fs::write(path.parent().unwrap().join("many.zip"), zip(&members)).unwrap();
+    assert!(error("many.zip!c").ends_with(", f18, f19, and 3 more"), "{}", error("many.zip!c"));
     assert!(error("y.zip!c").contains("cannot open"));
     // A file of this name counts.
     fs::write(path.parent().unwrap().join("x.zip!b.txt"), "http://other/\n").unwrap();
