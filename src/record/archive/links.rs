@@ -3,7 +3,7 @@
 //! Links are, in this order: `Location` of a redirect, `Refresh` and `Link` header fields; the entries of `HTML-Metadata`
 //! that have a `url`, in the lists `Head.Link`, `Head.Scripts` and `Links`; refreshes, and addresses of the page and its
 //! media for previews, in `Head.Metas`. The base of header fields is the URL of the page; that of the others `Head.Base`,
-//! resolved against it. JSON that is broken gives the links before that point.
+//! resolved against it. JSON that is broken after the response gives its links as well; JSON that ends early gives none.
 
 use crate::iri::{Base, FaultKind, find_scheme, may_be_html_base};
 use crate::kernel::offset_in;
