@@ -636,8 +636,10 @@ fn an_invalid_destination_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let error_of = |path: &Path| create(path, options(OutputFormat::Csv)).err().unwrap().to_string();
     let shown = directory.path().display();
-    let message = error_of(directory.path());
-    assert_eq!(message, format!("{shown}: is a directory; name a file"));
+    // The last two do not exist.
+    for path in [directory.path().to_path_buf(), directory.path().join("x.csv/"), directory.path().join("x.csv/.")] {
+        assert_eq!(error_of(&path), format!("{}: names a directory; name a file", path.display()));
+    }
     let message = error_of(&directory.path().join("no/x.csv"));
     let expected = format!("{shown}/no/x.csv: cannot create: the directory {shown}/no does not exist; create it first");
     assert_eq!(message, expected);

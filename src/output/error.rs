@@ -16,8 +16,8 @@ pub enum OutputError {
     /// The reader of standard output has closed the pipe. This is not a failure.
     #[error("standard output: closed by its reader")]
     ClosedPipe,
-    /// The path of the output is a directory.
-    #[error("{}: is a directory; name a file", path_name(.0))]
+    /// The path of the output is that of a directory, or ends with a slash.
+    #[error("{}: names a directory; name a file", path_name(.0))]
     Directory(PathBuf),
     /// The directory of the output does not exist.
     #[error("{}: cannot create: the directory {} does not exist; create it first", path_name(path), path_name(parent))]

@@ -3,6 +3,7 @@
 //! A regular file is written under a temporary name in its own directory, and renamed when it is complete and on disk.
 //! Standard output, pipes and devices are written directly. An object in a store has its name when it is complete.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -326,7 +327,8 @@ pub(crate) fn check_creatable(path: &Path) -> Result<(), OutputError> {
 }
 
 /// Checks for what the file system would refuse only when the output is complete, because the output has another name until then:
-/// a name that is too long, and a file that cannot be replaced. A file on an HTTP server is refused, too.
+/// a name that only a directory can have or that is too long, and a file that cannot be replaced. A file on an HTTP server is
+/// refused, too.
 pub(crate) fn check_name(path: &Path) -> Result<(), OutputError> {
     if let Some(url) = RemoteUrl::of_path(path) {
         return url.check_writable().map_err(|error| object_error(Path::new(&url.name()), "create", error.into()));
@@ -334,6 +336,7 @@ pub(crate) fn check_name(path: &Path) -> Result<(), OutputError> {
     if HandleName::of(path).is_some() {
         return Ok(());
     }
+    check_names_file(path)?;
     let path = target_path(path);
     match fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_file() => check_replaceable(&path, &metadata),
@@ -341,6 +344,15 @@ pub(crate) fn check_name(path: &Path) -> Result<(), OutputError> {
             Err(open_error(&path, "create", error, "choose a shorter name"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Checks that a path ends with the name of a file. A path such as `a/` or `a/.` can only be that of a directory.
+fn check_names_file(path: &Path) -> Result<(), OutputError> {
+    let ends_with = |name: &OsStr| path.as_os_str().as_encoded_bytes().ends_with(name.as_encoded_bytes());
+    match path.file_name().is_some_and(ends_with) {
+        true => Ok(()),
+        false => Err(OutputError::Directory(path.to_path_buf())),
     }
 }
 
@@ -384,6 +396,7 @@ fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputE
     if let Some(handle) = HandleName::of(path) {
         return direct(path.to_path_buf(), handle.open());
     }
+    check_names_file(path)?;
     let path = target_path(path);
     match fs::metadata(&path) {
         Ok(metadata) if metadata.is_dir() => return Err(OutputError::Directory(path)),

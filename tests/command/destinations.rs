@@ -141,23 +141,28 @@ fn a_directory_in_the_place_of_a_file_is_a_usage_error() {
     let directory = tempfile::tempdir().unwrap();
     let text = |name: &str| directory.path().join(name).display().to_string();
     fs::create_dir(text("d.parquet")).unwrap();
-    let (input, taken) = (sample("redirects.cdxj"), text("d.parquet"));
-    let commands: [(&[&str], String); 7] = [
+    let (input, taken, missing) = (sample("redirects.cdxj"), text("d.parquet"), text("missing.parquet/"));
+    let commands: [(&[&str], String); 11] = [
         (&["canon", "-o", &taken], format!("{taken}: -o names a directory; name a file such as {taken}/uris.parquet")),
         (&["dedup", "-o", &taken], format!("{taken}: -o names a directory")),
-        (&["dedup", "--groups", &taken], format!("{taken}: is a directory; name a file")),
-        (&["learn", "-o", &taken], format!("{taken}: is a directory; name a file")),
-        (&["extract", "-o", &taken], format!("{taken}: is a directory; name a file")),
+        (&["dedup", "--groups", &taken], format!("{taken}: names a directory; name a file")),
+        (&["learn", "-o", &taken], format!("{taken}: names a directory; name a file")),
+        (&["extract", "-o", &taken], format!("{taken}: names a directory; name a file")),
         (
             &["canon", "--report", &taken],
             format!("{taken}: --report names a directory; name a file such as {taken}/report.html"),
         ),
         (&["count", "--report", &taken], format!("{taken}: --report names a directory")),
+        (&["dedup", "--duplicates", &missing], format!("{missing}: names a directory; name a file")),
+        (&["learn", "-o", &missing], format!("{missing}: names a directory; name a file")),
+        (&["extract", "-o", &missing], format!("{missing}: names a directory; name a file")),
+        (&["canon", "--report", &missing], format!("{missing}: names a directory; name a file")),
     ];
     for (command, expected) in commands {
         let ran = irikey(&[command, &[&input]].concat(), b"", Stdio::null());
         let message = String::from_utf8(ran.stderr).unwrap();
         assert!(ran.status.code() == Some(2) && message.contains(&expected), "{command:?}: {message}");
+        assert!(ran.stdout.is_empty(), "{command:?}");
     }
 }
 
