@@ -32,11 +32,11 @@ pub(super) fn uris_of_batch(batch: &RecordBatch) -> Vec<u8> {
     out
 }
 
-/// The header of a file of delimited text.
+/// The header of a file of delimited text. Names of columns `NAME=`, which users choose, are quoted if necessary.
 pub(super) fn header(columns: &ColumnSet, delimiter: u8) -> Vec<u8> {
-    let mut out = columns.names().collect::<Vec<_>>().join(char::from(delimiter).encode_utf8(&mut [0; 4])).into_bytes();
-    out.push(b'\n');
-    out
+    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
+    writer.write_record(columns.names()).expect(IN_MEMORY);
+    writer.into_inner().expect(IN_MEMORY)
 }
 
 /// Delimited text as in RFC 4180, but with `LF` as the line end: fields are quoted if necessary, nulls are empty.
@@ -107,6 +107,13 @@ mod tests {
         let row = [&b"\"\"\""[..], &field[1..], b"\"\n"].concat();
         assert!(out == row.repeat(count));
         time
+    }
+
+    #[test]
+    fn names_in_headers_are_quoted() {
+        let columns = ColumnSet::named(["uri", "key", "a\"b=", "c\td="]).unwrap();
+        assert_eq!(header(&columns, b','), b"uri,key,\"a\"\"b\",c\td\n");
+        assert_eq!(header(&columns, b'\t'), b"uri\tkey\t\"a\"\"b\"\t\"c\td\"\n");
     }
 
     #[test]
