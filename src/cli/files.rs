@@ -1,5 +1,5 @@
-//! The output of `canon`: one file, standard output, or a directory of files, in the order of the input or sorted. What is
-//! sorted is read again and checked before it gets its final name.
+//! The output of `canon`: one file, standard output, or a directory of files, in the order of the input or sorted. A sorted
+//! file whose format has an order is read again and checked before it gets its final name.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::output::{
 use crate::process::part_names::{MANIFEST, SPLITS};
 use crate::process::path_name;
 use crate::run::{SortedRows, Summary, sorted_rows_counter};
-use crate::sort::{SORT_METADATA_KEY, SplitPoints};
+use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
 
 /// The state of the parts when only files about them are missing.
 pub(crate) const COMPLETE: &str = "the parts are complete";
@@ -85,7 +85,7 @@ impl OutputFiles {
                 return Ok((encoder, OutputFiles::Single(Box::new(output), new_read_back.map(|new| new()))));
             }
         };
-        let ranges = layout.ranges.map(|count| ("surt_range", count));
+        let ranges = layout.ranges.map(|count| (Partition::SURT_DIRECTORY, count));
         let partitions = layout.partition.as_ref().map(|by| (by.directory_name(), by.count()));
         let root = layout.root(&path);
         let (fixed, partitions) = (layout.hive.clone(), partitions.or(ranges));

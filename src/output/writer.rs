@@ -78,7 +78,7 @@ pub struct FinishedOutput {
     pub bytes: u64,
     /// Number of rows.
     pub rows: u64,
-    /// Number of row groups with rows: record batches in Arrow; in text formats, the pieces that were appended.
+    /// Number of row groups with rows: record batches in Arrow; in text formats, the pieces that were encoded and appended.
     pub row_groups: u64,
 }
 

@@ -23,8 +23,8 @@ const INDEX_ORDER: [&str; 2] = [INDEX_KEY, "fetch_time"];
 pub(crate) struct SortArgs {
     /// Columns to sort by, separated by commas, such as url_surtkey,fetch_time; a - before a name sorts it in descending
     /// order. Columns that --columns does not name are added at the end. Nulls come last, equal rows keep the order of the
-    /// input. Parquet files then declare their order and have page statistics of these columns; the output is read again and
-    /// checked [default for cdxj and zipnum: url_surtkey_ia,fetch_time]
+    /// input. Parquet files then declare their order and have page statistics of these columns. Files in Parquet, Arrow, CDXJ
+    /// and ZipNum are read again and checked [default for cdxj and zipnum: url_surtkey_ia,fetch_time]
     #[arg(
         long,
         value_name = "LIST",
