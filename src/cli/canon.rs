@@ -4,15 +4,16 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::args::{ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, WorkArgs};
+use super::args::{ColumnArgs, FileLayout, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, WorkArgs};
 use super::error::CommandError;
+use super::file_roles::FileRoles;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::progress::watch;
 use super::report::{Report, after_closed_pipe};
 use super::resume;
 use crate::batch::ColumnId;
-use crate::output::Destination;
+use crate::output::{Destination, OutputFormat};
 use crate::record::archive::RecordTypes;
 use crate::run::{self, RunRequest, Summary, WorkerNeed, columns_to_sort};
 
@@ -90,7 +91,7 @@ impl CanonArgs {
             }
         } else if self.archive_paths {
             return Err(CommandError::usage(
-                "--archive-paths is for cdxj and zipnum, which name archives by the last part",
+                "--archive-paths is for cdxj and zipnum; remove it, or choose one of these formats",
             ));
         }
         let destination = self.reporting.replace.apply(destination);
@@ -112,16 +113,21 @@ impl CanonArgs {
             true => Some(layout.sort_options(memory, self.work.directory()?)),
             false => None,
         };
+        let files = self.files(&destination, output.format, &layout);
         let (input, reporting) = (&self.input, &self.reporting);
-        let files = reporting.files(&input.files.inputs).input("--partition", layout.split_points_file.as_deref());
-        let files = match &destination {
+        Ok(Job { input, options, max_runs, policy, destination, output, layout, sort, files, reporting })
+    }
+
+    /// The files of the job.
+    fn files(&self, destination: &Destination, format: OutputFormat, layout: &FileLayout) -> FileRoles {
+        let files = self.reporting.files(&self.input.files.inputs);
+        let files = self.columns.add_to(files.input("--partition", layout.split_points_file.as_deref()));
+        match destination {
             Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => {
                 files.directory(path, (!layout.resume).then(|| layout.root(path)))
             }
-            _ => files.destination(&destination, output.format),
-        };
-        let files = self.columns.add_to(files);
-        Ok(Job { input, options, max_runs, policy, destination, output, layout, sort, files, reporting })
+            _ => files.destination(destination, format),
+        }
     }
 }
 

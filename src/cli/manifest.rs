@@ -76,6 +76,16 @@ pub(crate) struct InputStates {
     pub(crate) faulty: u64,
 }
 
+impl InputStates {
+    /// Adds the part of a finished input, which has this entry in the manifest.
+    fn add_finished(&mut self, source: String, part: FinishedOutput, entry: &Value) {
+        self.finished.push(part);
+        self.faulty += entry["faulty"].as_u64().unwrap_or(0);
+        let message = entry["error"].as_str().map(str::to_string);
+        self.errors.extend(message.map(|message| SourceError { source, message }));
+    }
+}
+
 /// Everything that rows, parts and their order depend on, under explicit names: manifests are compared field by field.
 pub(crate) fn describe_job(job: &Job) -> Value {
     let layout = &job.layout;
@@ -142,11 +152,7 @@ impl Manifest {
         stamps: Vec<FileStamp>,
         (directory, suffix): (&Path, &str),
     ) -> Result<InputStates, CommandError> {
-        let mut seen = HashSet::new();
-        if let Some(Source { name, .. }) = sources.0.iter().find(|source| !seen.insert(source.identity())) {
-            let message = format!("{name}: the input is named twice, and --resume takes each input once; name it once");
-            return Err(CommandError::Usage(message));
-        }
+        check_named_once(&sources)?;
         let mut states = InputStates { pending: Vec::new(), finished: Vec::new(), errors: Vec::new(), faulty: 0 };
         let mut next_number = self.next_number();
         for (place, (source, stamp)) in sources.0.into_iter().zip(stamps).enumerate() {
@@ -170,12 +176,8 @@ impl Manifest {
             if !is_merged {
                 check_length(&part, entry)?;
             }
-            states.finished.push(FinishedOutput { path: Some(part), ..finished_from_json(entry, directory) });
-            states.faulty += entry["faulty"].as_u64().unwrap_or(0);
-            if let Some(message) = entry["error"].as_str() {
-                let (source, message) = (source.name.clone(), message.to_string());
-                states.errors.push(SourceError { source, message });
-            }
+            let finished = FinishedOutput { path: Some(part), ..finished_from_json(entry, directory) };
+            states.add_finished(source.name, finished, entry);
         }
         self.write("no input was read")?;
         Ok(states)
@@ -269,6 +271,18 @@ impl Manifest {
         });
         write_atomically(&self.path, &format!("{manifest:#}\n"), state)?;
         self.log.remove()
+    }
+}
+
+/// Refuses an input that is named twice, whose part would be made twice.
+fn check_named_once(sources: &Sources) -> Result<(), CommandError> {
+    let mut seen = HashSet::new();
+    match sources.0.iter().find(|source| !seen.insert(source.identity())) {
+        None => Ok(()),
+        Some(Source { name, .. }) => {
+            let message = format!("{name}: the input is named twice, and --resume takes each input once; name it once");
+            Err(CommandError::Usage(message))
+        }
     }
 }
 

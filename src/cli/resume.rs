@@ -27,7 +27,7 @@ use super::report::{Report, ResumedInputs};
 use super::terminal::count_of;
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::part_names::MANIFEST;
-use crate::process::{NewDirectories, PendingFile, commit_all, parent};
+use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, parent};
 use crate::remote::RemoteUrl;
 use crate::run::{
     self, InputRun, MAX_SORTED_SOURCE_ROWS, MAX_SORTED_SOURCES, OrderedSummaries, RunError, RunOptions, RunRequest,
@@ -77,24 +77,19 @@ struct FinishedInput {
 pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let started = Instant::now();
     let directory = local_directory(&job.destination)?;
+    let is_sorted = job.layout.is_sorted();
     let mut sources = job.input.sources()?;
-    if job.layout.is_sorted() {
+    if is_sorted {
         check_source_count(sources.0.len())?;
     }
     sources.find_objects();
     let stamps = sources.0.iter().map(FileStamp::of).collect::<Result<Vec<_>, _>>()?;
     let replaced = job.files.check(&sources)?;
-    let is_sorted = job.layout.is_sorted();
     let (parts, suffix) = match is_sorted {
         true => (directory.join(RUNS), RUNS_SUFFIX),
         false => (directory.to_path_buf(), job.output.format.suffixes()[0]),
     };
-    let created = NewDirectories::create(&parts);
-    let _created = created.map_err(|error| CommandError::side_file(&parts, "create the directory", error))?;
-    let lock = output::lock_directory(&parts)?;
-    if lock.is_marked() {
-        return Err(OutputError::NotEmpty(parts).into());
-    }
+    let (_created, _lock) = lock_parts(&parts)?;
     let (names, identities) = (sources.names(), sources.identities());
     let mut manifest = Manifest::open(&parts, describe_job(job))?;
     if is_sorted && !manifest.has_inputs(&identities) {
@@ -115,6 +110,17 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let mut report = job.report(names, summary, whole, started.elapsed());
     errors.append(&mut report.errors);
     Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })
+}
+
+/// Creates the directory of the parts, and locks it. The lock has to be dropped first, because its file is in the directory.
+fn lock_parts(parts: &Path) -> Result<(NewDirectories, DirectoryLock), CommandError> {
+    let created = NewDirectories::create(parts);
+    let created = created.map_err(|error| CommandError::side_file(parts, "create the directory", error))?;
+    let lock = output::lock_directory(parts)?;
+    match lock.is_marked() {
+        true => Err(OutputError::NotEmpty(parts.to_path_buf()).into()),
+        false => Ok((created, lock)),
+    }
 }
 
 fn other_runs(directory: &Path) -> CommandError {

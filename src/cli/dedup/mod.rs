@@ -15,14 +15,15 @@ use super::args::PROTOCOL;
 use super::error::CommandError;
 use super::files::abandoned;
 use super::job::Job;
-use super::progress::watch;
+use super::progress::{TimelineSample, watch};
 use super::report::{CollisionReport, DedupReport, Report, after_closed_pipe};
 use super::terminal::{print_error, visible};
 use crate::canon::{Policy, RecipeColumn};
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{FinishedJob, SeenError, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
-use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, TableWriter};
+use crate::input::Sources;
+use crate::output::{self, Destination, Encoder, FinishedOutput, Output, OutputError, TableWriter};
 use crate::run::{self, DedupOptions, DedupOutput, DedupSummary, DedupTotals, RowKey, RunRequest};
 
 /// How a job ended.
@@ -62,40 +63,41 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
         return Ok(Ended::Before(status));
     }
     let names = sources.names();
-    let files = keyed_files(&sources, &mut job, &dedup, args)?;
-    let (encoder, mut outputs) = DedupOutputs::create(args, &job, &names)?;
-    let (deduped, timeline) = watch(job.reporting, sources.total_len(), |progress| {
-        let append = |given| outputs.append(given);
-        let request = RunRequest::new(sources, &job.options, &job.policy, progress);
-        match files {
-            Some(files) => run::dedup_keyed_files(request, files, &dedup, &encoder, append),
-            None => run::dedup(request, &dedup, &encoder, append),
-        }
-    });
-    let mut deduped = deduped?;
-    let is_nothing_read = deduped.summary.is_nothing_read();
-    let replaced = job.files.replaced_after(replaced, is_nothing_read);
-    let finished = match is_nothing_read {
-        true => abandoned(&job.destination),
-        false => outputs.finish(&deduped)?,
-    };
+    let ((mut deduped, outputs), timeline) = deduplicate(args, &mut job, &dedup, sources)?;
+    let replaced = job.files.replaced_after(replaced, deduped.summary.is_nothing_read());
+    let finished = outputs.finish(&job.destination, &mut deduped)?;
     let output_len = finished.bytes;
     let counts = count_rows(&job, &dedup, &deduped, &names);
     print_warnings(&counts);
-    let findings = deduped.findings.take();
-    let summary = std::mem::take(&mut deduped.summary);
+    let (summary, findings) = (std::mem::take(&mut deduped.summary), deduped.findings.take());
     let report = job.report(names, summary, finished, started.elapsed());
     let temporary_bytes = Some(counts.totals.spilled);
     let report = Report { dedup: Some(counts), timeline, findings, temporary_bytes, replaced, ..report };
-    if is_nothing_read {
-        // The file of the keys is removed before the directory of a new store, which must be empty then.
-        deduped.new_keys = None;
-    }
     // The store changes only after the output is complete: keys without rows would be lost to every later job.
     let store = dedup.seen.take().and_then(Arc::into_inner);
     let finished_job = identity.map(|identity| identity.finished(output_len, report.status(true)));
     store.map_or(Ok(()), |store| add_to_store(store, &mut deduped, finished_job))?;
     Ok(Ended::Now(Box::new(report)))
+}
+
+/// Deduplicates the sources and writes rows to outputs, which are not complete yet. Also returns samples for a report.
+fn deduplicate(
+    args: &DedupArgs,
+    job: &mut Job,
+    dedup: &DedupOptions,
+    sources: Sources,
+) -> Result<((DedupSummary, DedupOutputs), Vec<TimelineSample>), CommandError> {
+    let files = keyed_files(&sources, job, dedup, args)?;
+    let (encoder, mut outputs) = DedupOutputs::create(args, job, &sources.names())?;
+    let (deduped, timeline) = watch(job.reporting, sources.total_len(), |progress| {
+        let append = |given| outputs.append(given);
+        let request = RunRequest::new(sources, &job.options, &job.policy, progress);
+        match files {
+            Some(files) => run::dedup_keyed_files(request, files, dedup, &encoder, append),
+            None => run::dedup(request, dedup, &encoder, append),
+        }
+    });
+    Ok(((deduped?, outputs), timeline))
 }
 
 /// The name of a key; empty if it is that of the rung.
@@ -208,8 +210,13 @@ impl DedupOutputs {
     }
 
     /// Completes all outputs, if the counts add up. The main output is the last one: when it has its name, the others have
-    /// theirs.
-    fn finish(self, deduped: &DedupSummary) -> Result<FinishedOutput, CommandError> {
+    /// theirs. If errors of the inputs left no record, no file is written, and the store gets no keys.
+    fn finish(self, destination: &Destination, deduped: &mut DedupSummary) -> Result<FinishedOutput, CommandError> {
+        if deduped.summary.is_nothing_read() {
+            // The file of the keys is removed before the directory of a new store, which must be empty then.
+            deduped.new_keys = None;
+            return Ok(abandoned(destination));
+        }
         let left_out = deduped.totals.duplicates + deduped.totals.seen;
         let message = match &self.duplicates {
             _ if self.kept.rows() != deduped.totals.written => {
