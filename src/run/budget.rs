@@ -1,5 +1,5 @@
 //! The memory of a job: [`Budget`]. Each consumer states its need and gets a share; if the budget is too small for the
-//! job, the error says what needs how much.
+//! job, the error states what each consumer needs.
 //!
 //! Worker threads come first: their rows in flight take a fixed amount per thread. The rest is for data that grows with
 //! the input (keys, sorted runs, redirects), which is spilled or refused when its share is exhausted.

@@ -82,8 +82,7 @@ where
     // While a row group is written, workers take the slices of the next one. Nothing waits to be appended if nothing is.
     let more_units = if appends_nothing { usize::MAX } else { cut.slices_per_group() - 1 };
     let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
-    let mut cutter = Cutter::new(sources, cut, progress);
-    let distinct = DistinctKeys::default();
+    let (mut cutter, distinct) = (Cutter::new(sources, cut, progress), DistinctKeys::default());
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
     let next = || {
         cutter.skip(std::mem::take(&mut to_skip))?;

@@ -38,7 +38,7 @@ const MIN_UNIT_LEN: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct RowGroupInput {
     pub(super) pieces: Vec<SourcePiece>,
-    /// As how many slices or row groups of the usual length it counts: 1, or more if it has a long record.
+    /// Number of slices or row groups of the usual length that have as many bytes: more than 1 only with a long record.
     pub(super) weight: usize,
     /// The next records are in another row group.
     pub(super) ends_group: bool,

@@ -36,8 +36,8 @@ impl OrderedPool {
     /// Calls `work` on all threads with the units that `next` returns, until that returns `None`, and `append` with the
     /// results, in the order of the units. `work` returns `None` if a stage did, because the run was stopped. At most two
     /// units per thread, and those of [`OrderedPool::with_more_units`], are between `next` and the end of `append`, which
-    /// bounds memory. `next` also returns as how many units the unit counts; one that counts as more than all these is worked
-    /// on alone. Returns the workers.
+    /// bounds memory. `next` also returns the weight of a unit: the number of units for which it counts. A unit that weighs
+    /// more than all these is worked on alone. Returns the workers.
     ///
     /// # Errors
     /// The first error of any of the functions, or a panic. Nothing is appended after an error.
@@ -48,7 +48,7 @@ impl OrderedPool {
         work: impl Fn(&mut W, &StageTicket<'_>, J) -> Result<Option<P>, RunError<E>> + Sync,
         append: impl FnMut(P) -> Result<(), E> + Send,
     ) -> Result<Vec<W>, RunError<E>> {
-        // The window bounds bytes, too, if units are bounded: in a run, one that counts as one is a row group or less.
+        // The window bounds bytes, too, if units are bounded: in a run, a unit of weight 1 is a row group or less.
         let queue = ReorderQueue::new(QueueLimits { window: self.window, bytes: usize::MAX });
         let stages = Stages::new(self.stage_count);
         let (source, append, failed) = (Mutex::new(move |_| next()), Mutex::new(append), Mutex::new(None));

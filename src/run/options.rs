@@ -131,8 +131,8 @@ pub struct RunOptions {
     pub archive_paths: bool,
     /// Count distinct keys. Off saves the memory of the count.
     pub count_distinct: bool,
-    /// Stop after this many records of the input, in order. One thread does the work then, because only the records before
-    /// a row group tell how many of its own are left.
+    /// Stop after this many records of the input, in order. One thread does the work, because the number of records that a row
+    /// group may have depends on the row groups before it.
     pub record_limit: Option<u64>,
 }
 

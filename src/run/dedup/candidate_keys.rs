@@ -96,20 +96,31 @@ fn time(rows: &Rows, row: usize) -> Option<i64> {
     rows.carried.times.get(row).copied().flatten()
 }
 
-/// First 64 bits of a key.
-pub(super) fn first_bits(key: &KeyBytes) -> u64 {
-    (key_number(key) >> 64) as u64
+/// The keys of rows on the rungs `simple` and `syntax`, which are among the policy's `more_keys`, and on its own rung.
+#[derive(Debug)]
+pub(super) struct RungKeys {
+    /// Indices of the first two in `more_keys`.
+    lower: [Option<usize>; 2],
 }
 
-/// Indices of the keys of the rungs `simple` and `syntax` in the policy's `more_keys`.
-pub(super) fn lower_rungs(policy: &Policy) -> [Option<usize>; 2] {
-    [Rung::Simple, Rung::Syntax].map(|rung| policy.key_index(rung))
+impl RungKeys {
+    pub(super) fn new(policy: &Policy) -> RungKeys {
+        RungKeys { lower: [Rung::Simple, Rung::Syntax].map(|rung| policy.key_index(rung)) }
+    }
+
+    /// First 64 bits of each of the three keys of a row. A rung that `more_keys` lacks has the key of the policy's own rung.
+    pub(super) fn of_row(&self, rows: &Rows, row: usize) -> [u64; 3] {
+        let first_bits = |key: &KeyBytes| (key_number(key) >> 64) as u64;
+        let own = &rows.key[row];
+        let [simple, syntax] = self.lower.map(|index| index.map_or(own, |index| &rows.more_keys[index][row]));
+        [simple, syntax, own].map(first_bits)
+    }
 }
 
 /// The columns of pending rows when tables of duplicates are written: those of the output and of the tables.
 pub(super) struct EvidenceColumns {
     pub(super) builder: BatchBuilder,
-    lower_rungs: [Option<usize>; 2],
+    rungs: RungKeys,
     /// Name of the compared key, if that is not the key of a rung.
     pub(super) key_name: &'static str,
 }
@@ -120,7 +131,7 @@ impl EvidenceColumns {
         columns.add_named(evidence::COLUMNS);
         EvidenceColumns {
             builder: BatchBuilder::new(columns, &[], policy, names),
-            lower_rungs: lower_rungs(policy),
+            rungs: RungKeys::new(policy),
             key_name: match options.key {
                 RowKey::Recipe(index) => policy.recipes.get(index).map_or("", |recipe| recipe.column),
                 RowKey::Protocol => "protocol",
@@ -131,8 +142,7 @@ impl EvidenceColumns {
 
     /// Adds the keys of rungs to the entry of a row.
     pub(super) fn add_rungs(&self, rows: &Rows, row: usize, entry: PendingEntry) -> PendingEntry {
-        let lower = |index: Option<usize>| index.map_or(0, |index| first_bits(&rows.more_keys[index][row]));
-        let [simple, syntax] = self.lower_rungs.map(lower);
-        PendingEntry { simple, syntax, rung: first_bits(&rows.key[row]), ..entry }
+        let [simple, syntax, rung] = self.rungs.of_row(rows, row);
+        PendingEntry { simple, syntax, rung, ..entry }
     }
 }

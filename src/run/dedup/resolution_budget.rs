@@ -36,7 +36,7 @@ impl ResolutionBudget {
     /// Checks that decisions on the first `rows` rows fit, and leave a quarter for the consumers.
     ///
     /// # Errors
-    /// [`DedupError::TooManyRows`], with the memory that all rows will need, if the progress tells how many there are.
+    /// [`DedupError::TooManyRows`], with the memory that all rows will need, if the length of the input is known.
     pub(super) fn check_rows(&self, rows: u64, progress: &Progress) -> Result<(), DedupError> {
         if Decisions::memory_len(rows) <= (self.bytes / 4 * 3).max(MIN_DECISIONS) {
             return Ok(());

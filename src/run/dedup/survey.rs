@@ -1,7 +1,7 @@
 //! Collects the rows of a run for a survey ([`RunSurvey`]), and names the rules that give two URIs the same key.
 
 use super::super::RowKey;
-use super::candidate_keys::{CandidateKeys, first_bits, lower_rungs};
+use super::candidate_keys::{CandidateKeys, RungKeys};
 use super::options::DedupOptions;
 use super::summary::{DedupTotals, RowState};
 use crate::canon::{Policy, Rows};
@@ -13,7 +13,7 @@ use crate::learn::Spelling;
 /// The survey of a run.
 pub(super) struct RunSurvey {
     survey: DuplicateSurvey,
-    lower_rungs: [Option<usize>; 2],
+    rungs: RungKeys,
     /// The recipe of the compared key, if it has one.
     recipe: Option<Recipe>,
 }
@@ -25,7 +25,7 @@ impl RunSurvey {
             _ => None,
         };
         let survey = DuplicateSurvey::new(options.key != RowKey::Rung);
-        RunSurvey { survey, lower_rungs: lower_rungs(policy), recipe }
+        RunSurvey { survey, rungs: RungKeys::new(policy), recipe }
     }
 
     /// Samples the rows of a row group whose first row is number `first_row` of the run.
@@ -51,10 +51,7 @@ impl RunSurvey {
     }
 
     fn add_to_group(&self, row_group: &mut RowGroupSurvey, rows: &Rows, row: usize, key: u128) {
-        let own = &rows.key[row];
-        let lower = |index: Option<usize>| first_bits(index.map_or(own, |index| &rows.more_keys[index][row]));
-        let [simple, syntax] = self.lower_rungs.map(lower);
-        let rungs = [simple, syntax, first_bits(own)];
+        let rungs = self.rungs.of_row(rows, row);
         row_group.add_to_group(&SurveyRow { key, rungs, uri: rows.uri.get(row), digest: content_digest(rows, row) });
     }
 

@@ -83,7 +83,7 @@ pub(super) struct UrlLimit {
 }
 
 impl<'a> HostReader<'a> {
-    /// Reads sorted runs, of which `hold_out` says what is not learned from.
+    /// Reads sorted runs. Captures that `hold_out` contains are kept apart.
     pub(super) fn new(
         runs: BytesRuns,
         hold_out: Option<HoldOut>,
