@@ -101,10 +101,10 @@ def read_lines(spark: SparkSession, paths: list[str], arguments: argparse.Namesp
         for batch in batches:
             values = batch.column(0).to_pylist()
             # Without a mark, a batch whose first line begins as a compressed or binary file does would be read as such a file.
-            mark = b"" if values and values[0].startswith(_MARK) else _MARK
-            found, counts = _read(canonicalizer, b"".join([mark, *(value + b"\n" for value in values)]), format)
+            # Spark has removed the mark of the file itself, and one in another line belongs to its URL.
+            found, counts = _read(canonicalizer, b"".join([_MARK, *(value + b"\n" for value in values)]), format)
             streams.append(counts)
-            ends = len(mark) + np.cumsum([len(value) + 1 for value in values])
+            ends = len(_MARK) + np.cumsum([len(value) + 1 for value in values])
             line = np.searchsorted(ends, found["record_offset"].to_numpy(), side="right")
             places = [pa.array(batch.column(name)).take(pa.array(line)) for name in ("source", "block", "record")]
             found = found.drop_columns(["source", "record", "record_offset"])
