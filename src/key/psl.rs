@@ -39,13 +39,13 @@ impl SuffixList {
     /// ```
     ///
     /// # Errors
-    /// The text cannot be parsed or has no rules.
+    /// The text cannot be parsed, has no rules, or has a rule before its first section.
     pub fn parse(text: &str) -> Result<SuffixList, SuffixListError> {
-        let list: publicsuffix::List =
-            text.parse().map_err(|error: publicsuffix::Error| SuffixListError(error.to_string()))?;
-        if list.is_empty() {
-            return Err(SuffixListError("it has no rules".to_string()));
-        }
+        check_sections(text)?;
+        let list: publicsuffix::List = text.parse().map_err(|error| match error {
+            publicsuffix::Error::InvalidList => SuffixListError("it has no rules".to_string()),
+            error => SuffixListError(error.to_string()),
+        })?;
         let named = text.lines().take(40).find_map(|line| line.strip_prefix("// VERSION:")).map(str::trim);
         let hash = blake3::hash(text.as_bytes());
         let version = format!("{} blake3:{}", named.unwrap_or("own"), &hash.to_hex()[..16]);
@@ -66,6 +66,18 @@ impl SuffixList {
             SuffixList::Custom(list, _) => list.suffix(name),
         }
     }
+}
+
+/// Checks that no rule precedes the sections: the parser would ignore it.
+fn check_sections(text: &str) -> Result<(), SuffixListError> {
+    let begins_section = |line: &str| line.contains("BEGIN ICANN DOMAINS") || line.contains("BEGIN PRIVATE DOMAINS");
+    let before_sections = text.trim_start_matches('\u{FEFF}').lines().take_while(|line| !begins_section(line));
+    let is_rule = |line: &&str| !line.trim().is_empty() && !line.starts_with("//");
+    let Some((at, rule)) = before_sections.enumerate().find(|(_, line)| is_rule(line)) else { return Ok(()) };
+    let line = at + 1;
+    Err(SuffixListError(format!(
+        "line {line}, {rule:?}, is in no section; write // ===BEGIN ICANN DOMAINS=== or // ===BEGIN PRIVATE DOMAINS=== before it"
+    )))
 }
 
 /// The parts of one host; `None` is null.
@@ -220,6 +232,20 @@ mod tests {
             assert_eq!(HostParts::of(address).last_parts, [None; 5]);
         }
         assert_eq!(HostParts::of(b"a.b").last_parts.map(show), ["b", "a", "-", "-", "-"]);
+    }
+
+    #[test]
+    fn lists_without_rules_and_rules_without_a_section_are_refused() {
+        let message = |text: &str| SuffixList::parse(text).map(|_| ()).map_err(|error| error.0);
+        for text in ["", "// a comment\n", "// ===BEGIN ICANN DOMAINS===\n// com\n"] {
+            assert_eq!(message(text), Err("it has no rules".to_string()), "{text:?}");
+        }
+        let before = "line 3, \"b.example\", is in no section; write // ===BEGIN ICANN DOMAINS===";
+        for rest in ["", "// ===BEGIN ICANN DOMAINS===\ncom\n"] {
+            let error = message(&format!("// VERSION: 1\n\nb.example\n{rest}")).unwrap_err();
+            assert!(error.starts_with(before), "{error}");
+        }
+        assert_eq!(message("\u{FEFF}// VERSION: 1\r\n\r\n// ===BEGIN PRIVATE DOMAINS===\r\nb.example\r\n"), Ok(()));
     }
 
     #[test]
