@@ -9,6 +9,7 @@ use crate::iri::{
     Base, BasePart, CLASSIFIER, Changes, Fault, FaultKind, Flags, MarkedReference, Normalizer, ParseMode, Rung,
 };
 use crate::kernel::Bitmaps;
+use crate::record::Records;
 
 /// The base of the policy and the one of the last record that had one.
 #[derive(Debug)]
@@ -160,10 +161,16 @@ impl PolicyBase {
     }
 }
 
-fn read_base(text: &[u8], policy: &Policy) -> Result<Base, Fault> {
+/// Reads a base as the profile and the intake of the policy require.
+pub(super) fn read_base(text: &[u8], policy: &Policy) -> Result<Base, Fault> {
     let text = if policy.profile.is_rfc3987() { Cow::Borrowed(text) } else { policy.profile.prepare(text).0 };
     if policy.intake == ParseMode::Strict {
         policy.profile.check_strict(&text).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
     }
     if policy.literal_base { Base::literal(&text) } else { Base::new(&text) }
+}
+
+/// Returns the base of record `i`; empty if it has none of its own.
+pub(super) fn base_of<'a>(records: &Records<'a>, i: usize) -> &'a [u8] {
+    records.bases.get(i).map_or(&[][..], |base| base.of(records.text))
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::base::base_of;
 use super::carry::{ChunkRecords, field_writer};
 use super::policy::{Policy, Rung};
 use super::recipe_evaluator::RecipeEvaluator;
@@ -526,11 +527,6 @@ impl Canonicalizer {
 #[inline(always)]
 fn prefetch_next_chunk(chunk: &[u8], record: Span) {
     prefetch(chunk, chunk.len() + record.at as usize);
-}
-
-/// Returns the base of record `i`; empty if it has none of its own.
-fn base_of<'a>(records: &Records<'a>, i: usize) -> &'a [u8] {
-    records.bases.get(i).map_or(&[][..], |base| base.of(records.text))
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 //! is not the URL: if the record was resolved against a base, has no scheme, was repaired otherwise, is not in UTF-8, or has
 //! a query in the charset of its document.
 
+use super::base::base_of;
 use super::policy::Policy;
 use super::record_text::{CharsetLabels, RecordCharsets};
 use super::rows::{Rows, RuleVariants};
 use super::tally::RecipeTally;
 use super::text_column::TextColumn;
 use crate::encoding::Charset;
-use crate::iri::{Fault, FaultKind, Flags, find_scheme, trimmed_range};
+use crate::iri::{Fault, FaultKind, Flags, Parts, find_scheme, trimmed_range};
 use crate::kernel::{BufferedText, Span};
 use crate::key::{Draft, Recipe, RecipeKeys};
 use crate::record::Records;
@@ -41,15 +42,7 @@ impl RecipeEvaluator {
             let (texts, tally) = (&mut recipe_texts[place], &mut tally.recipes[place]);
             let inputs = || {
                 let faults = faults[fault_at..].iter();
-                RecipeInputs {
-                    records,
-                    uris,
-                    flags,
-                    faults,
-                    first,
-                    at: 0,
-                    charsets: InputCharsets::new(policy, records),
-                }
+                RecipeInputs { records, uris, flags, faults, first, at: 0, check: RecordCheck::new(policy, records) }
             };
             let mut keys = RecipeKeys {
                 texts: &mut texts.values,
@@ -90,36 +83,53 @@ struct RecipeInputs<'a> {
     first: usize,
     /// The number of the next record.
     at: usize,
-    charsets: InputCharsets,
+    check: RecordCheck<'a>,
 }
 
 /// Flags of records whose text alone is not the URL: they have an assumed scheme, or were repaired by more than trimming.
 const CHANGED: u32 = Flags::ASSUMED_SCHEME.0 | Flags::CHARACTER_REFERENCE.0 | Flags::INNER_SPACE.0 | Flags::BACKSLASH.0;
 
-/// The charsets of records and of their documents.
-struct InputCharsets {
-    /// Every record is in UTF-8, and so is its query.
-    are_utf8: bool,
+/// Decides whether the text of a record with a scheme alone is the URL.
+struct RecordCheck<'a> {
+    policy: &'a Policy,
+    /// It is for every record: all are in UTF-8, and so are their queries, and none is relative.
+    keeps_all: bool,
     labels: CharsetLabels,
-    /// Those of records without labels.
+    /// The charsets of records without labels.
     common: RecordCharsets,
 }
 
-impl InputCharsets {
-    fn new(policy: &Policy, records: &Records<'_>) -> InputCharsets {
+impl<'a> RecordCheck<'a> {
+    fn new(policy: &'a Policy, records: &Records<'_>) -> RecordCheck<'a> {
         let common = RecordCharsets::common(policy, records);
         let are_utf8 = !records.has_charset_labels() && common.query.is_none() && is_utf8(common.text);
-        InputCharsets { are_utf8, labels: CharsetLabels::default(), common }
+        let may_be_relative = policy.profile.is_whatwg() && (policy.base.is_some() || !records.bases.is_empty());
+        RecordCheck { policy, keeps_all: are_utf8 && !may_be_relative, labels: CharsetLabels::default(), common }
     }
 
-    /// Returns whether record `i`, which has no fault, is in UTF-8, and its query is ASCII or not in a legacy charset.
+    /// Returns whether record `i`, which has no fault, is in UTF-8, its query is ASCII or not in a legacy charset, and it is not
+    /// relative.
     #[cold]
-    fn keep(&mut self, records: &Records<'_>, i: usize) -> bool {
+    fn keeps(&mut self, records: &Records<'_>, i: usize) -> bool {
         let Ok(charsets) = self.labels.charsets(records, i, self.common) else { return false };
         let text = records.urls[i].of(records.text);
-        let has_ascii_query = || memchr::memchr(b'?', text).is_none_or(|at| text[at..].is_ascii());
-        is_utf8(charsets.text) && (charsets.query.is_none_or(Charset::is_unicode) || has_ascii_query())
+        let has_ascii_query = || Parts::split(text).query(text).is_none_or(<[u8]>::is_ascii);
+        let base = Some(base_of(records, i)).filter(|base| !base.is_empty()).or(self.policy.base.as_deref());
+        is_utf8(charsets.text)
+            && (charsets.query.is_none_or(Charset::is_unicode) || has_ascii_query())
+            && !(self.policy.profile.is_whatwg() && base.is_some_and(|base| is_relative(text, base)))
     }
+}
+
+/// Returns whether a browser reads `text`, which has a scheme, as relative to `base`: it has no authority, and the scheme of
+/// the base, which is special (URL Standard, *special relative or authority state* and *file state*).
+fn is_relative(text: &[u8], base: &[u8]) -> bool {
+    const SPECIAL: [&[u8]; 6] = [b"http", b"https", b"ws", b"wss", b"ftp", b"file"];
+    let Some(len) = find_scheme(text).filter(|len| find_scheme(base) == Some(*len)) else { return false };
+    let (scheme, rest) = (&text[..len], &text[len + 1..]);
+    scheme.eq_ignore_ascii_case(&base[..len])
+        && SPECIAL.iter().any(|special| special.eq_ignore_ascii_case(scheme))
+        && !matches!(rest, [b'/' | b'\\', b'/' | b'\\', ..])
 }
 
 /// Returns whether text in this charset is in UTF-8, as text without a charset is.
@@ -156,7 +166,7 @@ impl<'a> Iterator for RecipeInputs<'a> {
         }
         let is_whole = flags & CHANGED == 0
             && has_scheme(record.text())
-            && (self.charsets.are_utf8 || self.charsets.keep(self.records, i));
+            && (self.check.keeps_all || self.check.keeps(self.records, i));
         Some(Some(if is_whole { record } else { self.uris.get(row).into() }))
     }
 }
@@ -197,7 +207,7 @@ mod tests {
 
     #[test]
     fn recipes_read_the_uri_of_records_in_other_charsets() {
-        let cases: [(&[u8], _, _, _); 7] = [
+        let cases: [(&[u8], _, _, _); 9] = [
             (b"http://h/%7e\xE9", "latin1", "", "http://h/~%C3%A9"),
             (b"http://h/%7e", "latin1", "", "http://h/~"),
             (b"http://h/%7e\xC3\xA9", "utf-8", "", r"http://h/%7e\xc3\xa9"),
@@ -205,6 +215,8 @@ mod tests {
             (b"http://h/%7e?\xC3\xA9", "", "latin1", "http://h/~?%E9"),
             (b"http://h/%7e\xC3\xA9?a", "", "latin1", r"http://h/%7e\xc3\xa9?a"),
             (b"http://h/%7e?\xC3\xA9", "", "utf-8", r"http://h/%7e?\xc3\xa9"),
+            (b"http://h/%7e?a#\xC3\xA9", "", "latin1", r"http://h/%7e?a#\xc3\xa9"),
+            (b"http://h/%7e#?\xC3\xA9", "", "latin1", r"http://h/%7e#?\xc3\xa9"),
         ];
         let records = cases.map(|(url, charset, query_charset, _)| (url, charset, query_charset));
         assert_eq!(plain_keys(Policy::default(), &records), cases.map(|case| case.3));
@@ -216,6 +228,22 @@ mod tests {
         let policy = Policy { charset: Charset::named("utf-8"), ..Policy::default() };
         let records: [(&[u8], _, _); 2] = [(b"http://h/%7e\xC3\xA9", "", ""), (b"http://h/%7e\xE9", "latin1", "")];
         assert_eq!(plain_keys(policy, &records), [r"http://h/%7e\xc3\xa9", "http://h/~%C3%A9"]);
+    }
+
+    /// For a browser, a URL with the scheme of its base may be relative.
+    #[test]
+    #[cfg(feature = "whatwg")]
+    fn recipes_read_the_uri_of_relative_urls_with_a_scheme() {
+        let urls =
+            ["http:%7e", "HTTP:/%7e", "http:\\\\g/%7e", "http://g/%7e", "https:%7e", "mailto:%7e", "file:%7e", "%7e"];
+        let keys = |base: &str| {
+            let (profile, base) = (crate::iri::Profile::from_name("whatwg").unwrap(), Some(base.as_bytes().to_vec()));
+            let policy = Policy { profile, base, ..Policy::default() };
+            plain_keys(policy, &urls.map(|url| (url.as_bytes(), "", ""))).join(" ")
+        };
+        let others = r"http:\\\\g/%7e http://g/%7e https:%7e mailto:%7e";
+        assert_eq!(keys("HTTP://h/a/b"), format!("http://h/a/%7e http://h/%7e {others} file:%7e http://h/a/%7e"));
+        assert_eq!(keys("file:///a/b"), format!("http:%7e HTTP:/%7e {others} file:///a/%7e file:///a/%7e"));
     }
 
     #[test]
