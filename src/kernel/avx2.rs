@@ -1,5 +1,5 @@
-//! Kernels with 32-byte vectors. Each equals its definition: `classifier::mask_block`, `scalar::percent_encode`, or that in
-//! the tests of `masking`.
+//! Kernels with 32-byte vectors. Each equals its definition: `mask_block` in the tests of `kernel`, `scalar::percent_encode`, or
+//! that in the tests of `masking`.
 
 use std::arch::x86_64::*;
 

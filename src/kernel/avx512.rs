@@ -1,5 +1,5 @@
-//! Kernels with 64-byte vectors, whose comparisons return masks. Each equals its definition, `classifier::mask_block` or
-//! that in the tests of `masking`.
+//! Kernels with 64-byte vectors, whose comparisons return masks. Each equals its definition: `mask_block` in the tests
+//! of `kernel`, or that in the tests of `masking`.
 
 use std::arch::x86_64::*;
 

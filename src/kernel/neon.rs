@@ -1,5 +1,5 @@
-//! Kernels with the 16-byte vectors of NEON, which every aarch64 processor has. Each equals its definition,
-//! `classifier::mask_block` or `scalar::positions_of`.
+//! Kernels with the 16-byte vectors of NEON, which every aarch64 processor has. Each equals its definition:
+//! `mask_block` in the tests of `kernel`, or `scalar::positions_of`.
 
 use std::arch::aarch64::*;
 

@@ -1,6 +1,6 @@
 //! The definitions of the kernels, one byte at a time. Tests compare every faster variant with them.
 //!
-//! The definition of the classification kernel is `classifier::mask_block`.
+//! The definition of the classification kernels is `mask_block` in the tests of `kernel`.
 
 /// Hexadecimal digits of percent-encodings, upper case as RFC 3986 section 2.1 recommends.
 pub(super) const HEX: [u8; 16] = *b"0123456789ABCDEF";
