@@ -18,6 +18,9 @@ pub struct UnknownColumn(pub String);
 
 impl fmt::Display for UnknownColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == "=" {
+            return f.write_str("`=` has no name; write `NAME=` for values in paths");
+        }
         if let Some(name) = self.0.strip_suffix('=') {
             return write!(f, "`{name}=` cannot be a column of values in paths, because `{name}` is another column");
         }
@@ -249,6 +252,7 @@ mod tests {
     fn errors_name_similar_columns() {
         let error = |name| ColumnSet::named([name]).unwrap_err().to_string();
         assert!(error("uri=").contains("because `uri` is another column"));
+        assert_eq!(error("="), "`=` has no name; write `NAME=` for values in paths");
         assert_eq!(error("kye"), "unknown column `kye`; did you mean `key`? `irikey schema` lists all columns");
         assert!(error("digest").contains("did you mean `content_digest` or `payload_digest`?"));
         assert!(error("xyz").starts_with("unknown column `xyz`; `irikey schema` lists all columns"));
