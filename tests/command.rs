@@ -322,7 +322,22 @@ fn bases_fragments_and_schemes_on_request() {
     assert_eq!(printed(&assume, text), "https://example.org/x\nhttps://h/\n\n\n");
     let json = [&assume[..], &["--output-format", "jsonl", "--columns", "input,flags"]].concat();
     assert_eq!(printed(&json, b"a.b/\n"), "{\"input\":\"a.b/\",\"flags\":[\"assumed-scheme\"]}\n");
-    assert_eq!(irikey(&["canon", "--base", "a/b"], b"x\n", Stdio::null()).status.code(), Some(2));
+    let status = |flags: &str, base: &str| {
+        let flags: Vec<&str> = flags.split_whitespace().chain(["--base", base]).collect();
+        irikey(&[&["canon", "-q"], &flags[..]].concat(), b"x\n", Stdio::null()).status.code()
+    };
+    // A base that every relative record would refuse is a usage error.
+    for (flags, base, code) in [
+        ("", "a/b", 2),
+        ("", "http://h/a b", 0),
+        ("--strict", "http://h/a b", 2),
+        ("", "http://a@b@c/", 2),
+        ("--profile weber-00", "http://a@b@c/", 0),
+        ("--profile whatwg", "http://a@b@c/", 0),
+        ("--profile whatwg", "http://h:99999/", 2),
+    ] {
+        assert_eq!(status(flags, base), Some(code), "{flags} {base}");
+    }
 }
 
 #[test]

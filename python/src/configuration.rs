@@ -7,7 +7,7 @@ use arrow::ipc::reader::StreamReader;
 use irikey::batch::{ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
 use irikey::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use irikey::encoding::Charset;
-use irikey::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
+use irikey::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use irikey::key::psl::SuffixList;
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
@@ -402,9 +402,6 @@ impl Configuration {
 
     /// Refuses options that contradict each other, as the command does.
     fn check(&self) -> PyResult<()> {
-        if let Some(base) = &self.base.literal {
-            Base::new(base.as_bytes()).map_err(|fault| invalid(python_terms(&format!("base: {fault}"))))?;
-        }
         if self.literal_base && !self.base.is_given() {
             return Err(invalid("literal_base needs base="));
         }
@@ -475,6 +472,7 @@ impl Configuration {
             equivalences: parsed.and_then(|parsed| parsed.equivalences.clone()),
             ..Policy::default()
         };
+        policy.check_base().map_err(|fault| invalid(python_terms(&format!("base: {fault}"))))?;
         let policy = columns.complete_policy(policy);
         Ok(Policy { equivalences: self.read_equivalences(&policy, columns)?, ..policy })
     }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::base::Bases;
+use super::base::{Bases, read_base};
 use super::policy::Policy;
 use super::record_text::{RecordCharsets, RecordText, decode, read_record, repair_record};
 use crate::encoding::{Charset, UnmappableMode};
@@ -284,6 +284,28 @@ impl ReferenceWriter {
         [scheme.as_bytes(), assumed_delimiter(line), line].iter().for_each(|part| self.target.extend_from_slice(part));
         check_authority(&self.target).map_err(|fault| in_record(fault, &self.target, line))?;
         Ok(true)
+    }
+}
+
+impl Policy {
+    /// Checks [`Policy::base`] by the profile and the intake. A wrong base is a fault of every relative record.
+    ///
+    /// ```
+    /// use irikey::{canon::Policy, iri::ParseMode};
+    /// let lenient = Policy { base: Some(b"http://h/a b".to_vec()), ..Policy::default() };
+    /// assert!(lenient.check_base().is_ok());
+    /// assert_eq!(Policy { intake: ParseMode::Strict, ..lenient }.check_base().unwrap_err().at, 10);
+    /// ```
+    ///
+    /// # Errors
+    /// A fault of the kind [`FaultKind::Base`]; `at` is an offset into the base.
+    pub fn check_base(&self) -> Result<(), Fault> {
+        let Some(base) = self.base.as_deref() else { return Ok(()) };
+        let checked = match self.profile.is_whatwg() {
+            true => whatwg_href(base, None, None).map(|_| ()),
+            false => read_base(base, self).map(|_| ()),
+        };
+        checked.map_err(|fault| Fault { kind: FaultKind::Base, ..fault })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
-use crate::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
+use crate::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use crate::key::psl::SuffixList;
 use crate::key::{KeyAlgorithm, RULES, Recipe};
 use crate::learn::Equivalences;
@@ -140,7 +140,7 @@ impl PolicyArgs {
     /// What these flags alone choose.
     fn own_policy(&self) -> Result<Policy, CommandError> {
         self.check()?;
-        Ok(Policy {
+        let policy = Policy {
             profile: self.profile,
             intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
             rung: self.rung,
@@ -159,7 +159,9 @@ impl PolicyArgs {
             query_charset: self.query_charset,
             max_url_len: MaxUrlLen(self.max_url),
             ..Policy::default()
-        })
+        };
+        policy.check_base().map_err(|fault| CommandError::Usage(format!("--base: {fault}")))?;
+        Ok(policy)
     }
 
     fn check(&self) -> Result<(), CommandError> {
@@ -169,10 +171,7 @@ impl PolicyArgs {
                 format!("{flag} has no effect on --profile whatwg, which parses every URL in one way; remove it");
             return Err(CommandError::Usage(message));
         }
-        match self.base.as_deref().map(|base| Base::new(base.as_bytes())) {
-            Some(Err(fault)) => Err(CommandError::Usage(format!("--base: {fault}"))),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
