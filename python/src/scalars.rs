@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use irikey::canon::Rung;
 use irikey::iri::{
-    Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, find_scheme, find_spoofing, normalize_to_rung,
+    Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, find_scheme, normalize_to_rung, spoofing_flags,
     to_iri, whatwg_href,
 };
 use irikey::key::{Draft, KeyAlgorithm, Recipe};
@@ -321,10 +321,16 @@ pub fn explain<'py>(
     explained.set_item("rungs", rungs)?;
     explained.set_item("components", components(py, &text)?)?;
     explained.set_item("flags", flags.names().collect::<Vec<_>>())?;
-    explained.set_item("spoofing_flags", find_spoofing(&input).flags.names().collect::<Vec<_>>())?;
-    let href = std::str::from_utf8(&absolute).ok().and_then(|text| whatwg_href(text, None, None).ok());
-    explained.set_item("browser", href)?;
+    explained.set_item("spoofing_flags", spoofing_flags(&input, uri.as_bytes()).names().collect::<Vec<_>>())?;
+    let base = base.map(bytes_of).transpose()?;
+    explained.set_item("browser", browser(&input, base.as_deref()))?;
     Ok(explained)
+}
+
+/// Returns the `href` that a browser makes of a reference, if there is one.
+fn browser(reference: &[u8], base: Option<&[u8]>) -> Option<String> {
+    let base = base.map(std::str::from_utf8).transpose().ok()?;
+    whatwg_href(std::str::from_utf8(reference).ok()?, base, None).ok()
 }
 
 fn components<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> {

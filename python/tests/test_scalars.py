@@ -115,6 +115,12 @@ def test_explain():
     assert explained["uri"] == "http://h/a%20b" and explained["flags"] == ["excluded"]
     assert explained["rungs"]["scheme"]["key"] == irikey.key("HTTP://h:80/a b")
     assert explained["components"]["host"] == "h" and explained["browser"] == "http://h/a%20b"
+    assert irikey.explain("http:x", "http://h/a/")["browser"] == "http://h/a/x"
+    assert irikey.explain("\\\\g", "http://h/a/")["browser"] == "http://g/"
+    # The IRI of a URI may mislead although the URI does not.
+    table = pa.table(irikey.canonicalize(["http://h/%D7%90b"], columns=["spoofing_flags"]))
+    assert irikey.explain("http://h/%D7%90b")["spoofing_flags"] == ["bidi-structure"]
+    assert table["spoofing_flags"].to_pylist() == [irikey.SpoofingFlags.BIDI_STRUCTURE]
 
 
 def test_faults():
