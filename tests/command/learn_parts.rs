@@ -7,7 +7,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 fn batches(path: &Path) -> Vec<RecordBatch> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap();
@@ -140,6 +140,27 @@ fn a_part_without_evidence_is_empty_and_can_be_merged() {
     assert_eq!(rules("both.parquet"), rules("one.parquet"));
     let ran = irikey(&["learn", &text("urls.txt"), "-o", &text("out.parquet")], b"", Stdio::null());
     assert_eq!(ran.status.code(), Some(2), "without --part, there is nothing to learn");
+}
+
+/// Without parts, standard input would be read, which is refused if it is a terminal.
+#[test]
+fn parts_are_merged_on_a_terminal_without_inputs() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(text("in.cdxj"), captures(0)).unwrap();
+    printed(&["learn", "-q", &text("in.cdxj"), "--part", "-o", &text("part.parquet")], b"");
+    let on_terminal = |flags: &str| {
+        let command = format!("{} learn -q {flags} -o {}", env!("CARGO_BIN_EXE_irikey"), text("out.parquet"));
+        // `script` of util-linux runs a command on a terminal of its own.
+        let script = ["-qec", &command, "/dev/null"];
+        let ran = Command::new("script").args(script).stdin(Stdio::null()).output();
+        ran.ok().map(|ran| (ran.status.code(), String::from_utf8(ran.stdout).unwrap()))
+    };
+    let Some((code, message)) = on_terminal("") else { return };
+    assert!(code == Some(2) && message.contains("no input: name a file"), "{code:?} {message}");
+    let (code, message) = on_terminal(&format!("--merge {}", text("part.parquet"))).unwrap();
+    assert!(code == Some(0) && message.is_empty(), "{code:?} {message}");
+    assert!(!batches(&directory.path().join("out.parquet")).is_empty());
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl StoreArgs {
 
 impl SourceArgs {
     /// Refuses to wait for a terminal that was not named.
-    pub(crate) fn check_terminal(&self) -> Result<(), CommandError> {
+    fn check_terminal(&self) -> Result<(), CommandError> {
         match self.inputs.is_empty() && std::io::stdin().is_terminal() {
             true => Err(CommandError::usage(
                 "no input: name a file, or pipe records into standard input (- reads from the terminal)",
@@ -135,8 +135,9 @@ impl SourceArgs {
         self.inputs.iter().any(|input| list_name(input.as_os_str()).is_some() || is_remote(input))
     }
 
-    /// The sources that the inputs stand for; without inputs, standard input.
+    /// The sources that the inputs stand for; without inputs, standard input, unless it is a terminal.
     pub(crate) fn sources(&self) -> Result<Sources, CommandError> {
+        self.check_terminal()?;
         if self.prefix.is_some() && self.inputs.iter().all(|input| list_name(input.as_os_str()).is_none()) {
             return Err(CommandError::usage(
                 "--prefix is for lists of inputs; name one with @FILE, or remove --prefix",
@@ -150,12 +151,11 @@ impl InputArgs {
     /// The options of a run over these inputs.
     ///
     /// # Errors
-    /// Flags that contradict each other; standard input is a terminal and no input is named.
+    /// Flags that contradict each other.
     pub(crate) fn run_options(&self, work: &WorkArgs, row_group_len: usize) -> Result<RunOptions, CommandError> {
         self.store.apply()?;
         let format = self.format()?;
         self.check_format_flags(&format)?;
-        self.files.check_terminal()?;
         Ok(RunOptions {
             threads: work.threads.count(),
             row_group_len,

@@ -133,7 +133,6 @@ struct Extraction<'a> {
 
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     args.store.apply()?;
-    args.files.check_terminal()?;
     let columns = parse_columns(&args.columns)?;
     let (destination, format) = args.destination()?;
     let sources = args.files.sources()?;
