@@ -8,8 +8,8 @@
 //!
 //! Memory does not depend on the number of captures, hosts or rules.
 
-use super::super::RunError;
 use super::super::in_order::produced_in_order;
+use super::super::{RunError, memory};
 use super::capture_sort::ObserveError;
 use super::held_out::{HeldOutSpool, Validation};
 use super::host_reader::{HostReader, HostUnit};
@@ -171,6 +171,7 @@ pub(super) fn learn_content(
     };
     let next = || hosts.next_unit();
     let learn = |mut unit: Vec<HostUnit>| {
+        memory::sample();
         if let Some(bits) = limits.near_bits {
             unit.iter_mut().for_each(|unit| unit.unite_near(bits));
         }

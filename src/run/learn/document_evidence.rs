@@ -6,9 +6,9 @@
 //!
 //! Archives are read a second time for it. Sources that are not archives have no documents.
 
-use super::super::RunError;
 use super::super::documents::{ArchiveDocuments, CapturedDocument, SourceDocuments, open_documents};
 use super::super::in_order::produced_in_order;
+use super::super::{RunError, memory};
 use super::capture_sort::{ObserveError, write_canonical, write_text_hash};
 use crate::canon::{Policy, UrlCanonicalizer};
 use crate::extract::{DocumentContext, HeaderField, extract_each, for_each_header_link, similarity_hash};
@@ -64,6 +64,7 @@ pub(super) fn read_documents(
             counts: DocumentCounts::default(),
         };
         documents.iter().for_each(|document| reader.read(document, has_texts, has_canonical));
+        memory::sample();
         Ok((reader.records.take_run(), reader.counts))
     };
     let append = |(run, found): (BytesRun, DocumentCounts)| {

@@ -1,6 +1,7 @@
 //! Reads sorted captures and redirects, those of one host after the other: [`HostReader`]. Captures become [`HostUnit`]s, and
 //! redirects go to a [`RedirectObserver`], which sorts in memory up to a limit and beyond it on disk: [`DiskStore`].
 
+use super::super::memory;
 use super::capture_record::CaptureRecord;
 use super::capture_sort::{HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, ObserveError, StoredUrl, authority_of};
 use super::held_out::{HeldOutHost, HoldOut, day_of};
@@ -10,8 +11,9 @@ use crate::sort::{BytesMerger, BytesRuns, BytesSorter};
 use crate::spill::SpillError;
 use std::path::PathBuf;
 
-/// About the most URLs that a thread learns from at a time; a single host may have more.
+/// About the most URLs that a thread learns from at a time, and their length in bytes; a single host may have more.
 const UNIT_URLS: usize = 4096;
+const UNIT_LEN: usize = 4 << 20;
 
 /// A host counts as this many URLs besides its own, because hosts with few URLs take time as well.
 const HOST_URLS: usize = 8;
@@ -46,6 +48,11 @@ impl HostUnit {
     pub(super) fn unite_near(&mut self, bits: u32) {
         self.near_contents = self.documents.unite_near(bits, &mut self.captures);
         self.documents.unite_near(bits, &mut self.held_out);
+    }
+
+    /// Returns the length of all URLs, in bytes.
+    fn text_len(&self) -> usize {
+        self.captures.text_len() + self.held_out.text_len() + self.documents.canonical_len()
     }
 
     pub(super) fn held_out(&self) -> HeldOutHost<'_> {
@@ -107,15 +114,24 @@ impl<'a> HostReader<'a> {
         })
     }
 
-    /// Returns hosts with about [`UNIT_URLS`] URLs together; `None` after the last.
+    /// Returns hosts with about [`UNIT_URLS`] URLs or [`UNIT_LEN`] bytes of them together; `None` after the last.
     pub(super) fn next_unit(&mut self) -> Result<Option<Vec<HostUnit>>, ObserveError> {
-        let (mut unit, mut urls) = (Vec::new(), 0);
-        while urls < UNIT_URLS {
+        let (mut unit, mut urls, mut len) = (Vec::new(), 0, 0);
+        while urls < UNIT_URLS && len < UNIT_LEN {
             let Some(host) = self.next_host()? else { break };
             urls += host.captures.len() + host.held_out.len() + HOST_URLS;
+            len += host.text_len();
             unit.push(host);
         }
         Ok((!unit.is_empty()).then_some(unit))
+    }
+
+    /// Reads the remaining hosts only for the observer.
+    pub(super) fn observe_rest(&mut self) -> Result<(), ObserveError> {
+        while self.next_unit()?.is_some() {
+            memory::sample();
+        }
+        Ok(())
     }
 
     fn next_host(&mut self) -> Result<Option<HostUnit>, ObserveError> {
@@ -245,11 +261,31 @@ impl ReadRecords for BytesMerger {
 
 #[cfg(test)]
 mod tests {
-    use super::super::capture_sort::add_redirect;
+    use super::super::capture_sort::{add_redirect, write_canonical};
     use super::*;
     use crate::key::KeyAlgorithm;
     use crate::learn::{LearnLimits, RecordPlace};
     use crate::sort::BytesBuffer;
+
+    #[test]
+    fn hosts_with_long_urls_are_in_units_of_their_own() {
+        let (directory, mut records) = (tempfile::tempdir().unwrap(), BytesBuffer::default());
+        let long = "x".repeat(1 << 20);
+        for host in 10..40 {
+            let page = format!("http://h{host}.example/{long}");
+            write_canonical(page.as_bytes(), b"http://a.example/", &mut records);
+        }
+        let mut runs = BytesRuns::new(1 << 20, directory.path());
+        runs.add(records.take_run()).unwrap();
+        let store = DiskStore { sorter_memory: 1 << 16, directory: directory.path().to_path_buf() };
+        let mut observer = RedirectObserver::new(&store, &LearnLimits::default(), KeyAlgorithm::Xxh3);
+        let mut hosts = HostReader::new(runs, None, &mut observer, false, UrlLimit { urls: 0, bytes: 0 }).unwrap();
+        let mut counts = Vec::new();
+        while let Some(unit) = hosts.next_unit().unwrap() {
+            counts.push(unit.len());
+        }
+        assert_eq!(counts, [4, 4, 4, 4, 4, 4, 4, 2]);
+    }
 
     #[test]
     fn redirects_of_one_host_do_not_exceed_the_limit() {

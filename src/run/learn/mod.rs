@@ -36,7 +36,7 @@ use self::host_reader::{HostReader, UrlLimit};
 use self::learned_parts::OpenParts;
 pub(crate) use self::parts_error::PartsError;
 pub(crate) use self::rule_collector::ContentCounts;
-use super::{Phase, RunError, RunRequest, Summary, canon};
+use super::{Phase, RunError, RunRequest, Summary, canon, memory};
 use crate::canon::{Policy, Rung};
 use crate::learn::content::ContentLimits;
 use crate::learn::{LearnLimits, LearnedRedirects, NUMBERED_URL_LEN, RedirectObserver};
@@ -109,12 +109,10 @@ pub(crate) fn observe(
     let mut hosts = hosts.map_err(RunError::output)?;
     let content = match options.content {
         Some(limits) => Some(learn_content(hosts, threads, &options.directory, &limits)?),
-        None => {
-            while hosts.next_unit().map_err(RunError::Output)?.is_some() {}
-            None
-        }
+        None => hosts.observe_rest().map(|()| None).map_err(RunError::Output)?,
     };
     let redirects = observer.finish(&store).map_err(RunError::output)?;
+    memory::sample();
     let content = parts.merge(&options.directory).map_err(RunError::output)?.or(content);
     Ok(ObserveResult { summary, redirects, sources, content, documents: counts })
 }

@@ -181,6 +181,11 @@ impl HostCaptures {
         self.urls.len()
     }
 
+    /// Returns the length of all URLs in the sample, in bytes.
+    pub(crate) fn text_len(&self) -> usize {
+        self.texts.len()
+    }
+
     /// Returns URL `i`.
     pub(crate) fn uri(&self, i: usize) -> &[u8] {
         self.text(&self.urls[i])

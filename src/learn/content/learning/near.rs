@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 /// Maximum number of texts, and of canonical links, of a host that are kept.
 const MAX_KEPT: usize = 100_000;
 
+/// Maximum length of the URLs of the canonical links of a host that are kept, in bytes.
+const MAX_CANONICAL_LEN: usize = 20 << 20;
+
 /// Maximum number of contents that one is compared with, in each of the tables of [`NearTexts`].
 const MAX_COMPARED: usize = 32;
 
@@ -17,6 +20,8 @@ pub(crate) struct DocumentEvidence {
     texts: BTreeMap<ContentHash, u64>,
     /// Pages, and the URLs that they name as canonical.
     canonical: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The length of these URLs.
+    canonical_len: usize,
 }
 
 impl DocumentEvidence {
@@ -30,9 +35,16 @@ impl DocumentEvidence {
 
     /// Adds a page that names another URL as the canonical one.
     pub(crate) fn add_canonical(&mut self, page: &[u8], canonical: &[u8]) {
-        if self.canonical.len() < MAX_KEPT {
+        let len = self.canonical_len + page.len() + canonical.len();
+        if self.canonical.len() < MAX_KEPT && len <= MAX_CANONICAL_LEN {
             self.canonical.push((page.to_vec(), canonical.to_vec()));
+            self.canonical_len = len;
         }
+    }
+
+    /// Returns the length of the URLs of all canonical links.
+    pub(crate) fn canonical_len(&self) -> usize {
+        self.canonical_len
     }
 
     /// Returns the pages with the URLs that they name as canonical.
@@ -95,6 +107,18 @@ impl NearTexts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn canonical_links_take_bounded_memory() {
+        let (mut evidence, long) = (DocumentEvidence::default(), "x".repeat(1 << 20));
+        for page in 0..100 {
+            evidence.add_canonical(format!("http://a/{page}").as_bytes(), format!("http://a/{long}").as_bytes());
+        }
+        assert_eq!(evidence.canonical().len(), 19);
+        evidence.add_canonical(b"http://a/x", b"http://a/y");
+        assert_eq!(evidence.canonical().len(), 20, "shorter links still fit");
+        assert!(evidence.canonical_len() <= MAX_CANONICAL_LEN);
+    }
 
     #[test]
     fn contents_with_near_texts_become_equal() {
