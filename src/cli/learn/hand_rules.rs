@@ -12,7 +12,7 @@ use crate::batch::{applied_rule, rule_batch};
 use crate::cli::error::CommandError;
 use crate::iri::{ParseMode, Rung, normalize_to_rung};
 use crate::learn::EquivalencesBuilder;
-use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule};
+use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule, scheme_name};
 use crate::process::error_and_remedy;
 
 /// Rules that a user added, and learned rules that the user struck out.
@@ -78,7 +78,9 @@ impl HandRules {
         }
         let rule = ContentRule::parse(pattern)
             .ok_or_else(|| format!("unknown rule {pattern:?}; irikey schema lists the rules about content"))?;
-        let context = PathContext::parse(context).ok_or("the context is neither /NAME/, /NAME/NAME/ nor *.NAME")?;
+        let context = PathContext::parse(context).ok_or(
+            "the context is neither /NAME/, /NAME/NAME/ nor *.NAME, whose name has at most 5 characters and no dot",
+        )?;
         if host.is_empty() || host.contains(['/', ' ']) {
             return Err(format!("the host is {host:?}, expected a host, *.DOMAIN or *"));
         }
@@ -92,7 +94,10 @@ impl HandRules {
         check_scope(host, how == "hand")?;
         let rule = ScopedRule { rule, context };
         match how {
-            "hand" => self.added.push(ScopeRule::by_hand(host.as_bytes(), rule)),
+            "hand" => {
+                check_names(&rule)?;
+                self.added.push(ScopeRule::by_hand(host.as_bytes(), rule));
+            }
             _ => drop(self.struck.insert((host.as_bytes().to_vec(), rule), false)),
         }
         Ok(())
@@ -162,11 +167,50 @@ fn check_scope(scope: &str, is_added: bool) -> Result<(), String> {
     }
 }
 
+/// Refuses a rule that would never apply, because no canonical URI has its names, or that leads to an origin that none has.
+fn check_names(ScopedRule { rule, context }: &ScopedRule) -> Result<(), String> {
+    if let ContentRule::SameAs { is_https, host, .. } = rule {
+        let (scheme, host) = (scheme_name(*is_https), text(host));
+        let own = canonical_authority(scheme, &host);
+        if own.as_ref() != Some(&host) {
+            let advice = own.map_or(String::new(), |own| format!("; write {scheme}://{own}"));
+            return Err(format!("the origin is {scheme}://{host}, which no canonical URI has{advice}"));
+        }
+    }
+    let of_context = match context {
+        PathContext::Any => String::new(),
+        PathContext::Prefix(first) => format!("{}/", text(first)),
+        PathContext::Extension(extension) => format!("x.{}", text(extension)),
+    };
+    let of_rule = match rule {
+        ContentRule::Document(name) | ContentRule::Segment(_, name) => text(name),
+        // Their letter case makes no difference, but escapes have upper-case digits.
+        ContentRule::PathParameter(name) => format!("x;{}", text(name).to_ascii_uppercase()),
+        ContentRule::SegmentParameter(name) => format!("{}=x", text(name)),
+        ContentRule::Parameter(name, _) | ContentRule::KeepParameter(name) => format!("?{}", text(name)),
+        _ => String::new(),
+    };
+    for uri in [of_context, of_rule].map(|part| format!("http://h/{part}")) {
+        if let Some(own) = canonical(&uri).filter(|own| *own != uri) {
+            return Err(format!("no canonical URI has a name of this rule: {uri:?} is written {own:?}; use that name"));
+        }
+    }
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns the canonical form of a URI.
+fn canonical(uri: &str) -> Option<String> {
+    let (canonical, _) = normalize_to_rung(uri.as_bytes(), Rung::Scheme, ParseMode::Lenient).ok()?;
+    String::from_utf8(canonical.to_vec()).ok()
+}
+
 /// Returns the authority of the canonical URI that begins with a scheme and this authority, if there is one.
 fn canonical_authority(scheme: &str, authority: &str) -> Option<String> {
-    let uri = format!("{scheme}://{authority}/");
-    let (canonical, _) = normalize_to_rung(uri.as_bytes(), Rung::Scheme, ParseMode::Lenient).ok()?;
-    let canonical = String::from_utf8(canonical.to_vec()).ok()?;
+    let canonical = canonical(&format!("{scheme}://{authority}/"))?;
     let authority = canonical.strip_prefix(scheme)?.strip_prefix("://")?.strip_suffix('/')?;
     (!authority.is_empty() && !authority.contains(['/', '?', '#'])).then(|| authority.to_string())
 }
@@ -210,7 +254,19 @@ mod tests {
             ("host,pattern,how\nh:08080,ignore-query,strike\n", "no canonical URI has; write \"h:8080\""),
             ("host,pattern,how\n%41.org,ignore-query,hand\n", "no canonical URI has; write \"a.org\""),
             ("host,pattern,how\nh?x,ignore-query,hand\n", "no canonical URI has"),
+            ("host,pattern,how\na,same-as https://B.example,hand\n", "no canonical URI has; write https://b.example"),
+            ("host,pattern,how\na,same-as https://b:443,hand\n", "no canonical URI has; write https://b"),
+            ("host,pattern,how\na,ignore-parameter \u{e9},hand\n", "is written \"http://h/?%C3%A9\""),
+            ("host,pattern,how\na,ignore-document %7ea,hand\n", "is written \"http://h/~a\""),
+            ("host,pattern,how\na,ignore-path-parameter %7e,hand\n", "is written \"http://h/x;~\""),
+            ("host,pattern,how\na,ignore-segment /../...,hand\n", "is written \"http://h/\""),
+            ("host,pattern,how,context\na,ignore-query,hand,/a b/\n", "is written \"http://h/a%20b/\""),
+            ("host,pattern,how,context\na,ignore-query,hand,*.tar.gz\n", "neither"),
+            ("host,pattern,how\na,ignore-segment-value /a-b/*,hand\n", "unknown rule"),
         ];
+        let names = "host,pattern,how,context\na,same-as http://b:8080,hand,\na,ignore-parameter 100%,hand,/%C3%A9/\n\
+                     a,ignore-path-parameter a%c3,hand,*.html\na,ignore-parameter %C3%A9,strike,/%c3%a9/\n";
+        assert!(read(names).is_ok());
         std::fs::write(&path, b"host,pattern,how\xFF\na,ignore-query,hand\n").unwrap();
         let error = HandRules::read(&path).unwrap_err().to_string();
         assert!(error.contains("rules.csv, row 1: cannot read the header: ") && error.contains("UTF-8"), "{error}");

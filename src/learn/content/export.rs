@@ -2,7 +2,7 @@
 //!
 //! The expressions use no lookaround, so that Java, RE2 and others understand them. Groups are written `$1`.
 
-use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, extension_of};
+use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace};
 use super::url_parts::scheme_name;
 use super::value_shape::ValueShape;
 
@@ -57,7 +57,7 @@ struct UrlPatterns {
 }
 
 impl UrlPatterns {
-    /// Returns the patterns for a rule; `None` if its context contains no path, or expressions cannot express it for this rule.
+    /// Returns the patterns for a rule; `None` if expressions cannot express its context.
     fn new(scope: &[u8], rule: &ContentRule, context: &PathContext) -> Option<UrlPatterns> {
         let first = match (rule, context) {
             (_, PathContext::Any) | (ContentRule::Parameter(..) | ContentRule::Query, _) => String::new(),
@@ -67,7 +67,7 @@ impl UrlPatterns {
         Some(UrlPatterns {
             origin: format!("(https?://{}", host_pattern(scope, "[^/?#]+")),
             bare_host: host_pattern(scope, "[^/?#@:]+"),
-            path: path_pattern(context)?,
+            path: path_pattern(context),
             first,
         })
     }
@@ -183,16 +183,13 @@ fn host_pattern(scope: &[u8], any: &str) -> String {
     }
 }
 
-/// Returns the pattern of the paths of a context; `None` if it contains no path.
-fn path_pattern(context: &PathContext) -> Option<String> {
-    Some(match context {
+/// Returns the pattern of the paths of a context.
+fn path_pattern(context: &PathContext) -> String {
+    match context {
         PathContext::Any => "(?:/[^?#]*)?".to_string(),
         PathContext::Prefix(first) => format!("/{}(?:/[^?#]*)?", escaped(first)),
-        PathContext::Extension(extension) => {
-            let is_extension = extension_of(&[b"x.", &extension[..]].concat()) == Some(extension);
-            format!("/(?:[^?#]*/)?[^/?#]+\\.{}/?", escaped(is_extension.then_some(extension)?))
-        }
-    })
+        PathContext::Extension(extension) => format!("/(?:[^?#]*/)?[^/?#]+\\.{}/?", escaped(extension)),
+    }
 }
 
 /// Returns the pattern of the values of a shape; `None` if no expression has exactly these values.
@@ -258,9 +255,8 @@ mod tests {
         assert!(patterns("a", "ignore-final-slash", "*.css").is_empty());
         assert!(patterns("a", "ignore-path-case", "").is_empty());
         assert!(patterns("a:8080", "ignore-scheme", "").is_empty());
-        // No expression has exactly the values of these shapes, and no path has such an extension.
+        // No expression has exactly the values of these shapes.
         assert!(patterns("a", "ignore-parameter s=<token>", "").is_empty());
         assert!(patterns("a", "ignore-parameter s=<other>", "").is_empty());
-        assert!(patterns("a", "ignore-query", "*.tar.gz").is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Rules about content: which part of a URL makes no difference. [`ContentRule`] and its text in files.
 
-use super::url_parts::scheme_name;
+use super::url_parts::{general_segment, scheme_name};
 use super::value_shape::ValueShape;
 use std::fmt;
 
@@ -72,13 +72,15 @@ pub(crate) enum PathContext {
 impl PathContext {
     /// Returns the context with this text.
     pub(crate) fn parse(text: &str) -> Option<PathContext> {
-        let is_name = |name: &&str| !name.is_empty() && !name.contains('/');
-        let are_names = |names: &&str| names.split('/').all(|name| !name.is_empty());
+        let are_names = |names: &&str| names.split('/').all(|name| !name.is_empty()) && !names.contains(['?', '#']);
         if text.is_empty() {
             return Some(PathContext::Any);
         }
         if let Some(extension) = text.strip_prefix("*.") {
-            return Some(extension).filter(is_name).map(|name| PathContext::Extension(name.into()));
+            let is_extension = |name: &&str| {
+                extension_of(format!("x.{name}").as_bytes()) == Some(name.as_bytes()) && !name.contains(['/', '?', '#'])
+            };
+            return Some(extension).filter(is_extension).map(|name| PathContext::Extension(name.into()));
         }
         let first = text.strip_prefix('/')?.strip_suffix('/').filter(are_names)?;
         Some(PathContext::Prefix(first.into()))
@@ -170,7 +172,7 @@ impl ContentRule {
         ("ignore-segment /NAME/...", "the first segment NAME; with `.../NAME`, the last one"),
         (
             "ignore-segment-value /a/#/*",
-            "the segment after others; `#` is a number, `*` is anything; or of a shape: `/a/<hex>`",
+            "any segment after these: names of letters and `_`, `#` (a number) or `*` (another); with `/a/<hex>`, one of a shape",
         ),
         ("ignore-parameter NAME", "this query parameter; `NAME=<hex>` for values of a shape only"),
         ("ignore-query", "all query parameters"),
@@ -239,7 +241,7 @@ impl ContentRule {
             "ignore-empty-parameters" => alone(ContentRule::EmptyParameters),
             "ignore-fragment" => alone(ContentRule::Fragment),
             "same-as" => parse_same_as(argument),
-            "keep-parameter" => name().map(ContentRule::KeepParameter),
+            "keep-parameter" => name().filter(|name| !name.contains(&b'=')).map(ContentRule::KeepParameter),
             _ => None,
         }
     }
@@ -260,8 +262,8 @@ fn parse_segment_value(argument: &str) -> Option<ContentRule> {
         "*" => None,
         shape => Some(ValueShape::named(shape)?),
     };
-    let is_valid = before.iter().all(|segment| !segment.is_empty());
-    is_valid.then(|| ContentRule::SegmentValue(before.into_iter().map(Into::into).collect(), shape))
+    let is_form = |segment: &&str| *segment == "#" || general_segment(segment.as_bytes()) == segment.as_bytes();
+    before.iter().all(is_form).then(|| ContentRule::SegmentValue(before.into_iter().map(Into::into).collect(), shape))
 }
 
 fn parse_same_as(argument: &str) -> Option<ContentRule> {
@@ -388,6 +390,10 @@ mod tests {
             "ignore-segment /a/b/...",
             "ignore-segment /...",
             "ignore-segment a",
+            "ignore-segment-value /a-b/*",
+            "ignore-segment-value /12/*",
+            "ignore-segment-value //*",
+            "keep-parameter a=b",
             "same-as example.org",
             "same-as http://a/b",
         ] {
@@ -396,6 +402,7 @@ mod tests {
         for context in ["", "/shop/", "/shop/new/", "*.css"] {
             assert_eq!(PathContext::parse(context).map(|context| context.to_string()).as_deref(), Some(context));
         }
-        assert!(["shop", "/a//b/", "/a", "//", "*."].iter().all(|context| PathContext::parse(context).is_none()));
+        let unknown = ["shop", "/a//b/", "/a", "//", "*.", "*.tar.gz", "*.a/b", "*.a?b", "/a#b/", "*.sitemap"];
+        assert!(unknown.iter().all(|context| PathContext::parse(context).is_none()));
     }
 }
