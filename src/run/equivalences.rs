@@ -70,7 +70,7 @@ pub(crate) fn read_evidence(
 }
 
 /// Opens the file at `path`. A file in a store is read whole.
-fn open_table(path: &Path) -> Result<CheckedParquet, EquivalencesError> {
+pub(super) fn open_table(path: &Path) -> Result<CheckedParquet, EquivalencesError> {
     let file = match RemoteUrl::of_path(path) {
         Some(_) => PositionedFile::of_bytes(read_file(path)?.into()),
         None if path.is_dir() => return Err(EquivalencesError::Directory),

@@ -265,6 +265,8 @@ fn nearly_equal_texts_are_evidence_on_request() {
     assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid"]);
     let ran = irikey(&["learn", "-", "-o", &out, "--near-duplicates", "3"], b"", Stdio::null());
     assert!(String::from_utf8(ran.stderr).unwrap().contains("read archives twice") && ran.status.code() == Some(2));
+    let ran = irikey(&["learn", &archive, "-o", &out, "--canonical-links", "--limit", "1"], b"", Stdio::null());
+    assert!(String::from_utf8(ran.stderr).unwrap().contains("--limit would not apply") && ran.status.code() == Some(2));
     #[cfg(target_os = "linux")]
     {
         let ran = irikey(&["learn", "/dev/stdin", "--canonical-links", "-o", &out], b"x", Stdio::null());
@@ -643,6 +645,10 @@ fn rules_are_exported_and_edited_by_hand() {
         serde_json::json!({"pattern": expression, "substitution": "$1$2"})
     );
     assert!(fs::read_to_string(&sql).unwrap().contains(&format!("VALUES (0, '{expression}', '\\1\\2')")));
+    // Where a file cannot be created is known before anything is read.
+    let (missing, other) = (format!("sql={}", path(&directory, "missing/r.sql")), path(&directory, "other.parquet"));
+    let ran = irikey(&["learn", "-q", &input, "-o", &other, "--export", &missing], b"", Stdio::null());
+    assert!(ran.status.code() == Some(5) && !Path::new(&other).exists(), "{}", String::from_utf8_lossy(&ran.stderr));
     // One rule is struck out, another one is added.
     let edited = table.replace("ignore-parameter sid,,content", "ignore-parameter sid,,strike")
         + "*.example,ignore-query,*.css,hand\n";
@@ -657,6 +663,10 @@ fn rules_are_exported_and_edited_by_hand() {
     assert!(
         explained.contains("*.example: ignore-query of *.css") && explained.contains("added by hand"),
         "{explained}"
+    );
+    let ran = irikey(&["learn", &input, "-o", &out, "--rules", "s3://b/r.csv"], b"", Stdio::null());
+    assert!(
+        String::from_utf8(ran.stderr).unwrap().contains("--rules s3://b/r.csv: this file is read from a local disk")
     );
     // An alias that leads back is refused, and nothing is replaced.
     fs::write(

@@ -198,6 +198,9 @@ fn files_that_are_not_matching_parts_are_refused() {
     merge(&[&part, &same], "both have rules of site0.example");
     merge(&[&empty], "there are no .parquet files");
     merge(&[&missing], "missing.parquet");
+    merge(&["s3://b/part.parquet"], "--merge s3://b/part.parquet: this file is read from a local disk only");
+    fs::create_dir_all(text("spark/part.parquet")).unwrap();
+    merge(&[&text("spark")], "part.parquet: is a directory; name the file");
     let changed = text("changed.parquet");
     let row = write_with_vote_after_rule(Path::new(&part), Path::new(&changed));
     merge(&[&changed], &format!("row {row} of the equivalences: votes follow rules"));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::export::{Export, parse_export};
+use super::hand_rules::HandRules;
 use crate::batch::part_metadata;
 use crate::canon::{Policy, Rung};
 use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path, parse_number, parse_number_from};
@@ -16,6 +17,7 @@ use crate::learn::LearnLimits;
 use crate::learn::content::ContentLimits;
 use crate::output::OutputFormat;
 use crate::process::error_and_remedy;
+use crate::remote::RemoteUrl;
 use crate::run::{DocumentOptions, ObserveOptions};
 
 const EXAMPLES: &str = "\
@@ -127,6 +129,14 @@ pub(crate) struct LearnArgs {
     pub(super) reporting: ReportingArgs,
 }
 
+/// Refuses the name of an object or of a file on a server for a flag whose files are local.
+fn refuse_remote(flag: &str, path: &Path) -> Result<(), CommandError> {
+    RemoteUrl::of_path(path).map_or(Ok(()), |url| {
+        let name = url.name();
+        Err(CommandError::Usage(format!("{flag} {name}: this file is read from a local disk only; copy it there")))
+    })
+}
+
 /// Returns the files of a directory whose names end in `.parquet`, in the order of their names.
 fn parquet_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let failed = |error: std::io::Error| {
@@ -200,12 +210,20 @@ impl LearnArgs {
     pub(super) fn parts(&self) -> Result<Vec<PathBuf>, CommandError> {
         let mut parts = Vec::new();
         for path in &self.merge {
+            refuse_remote("--merge", path)?;
             match path.is_dir() {
                 true => parts.extend(parquet_files(path)?),
                 false => parts.push(path.clone()),
             }
         }
         Ok(parts)
+    }
+
+    /// The rules by hand; none without `--rules`.
+    pub(super) fn hand_rules(&self) -> Result<HandRules, CommandError> {
+        let Some(path) = &self.rules else { return Ok(HandRules::default()) };
+        refuse_remote("--rules", path)?;
+        HandRules::read(path)
     }
 
     /// The captures; standard input is read only if there are no parts.
@@ -225,6 +243,11 @@ impl LearnArgs {
     pub(super) fn document_options(&self, sources: &Sources) -> Result<Option<DocumentOptions>, CommandError> {
         if !self.reads_documents() {
             return Ok(None);
+        }
+        if self.input.limit.is_some() {
+            return Err(CommandError::usage(
+                "--limit would not apply to the documents of --near-duplicates and --canonical-links; remove one of the flags",
+            ));
         }
         let (has_texts, has_canonical) = (self.near_duplicates.is_some(), self.canonical_links);
         if let Some(source) = sources.0.iter().find(|source| source.is_read_once()) {

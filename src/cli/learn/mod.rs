@@ -21,7 +21,7 @@ use super::progress::watch;
 use super::terminal::{count_of, print_error};
 use crate::batch::{BatchError, EquivalenceRows, applied_rule, equivalences_metadata, equivalences_schema};
 use crate::learn::{EquivalencesBuilder, LearnedRedirects, Pattern};
-use crate::output::{OutputError, TableWriter, metadata, write_file};
+use crate::output::{OutputError, TableWriter, check_creatable, metadata, write_file};
 use crate::run::{self, DiskStore, LearnedContent, ObserveError, ObserveResult, RunRequest, Validation, WorkerNeed};
 
 /// Input bytes that are processed at a time.
@@ -42,7 +42,8 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let sources = args.sources()?;
     let documents = args.document_options(&sources)?;
     let replaced = files.check(&sources)?;
-    let mut hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
+    args.export.iter().try_for_each(|export| check_creatable(&export.path))?;
+    let mut hand = args.hand_rules()?;
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits), args.more_metadata()].concat();
     let destination = args.reporting.replace.file(&args.output);
     let table = TableWriter::create(&destination, equivalences_schema(), &metadata)?;
@@ -175,9 +176,8 @@ fn export(args: &LearnArgs, rules: &[ExportedRule]) -> Result<(), CommandError> 
             .map_err(|error| CommandError::SideFile(format!("{error} (--export; the equivalences are complete)")))?;
         if left_out > 0 && !args.reporting.quiet {
             let path = export.path.display();
-            print_error(&format!(
-                "{path}: {left_out} rules are left out, because regular expressions cannot express them"
-            ));
+            let rules = count_of(left_out as u64, "rule");
+            print_error(&format!("{path}: {rules} left out, because regular expressions cannot express all rules"));
         }
     }
     Ok(())

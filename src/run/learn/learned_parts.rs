@@ -8,14 +8,14 @@
 //! All captures of a registered domain belong to one part. Then the result is the same as if all captures were learned from
 //! at once.
 
-use super::super::equivalences::{EquivalencesError, catch_table_panic};
+use super::super::equivalences::{EquivalencesError, catch_table_panic, open_table};
 use super::content_rules::LearnedContent;
 use super::held_out::HeldOutSpool;
 use super::parts_error::PartsError;
 use super::rule_collector::RuleCollector;
 use crate::batch::{EquivalencesTableError, PartRow, check_part, part_row};
 use crate::canon::Policy;
-use crate::input::{CheckedParquet, ParquetBatches, PositionedFile, TableFile};
+use crate::input::ParquetBatches;
 use crate::learn::content::{ScopeRule, ScopedRule, Votes, site_of};
 use parquet::arrow::ProjectionMask;
 use std::cmp::Reverse;
@@ -117,7 +117,7 @@ struct PartReader<'a> {
 impl PartReader<'_> {
     fn open<'a>(path: &'a Path, policy: &Policy) -> Result<PartReader<'a>, PartsError> {
         let open = || {
-            let table = CheckedParquet::open(PositionedFile::open(&TableFile::Path(path.to_path_buf()))?)?;
+            let table = open_table(path)?;
             let limits = check_part(table.metadata.schema(), policy)?;
             Ok((limits, table.batches(&ProjectionMask::all(), BATCH_ROWS)?))
         };
