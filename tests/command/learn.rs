@@ -595,7 +595,7 @@ fn validation_says_what_cannot_be_judged() {
         (
             "contents that always change",
             (0..400).map(|i| (page(i % 20, 0), i)).collect(),
-            &[own, equal, "left out   20 URLs of 1 hosts whose contents change from capture to capture"],
+            &[own, equal, "left out   20 URLs of 1 host whose contents change from capture to capture"],
         ),
         (
             "sessions",

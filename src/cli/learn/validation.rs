@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::cli::terminal::count_of;
 use crate::learn::content::{PairShare, RuleScores, wilson_interval};
 use crate::run::Validation;
 
 pub(super) fn to_text(validation: &Validation) -> String {
     let scores = [
-        ("later captures of sites that rules were learned from", &validation.known_sites),
+        ("held-out captures of sites that rules were learned from", &validation.known_sites),
         ("captures of other sites", &validation.other_sites),
     ];
     let text: String = scores
@@ -24,7 +25,8 @@ pub(super) fn to_text(validation: &Validation) -> String {
 
 fn scores_to_text(name: &str, scores: &RuleScores) -> String {
     let RuleScores { hosts, urls, forms, pairs, repeated, .. } = scores;
-    let mut text = format!("validation on {name}: {urls} URLs of {hosts} hosts\n");
+    let places = |urls, hosts| format!("{} of {}", count_of(urls, "URL"), count_of(hosts, "host"));
+    let mut text = format!("validation on {name}: {}\n", places(*urls, *hosts));
     let mut add = |name: &str, value: String| text.push_str(&format!("  {name:10} {value}\n"));
     add("precision", Share::of_pairs(&pairs.merged).to_text("no pairs of URLs that rules make equal"));
     add("recall", Share::of_pairs(&pairs.equal).to_text("no pairs of URLs with equal contents"));
@@ -33,11 +35,12 @@ fn scores_to_text(name: &str, scores: &RuleScores) -> String {
     }
     add("reduction", Share::of(urls - forms, *urls).to_text("no URLs"));
     if scores.changing_hosts > 0 {
-        let (urls, hosts) = (scores.changing_urls, scores.changing_hosts);
-        add("left out", format!("{urls} URLs of {hosts} hosts whose contents change from capture to capture"));
+        let places = places(scores.changing_urls, scores.changing_hosts);
+        add("left out", format!("{places} whose contents change from capture to capture"));
     }
     if scores.sink_urls > 0 {
-        add("left out", format!("{} URLs with contents of many dissimilar URLs, for recall", scores.sink_urls));
+        let urls = count_of(scores.sink_urls, "URL");
+        add("left out", format!("{urls} with contents of many dissimilar URLs, for recall"));
     }
     for (kind, score) in &scores.kinds {
         let precision = Share::of(score.support, score.support + score.counter);
