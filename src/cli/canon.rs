@@ -113,21 +113,20 @@ impl CanonArgs {
             true => Some(layout.sort_options(memory, self.work.directory()?)),
             false => None,
         };
-        let files = self.files(&destination, output.format, &layout);
         let (input, reporting) = (&self.input, &self.reporting);
+        let files = self.files(&destination, output.format, &layout);
         Ok(Job { input, options, max_runs, policy, destination, output, layout, sort, files, reporting })
     }
 
-    /// The files of the job.
+    /// The files that the job reads and writes.
     fn files(&self, destination: &Destination, format: OutputFormat, layout: &FileLayout) -> FileRoles {
         let files = self.reporting.files(&self.input.files.inputs);
-        let files = self.columns.add_to(files.input("--partition", layout.split_points_file.as_deref()));
-        match destination {
-            Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => {
-                files.directory(path, (!layout.resume).then(|| layout.root(path)))
-            }
-            _ => files.destination(destination, format),
-        }
+        let files = files.input("--partition", layout.split_points_file.as_deref());
+        let files = match destination.path().filter(|_| layout.is_directory()) {
+            Some(path) => files.directory(path, (!layout.resume).then(|| layout.root(path))),
+            None => files.destination(destination, format),
+        };
+        self.columns.add_to(files)
     }
 }
 
@@ -170,7 +169,7 @@ mod tests {
 
     use super::*;
     use crate::canon::{Policy, Rung};
-    use crate::output::{OutputFormat, OutputOptions};
+    use crate::output::OutputOptions;
 
     #[derive(Debug, Parser)]
     struct TestCli {

@@ -112,6 +112,11 @@ impl<S: RecordStore> Resolution<'_, S> {
         while let Some(record) = edges.next_record()? {
             let EdgeRow { number, evidence, from, to } = EdgeRow::read(record);
             let spelling = Spelling::of(from);
+            let authority = spelling.map_or(&b""[..], |from| from.authority);
+            if host != authority {
+                write_votes(&std::mem::take(&mut votes), &mut self.record, groups)?;
+                host = authority.to_vec();
+            }
             let change = spelling.and_then(|from| from.change_to(&Spelling::of(to)?));
             let next = self.next.get(number as usize).copied().unwrap_or(NOWHERE);
             let verdict = match change {
@@ -121,27 +126,20 @@ impl<S: RecordStore> Resolution<'_, S> {
             };
             counts.records[verdict as usize] += evidence.records;
             counts.redirects[verdict as usize] += 1;
-            let authority = spelling.map_or(&b""[..], |from| from.authority);
-            if host != authority {
-                write_votes(&std::mem::take(&mut votes), &mut self.record, groups)?;
-                host = authority.to_vec();
-            }
-            match verdict {
-                RedirectVerdict::Loop => self.set_next(number, NOWHERE),
-                RedirectVerdict::Sink => {
+            if verdict != RedirectVerdict::Accepted {
+                if verdict == RedirectVerdict::Sink {
                     count_against(&mut votes, from);
-                    self.set_next(number, NOWHERE);
                 }
-                _ => {
-                    counts.origin_changes += u64::from(change.is_some_and(|change| change.origin));
-                    counts.slash_changes += u64::from(change.is_some_and(|change| change.slash.is_some()));
-                    count_accepted(&mut votes, from, to);
-                    if let Some(flags) = self.flags.get_mut(next as usize) {
-                        *flags |= flag::TARGET;
-                    }
-                    accepted.push(record)?;
-                }
+                self.set_next(number, NOWHERE);
+                continue;
             }
+            counts.origin_changes += u64::from(change.is_some_and(|change| change.origin));
+            counts.slash_changes += u64::from(change.is_some_and(|change| change.slash.is_some()));
+            count_accepted(&mut votes, from, to);
+            if let Some(flags) = self.flags.get_mut(next as usize) {
+                *flags |= flag::TARGET;
+            }
+            accepted.push(record)?;
         }
         write_votes(&votes, &mut self.record, groups)?;
         Ok(accepted)
