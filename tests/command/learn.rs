@@ -651,9 +651,18 @@ fn rules_are_exported_and_edited_by_hand() {
     assert!(ran.status.code() == Some(5) && !Path::new(&other).exists(), "{}", String::from_utf8_lossy(&ran.stderr));
     // One rule is struck out, another one is added.
     let edited = table.replace("ignore-parameter sid,,content", "ignore-parameter sid,,strike")
-        + "*.example,ignore-query,*.css,hand\n";
+        + "*.example,ignore-query,*.css,hand\n*.example,ignore-query,*.css,hand\n";
     fs::write(&rules, edited).unwrap();
-    printed(&["learn", "-q", &input, "-o", &out, "--rules", &rules], b"");
+    let report = path(&directory, "report.json");
+    let ran = irikey(&["learn", &input, "-o", &out, "--rules", &rules, "--report", &report], b"", Stdio::null());
+    let summary = String::from_utf8(ran.stderr).unwrap();
+    assert!(
+        summary.contains("learned rules left out by --rules  1\nrules added by --rules             1\n"),
+        "{summary}"
+    );
+    let report = read_json(report);
+    assert_eq!(report["rules_by_hand"], serde_json::json!({"added": 1, "left_out": 1}));
+    assert_eq!(report["content"]["rules"], 2, "before rules are left out");
     assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter-order", "*.example ignore-query *.css"]);
     let hows: Vec<_> = texts(&rows(&out), &["how"]).into_iter().map(|row| row[0].clone()).collect();
     assert_eq!(hows, ["content", "hand"]);

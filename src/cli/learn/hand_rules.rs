@@ -1,6 +1,6 @@
 //! Rules about content by hand: `learn --rules`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use arrow::array::{BooleanArray, RecordBatch};
@@ -21,6 +21,15 @@ pub(super) struct HandRules {
     added: Vec<ScopeRule>,
     /// Scope and rule, and whether such a rule was learned.
     struck: BTreeMap<(Vec<u8>, ScopedRule), bool>,
+    left_out: u64,
+}
+
+/// What rules by hand changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HandCounts {
+    pub(super) added: u64,
+    /// Learned rules that were struck out.
+    pub(super) left_out: u64,
 }
 
 /// Rules that were struck out and not learned, of which a message names at most this many.
@@ -54,6 +63,8 @@ impl HandRules {
             let row = row.map_err(|error| refused(place(), &error.to_string()))?;
             rules.add(&row, columns).map_err(|reason| refused(place(), &reason))?;
         }
+        let mut added = BTreeSet::new();
+        rules.added.retain(|rule| added.insert((rule.scope.clone(), rule.judged.rule.clone())));
         rules.with_patterns(EquivalencesBuilder::default())?;
         Ok(rules)
     }
@@ -111,7 +122,12 @@ impl HandRules {
             struck.map(|is_learned| *is_learned = true).is_none()
         };
         let kept: BooleanArray = (0..batch.num_rows()).map(|row| Some(is_kept(row))).collect();
+        self.left_out += kept.false_count() as u64;
         filter_record_batch(&batch, &kept)
+    }
+
+    pub(super) fn counts(&self) -> HandCounts {
+        HandCounts { added: self.added.len() as u64, left_out: self.left_out }
     }
 
     /// Returns a message about the rules that were struck out and not learned, if there are any: their hosts may be misspelled.
@@ -235,8 +251,9 @@ mod tests {
             (0..9).fold(String::from("host,pattern,how\n"), |text, i| text + &format!("h{i},ignore-query,strike\n"));
         assert!(read(&many).unwrap().unlearned().is_some_and(|message| message.contains("of h4, 4 more")));
         assert_eq!(read("host,pattern,how\na.b,ignore-query,hand\n").unwrap().unlearned(), None);
-        let rules = read("\u{feff}\"host\", pattern,how\n\na.b,\"ignore-parameter sid\",hand\n").unwrap();
-        assert_eq!(rules.added.len(), 1);
+        let row = "a.b,\"ignore-parameter sid\",hand\n";
+        let rules = read(&format!("\u{feff}\"host\", pattern,how\n\n{row}{row}")).unwrap();
+        assert_eq!(rules.counts(), HandCounts { added: 1, left_out: 0 }, "a rule is added once");
         let cases = [
             ("", "expected a header"),
             ("pattern\n", "expected a header"),

@@ -66,7 +66,8 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         _ => None,
     };
     let replaced = files.replaced_after(replaced, observed.summary.is_nothing_read());
-    let report = LearnReport { args, limits, policy, observed, patterns: written.shown, validation, replaced, started };
+    let (patterns, hand) = (written.shown, args.rules.is_some().then(|| hand.counts()));
+    let report = LearnReport { args, limits, policy, observed, patterns, hand, validation, replaced, started };
     report.conclude()
 }
 

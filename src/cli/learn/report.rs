@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::args::LearnArgs;
+use super::hand_rules::HandCounts;
 use super::validation;
 use crate::canon::Policy;
 use crate::cli::args::ReportFormat;
@@ -28,6 +29,8 @@ pub(super) struct LearnReport<'a> {
     pub(super) observed: ObserveResult,
     /// Patterns with the most support.
     pub(super) patterns: Vec<Pattern>,
+    /// What the rules of `--rules` changed.
+    pub(super) hand: Option<HandCounts>,
     pub(super) validation: Option<Validation>,
     pub(super) replaced: Vec<PathBuf>,
     pub(super) started: Instant,
@@ -50,6 +53,7 @@ impl LearnReport<'_> {
         let content = self.content_counts();
         counts_to_text(&redirects.counts, &content, summary)
             + &documents_to_text(self.args, documents, &content)
+            + &self.hand.map_or(String::new(), hand_to_text)
             + &self.validation.as_ref().map_or(String::new(), validation::to_text)
             + &formats_to_text(summary)
             + &replaced_to_text(&self.replaced)
@@ -78,6 +82,9 @@ impl LearnReport<'_> {
         json["content"] = content.as_ref().map_or(Value::Null, content_to_json);
         if self.args.reads_documents() {
             json["documents"] = documents_to_json(documents, &self.content_counts());
+        }
+        if let Some(HandCounts { added, left_out }) = self.hand {
+            json["rules_by_hand"] = json!({"added": added, "left_out": left_out});
         }
         json["validation"] = self.validation.as_ref().map_or(Value::Null, validation::to_json);
         json["limits"] = pairs_to_json(self.limits.describe()).into();
@@ -119,6 +126,10 @@ fn counts_to_text(counts: &LearnCounts, content: &ContentCounts, summary: &Summa
     let records = [("records", summary.tally.rows), ("redirects", counts.read)];
     let verdicts = verdicts.iter().map(|(label, count)| (label.as_str(), *count));
     format_counts(records.into_iter().chain(verdicts).chain(results))
+}
+
+fn hand_to_text(HandCounts { added, left_out }: HandCounts) -> String {
+    format_counts([("learned rules left out by --rules", left_out), ("rules added by --rules", added)])
 }
 
 /// Lines about the documents of archives; none if these were not read.
