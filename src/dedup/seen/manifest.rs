@@ -36,7 +36,7 @@ pub(crate) struct FinishedJob {
     pub(crate) times: String,
     /// Length of its output in bytes.
     pub(crate) output_len: u64,
-    /// Its exit code with `--fail-on-fault`; earlier builds wrote that with its own flags.
+    /// Its exit code with `--fail-on-fault`.
     pub(crate) status: u8,
     /// Hash like `id`, without the sizes of the inputs.
     pub(crate) names: String,
@@ -80,7 +80,7 @@ impl StoreManifest {
         if runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count)).is_none() {
             return Err("its numbers of keys are wrong");
         }
-        let jobs = found["jobs"].as_array().into_iter().flatten().map(FinishedJob::of_json);
+        let jobs = found["jobs"].as_array().ok_or(MALFORMED)?.iter().map(FinishedJob::of_json);
         Ok(StoreManifest {
             generation: found["generation"].as_u64().filter(|last| *last < u64::MAX / 2).ok_or(MALFORMED)?,
             jobs: jobs.collect::<Option<_>>().ok_or(MALFORMED)?,
@@ -124,10 +124,9 @@ impl FinishedJob {
             id: text("id")?,
             times: text("times")?,
             output_len: json["output_bytes"].as_u64()?,
-            // Earlier builds did not write these.
-            status: json["exit_code"].as_u64().map_or(Some(0), |status| u8::try_from(status).ok())?,
-            names: text("names").unwrap_or_default(),
-            files: text("files").unwrap_or_default(),
+            status: u8::try_from(json["exit_code"].as_u64()?).ok()?,
+            names: text("names")?,
+            files: text("files")?,
         })
     }
 }
