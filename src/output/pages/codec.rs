@@ -6,9 +6,9 @@ use parquet::basic::Compression as Codec;
 use parquet::errors::ParquetError;
 
 use super::chunk::PageBody;
-use super::lz4_block::{self, write_block};
-use super::matches::MatchFinder;
-use super::zstd_context::{self, ZstdContext};
+use super::lz4_block::{MAX_DISTANCE, write_block};
+use super::matches::{MAX_LEN, MatchFinder};
+use super::zstd_context::ZstdContext;
 use crate::output::options::Compression;
 
 /// The codecs of one output: one per thread that compresses at the same time. Idle codecs are reused.
@@ -31,11 +31,6 @@ impl Codecs {
     /// Returns about how many bytes pages of `len` bytes of text have.
     pub(super) fn expected_len(&self, len: usize) -> usize {
         if self.compression == Compression::None { len + len / 16 } else { len / 2 }
-    }
-
-    /// Returns about how many bytes of text a page has. The matches of LZ4 are near, so that longer pages are hardly smaller.
-    pub(super) fn page_len(&self) -> usize {
-        if matches!(self.compression, Compression::Zstd(_)) { 1 << 20 } else { 1 << 18 }
     }
 
     /// Calls `work` with an idle or new codec.
@@ -76,7 +71,7 @@ impl PageCodec {
     fn new(compression: Compression) -> Result<PageCodec, ParquetError> {
         let compressor = match compression {
             Compression::None => None,
-            Compression::Lz4 => Some(Compressor::Lz4(MatchFinder::new(lz4_block::SEARCH))),
+            Compression::Lz4 => Some(Compressor::Lz4(MatchFinder::new(MAX_DISTANCE))),
             Compression::Zstd(level) => Some(Compressor::Zstd(ZstdCodec::new(level)?)),
             Compression::Snappy => return Err(ParquetError::NYI("the general encoder compresses snappy".into())),
         };
@@ -128,10 +123,7 @@ struct ZstdCodec {
 
 impl ZstdCodec {
     fn new(level: u8) -> Result<ZstdCodec, ParquetError> {
-        Ok(ZstdCodec {
-            context: ZstdContext::new(level)?,
-            matches: (level == 1).then(|| MatchFinder::new(zstd_context::SEARCH)),
-        })
+        Ok(ZstdCodec { context: ZstdContext::new(level)?, matches: (level == 1).then(|| MatchFinder::new(MAX_LEN)) })
     }
 
     /// Replaces `compressed` by the compressed page.
@@ -202,7 +194,7 @@ mod tests {
         page.truncate(1 << 17);
         page.extend(noise.take(1 << 17));
         let (mut finder, mut context, mut compressed) =
-            (MatchFinder::new(zstd_context::SEARCH), ZstdContext::new(1).unwrap(), Vec::new());
+            (MatchFinder::new(MAX_LEN), ZstdContext::new(1).unwrap(), Vec::new());
         let found = finder.find(&page).expect("suited");
         assert!(context.compress_sequences(found, page.len(), &mut compressed).is_err());
         let mut codec = ZstdCodec::new(1).unwrap();

@@ -4,14 +4,11 @@
 
 use lz4_flex::block::get_maximum_output_size;
 
-use super::matches::{SearchOptions, Sequences, append_literals};
+use super::matches::{Sequences, append_literals};
 use crate::kernel::{Appender, COPY_LEN};
 
 /// The greatest distance of a match from the earlier string.
-const MAX_DISTANCE: usize = u16::MAX as usize;
-/// Matches that LZ4 can express. Longer ones would make pages 10 % longer; a larger table would mostly hold strings that are too
-/// far away.
-pub(super) const SEARCH: SearchOptions = SearchOptions { min_match: 6, max_distance: MAX_DISTANCE, table_log: 14 };
+pub(super) const MAX_DISTANCE: usize = u16::MAX as usize;
 /// A match is longer by this than its token says.
 const SHORTEST_MATCH: usize = 4;
 /// Each half of a token holds a smaller length; a greater one continues in the bytes after the token.
@@ -96,7 +93,7 @@ mod tests {
 
     /// Returns whether the search suits `page`. Its block is unpacked to the page, and keeps to the rules for the end of a block.
     fn check(page: &[u8]) -> bool {
-        let mut finder = MatchFinder::new(SEARCH);
+        let mut finder = MatchFinder::new(MAX_DISTANCE);
         let Some(found) = finder.find(page) else { return false };
         let mut block = vec![0; 7];
         write_block(found, page.len(), &mut block);
@@ -152,7 +149,7 @@ mod tests {
             );
             page.extend_from_slice(&text);
             page.extend(b"0123456789-0123456789-0123456789-0123456789");
-            let mut finder = MatchFinder::new(SEARCH);
+            let mut finder = MatchFinder::new(MAX_DISTANCE);
             let found = finder.find(&page).expect("suited");
             let is_found = found.sequences.iter().any(|sequence| sequence.offset as usize == distance);
             assert_eq!(is_found, distance <= MAX_DISTANCE);

@@ -17,15 +17,16 @@ use zstd::zstd_safe::zstd_sys::ZSTD_Sequence;
 
 use crate::kernel::{Appender, COPY_LEN, SimdTask, chunks_at, common_prefix_len, mask_of, run_with_simd};
 
-/// The longest page that is searched, as a binary logarithm.
-pub(super) const MAX_LEN_LOG: u32 = 21;
-pub(super) const MAX_LEN: usize = 1 << MAX_LEN_LOG;
+/// The longest page whose matches zstd accepts: at level 1, the window has this length.
+pub(super) const MAX_LEN: usize = 1 << 19;
 /// The greatest length of a block ([RFC 8878], section 3.1.1.2.4).
 ///
 /// [RFC 8878]: https://www.rfc-editor.org/rfc/rfc8878
 const MAX_BLOCK_LEN: usize = 1 << 17;
 /// Shorter pages are not worth the table.
 const MIN_LEN: usize = 1 << 12;
+/// Bytes by which words are looked up. No match is shorter.
+pub(super) const MIN_MATCH: usize = 6;
 /// Bytes per word above which a page does not consist of words, like one of digests, so that this search finds too little.
 const MAX_WORD_LEN: usize = 24;
 /// Matches cover nearly all of some pages, like one of names of archives. After this many bytes of such a page, the
@@ -33,29 +34,17 @@ const MAX_WORD_LEN: usize = 24;
 const TRIAL_LEN: usize = 1 << 14;
 /// Bytes per literal above which the search ends after [`TRIAL_LEN`] bytes.
 const MAX_LITERAL_DISTANCE: usize = 10;
-/// Slots of the largest hash table, as a binary logarithm.
-const MAX_TABLE_LOG: u32 = 16;
+/// Slots of the hash table, as a binary logarithm. A larger table finds more, but leaves less room in the first-level cache.
+const TABLE_LOG: u32 = 14;
 /// The last bytes of a page are literals. LZ4 requires at least 5, and that the last match begins at least 12 bytes before the
-/// end; no match is shorter than 6 bytes.
-const LAST_LITERALS: usize = 6;
+/// end.
+const LAST_LITERALS: usize = 12 - MIN_MATCH;
 
 /// Literals before a match that are copied without a branch on their number.
 const FEW_LITERALS: usize = 32;
 
 /// Bytes after the literals that zstd may read.
 pub(super) const PADDING: usize = 8;
-
-/// Which matches suit a codec.
-#[derive(Clone, Copy)]
-pub(super) struct SearchOptions {
-    /// Bytes by which words are looked up, 6 or 7. No match is shorter.
-    pub(super) min_match: usize,
-    /// The greatest distance between a match and the earlier string.
-    pub(super) max_distance: usize,
-    /// Slots of the hash table, as a binary logarithm of at most 16. A larger table finds more, but leaves less room in the
-    /// caches.
-    pub(super) table_log: u32,
-}
 
 /// The matches of a page.
 #[derive(Default)]
@@ -70,16 +59,18 @@ pub(super) struct Sequences {
 /// Finds the matches of one page after the other.
 pub(super) struct MatchFinder {
     /// For each hash, the position of the last word that has it; 0 if there is none.
-    table: Box<[u32; 1 << MAX_TABLE_LOG]>,
+    table: Box<[u32; 1 << TABLE_LOG]>,
     /// One bit per byte of the page: whether a word is looked up there.
     words: Vec<u64>,
-    options: SearchOptions,
+    /// The greatest distance between a match and the earlier string.
+    max_distance: u32,
     found: Sequences,
 }
 
 impl MatchFinder {
-    pub(super) fn new(options: SearchOptions) -> MatchFinder {
-        MatchFinder { table: Box::new([0; _]), words: Vec::new(), options, found: Sequences::default() }
+    pub(super) fn new(max_distance: usize) -> MatchFinder {
+        let max_distance = max_distance.min(MAX_LEN) as u32;
+        MatchFinder { table: Box::new([0; _]), words: Vec::new(), max_distance, found: Sequences::default() }
     }
 
     /// Returns the matches of `page`; `None` if the codec's own search suits the page better.
@@ -103,22 +94,19 @@ struct Search<'a> {
 impl SimdTask for Search<'_> {
     #[inline(always)]
     fn run(self) {
-        let Search { page, finder: MatchFinder { table, words, options, found }, is_suited } = self;
+        let Search { page, finder: MatchFinder { table, words, max_distance, found }, is_suited } = self;
         let count = mark_words(page, words);
         *is_suited = count * MAX_WORD_LEN >= page.len();
         if !*is_suited {
             return;
         }
-        // A small page has few words, and should not clear a large table.
-        let table_log = options.table_log.min(page.len().ilog2() - 2);
-        let options = SearchOptions { table_log, ..*options };
-        table[..1 << table_log].fill(0);
-        let (mut writer, mut group) = (SequenceWriter::new(page, found, options.min_match), Group::default());
+        table.fill(0);
+        let (mut writer, mut group) = (SequenceWriter::new(page, found), Group::default());
         let (mut next, mut is_trial) = (0, true);
         while next < words.len() {
             next = group.fill(words, next, page.len());
-            group.look_up(page, table, options);
-            group.compare(page, options);
+            group.look_up(page, table);
+            group.compare(page, *max_distance);
             group.choose(writer.written);
             for i in &group.chosen[..group.chosen_count] {
                 let i = usize::from(*i);
@@ -215,11 +203,10 @@ impl Group {
 
     /// Looks up the words, and puts them in the table.
     #[inline(always)]
-    fn look_up(&mut self, page: &[u8], table: &mut [u32; 1 << MAX_TABLE_LOG], options: SearchOptions) {
+    fn look_up(&mut self, page: &[u8], table: &mut [u32; 1 << TABLE_LOG]) {
         let at = &self.at[..self.len];
         for ((at, bytes), earlier) in at.iter().zip(chunks_at(page, at)).zip(&mut self.earlier) {
-            // The mask spares a check.
-            let slot = &mut table[hash(*bytes, options) & ((1 << MAX_TABLE_LOG) - 1)];
+            let slot = &mut table[hash(*bytes)];
             *earlier = *slot;
             *slot = *at;
         }
@@ -227,7 +214,7 @@ impl Group {
 
     /// Compares the words with the earlier ones.
     #[inline(always)]
-    fn compare(&mut self, page: &[u8], options: SearchOptions) {
+    fn compare(&mut self, page: &[u8], max_distance: u32) {
         let (at, earlier) = (&self.at[..self.len], &self.earlier[..self.len]);
         for ((a, b), equal) in chunks_at(page, at).zip(chunks_at(page, earlier)).zip(&mut self.equal) {
             *equal = equal_len(a, b);
@@ -235,8 +222,8 @@ impl Group {
         let pairs = at.iter().zip(earlier).zip(&self.equal);
         for (((at, earlier), equal), match_at) in pairs.zip(&mut self.match_at) {
             // The first word of a page finds itself, at a distance of 0.
-            let is_near = at.wrapping_sub(*earlier).wrapping_sub(1) < options.max_distance as u32;
-            let is_match = (usize::from(*equal) >= options.min_match) & is_near;
+            let is_near = at.wrapping_sub(*earlier).wrapping_sub(1) < max_distance;
+            let is_match = (usize::from(*equal) >= MIN_MATCH) & is_near;
             *match_at = select_unpredictable(is_match, *at, 0);
         }
     }
@@ -257,12 +244,12 @@ impl Group {
     }
 }
 
-/// Returns the hash of the first bytes of a word: the index of a slot.
+/// Returns the hash of the first [`MIN_MATCH`] of `bytes`.
 #[inline(always)]
-fn hash(bytes: [u8; 8], options: SearchOptions) -> usize {
+fn hash(bytes: [u8; 8]) -> usize {
     const MULTIPLIER: u64 = 0x9E37_79B1_85EB_CA87;
-    let bytes = u64::from_le_bytes(bytes) << (64 - 8 * options.min_match);
-    (bytes.wrapping_mul(MULTIPLIER) >> (64 - options.table_log)) as usize
+    let bytes = u64::from_le_bytes(bytes) << (64 - 8 * MIN_MATCH);
+    (bytes.wrapping_mul(MULTIPLIER) >> (64 - TABLE_LOG)) as usize
 }
 
 /// Returns how many bytes of the two are equal before the first difference.
@@ -278,8 +265,6 @@ fn equal_len(a: &[u8; COMPARED], b: &[u8; COMPARED]) -> u8 {
 /// Writes literals and sequences.
 struct SequenceWriter<'a> {
     page: &'a [u8],
-    /// No match is shorter.
-    min_match: usize,
     literals: Appender<'a>,
     sequences: Appender<'a, ZSTD_Sequence>,
     /// The end of the last match or block.
@@ -291,15 +276,15 @@ struct SequenceWriter<'a> {
 
 impl<'a> SequenceWriter<'a> {
     #[inline(always)]
-    fn new(page: &'a [u8], found: &'a mut Sequences, min_match: usize) -> SequenceWriter<'a> {
+    fn new(page: &'a [u8], found: &'a mut Sequences) -> SequenceWriter<'a> {
         found.literals.clear();
         found.sequences.clear();
         let literals = Appender::new(&mut found.literals, page.len() + COPY_LEN);
         let block_count = page.len().div_ceil(MAX_BLOCK_LEN);
-        let sequences = Appender::new(&mut found.sequences, page.len() / min_match + block_count);
+        let sequences = Appender::new(&mut found.sequences, page.len() / MIN_MATCH + block_count);
         // Blocks of about the same length: zstd fails if a block is too short to become shorter.
         let block_len = page.len().div_ceil(block_count);
-        SequenceWriter { page, min_match, literals, sequences, written: 0, block_len, block_end: block_len }
+        SequenceWriter { page, literals, sequences, written: 0, block_len, block_end: block_len }
     }
 
     /// Writes the match of the strings at `at` and `earlier`, whose first `equal` bytes are equal, less those that the last
@@ -327,7 +312,7 @@ impl<'a> SequenceWriter<'a> {
     #[inline(always)]
     fn write_any(&mut self, at: usize, earlier: usize, equal: usize) {
         let covered = self.written.saturating_sub(at);
-        if covered + self.min_match > equal {
+        if covered + MIN_MATCH > equal {
             return;
         }
         let (at, earlier) = (at + covered, earlier + covered);
@@ -342,7 +327,7 @@ impl<'a> SequenceWriter<'a> {
             common_prefix_len(&self.page[at..end], &self.page[earlier..])
         };
         let len = before + after;
-        if len < self.min_match {
+        if len < MIN_MATCH {
             return;
         }
         self.push(at - before, len, at - earlier);
@@ -405,12 +390,11 @@ pub(super) fn sequence(literals: usize, len: usize, offset: usize) -> ZSTD_Seque
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{lz4_block, zstd_context};
     use super::*;
     use proptest::prelude::*;
 
     /// Returns the page that `found` describes, and checks what zstd requires of sequences.
-    fn rebuild(found: &Sequences, options: SearchOptions) -> Vec<u8> {
+    fn rebuild(found: &Sequences) -> Vec<u8> {
         let (mut page, mut literals, mut block_len) = (Vec::new(), &found.literals[..], 0);
         for sequence in &found.sequences {
             let (count, len, offset) =
@@ -423,7 +407,7 @@ pub(super) mod tests {
                 assert_eq!(len, 0, "the end of a block");
                 block_len = 0;
             } else {
-                assert!(len >= options.min_match && offset <= page.len().min(options.max_distance));
+                assert!(len >= MIN_MATCH && offset <= page.len());
             }
             (0..len).for_each(|_| page.push(page[page.len() - offset]));
         }
@@ -436,17 +420,12 @@ pub(super) mod tests {
         found.sequences.iter().map(|s| [s.litLength, s.matchLength, s.offset]).collect()
     }
 
-    /// Returns whether the search for zstd suits `page`, and how many bytes matches cover. The sequences describe the page,
-    /// and are the same without vector instructions.
+    /// Returns whether the search suits `page`, and how many bytes matches cover. The sequences describe the page, and are
+    /// the same without vector instructions.
     fn check(page: &[u8]) -> Option<usize> {
-        check_with(page, lz4_block::SEARCH);
-        check_with(page, zstd_context::SEARCH)
-    }
-
-    fn check_with(page: &[u8], options: SearchOptions) -> Option<usize> {
-        let (mut finder, mut portable, mut is_suited) = (MatchFinder::new(options), MatchFinder::new(options), false);
+        let (mut finder, mut portable, mut is_suited) = (MatchFinder::new(MAX_LEN), MatchFinder::new(MAX_LEN), false);
         let found = finder.find(page)?;
-        assert!(rebuild(found, options) == page);
+        assert!(rebuild(found) == page);
         Search { page, finder: &mut portable, is_suited: &mut is_suited }.run();
         let portable = &portable.found;
         assert!(is_suited && fields(portable) == fields(found) && portable.literals == found.literals);
@@ -487,11 +466,11 @@ pub(super) mod tests {
         let name = "collectedbyworker/index-of-captures";
         let page = |first: &str, last: &str| [first.as_bytes(), &urls(MIN_LEN), last.as_bytes(), &[b'.'; 64]].concat();
         let (earlier, later) = (page(&format!("/{name}/"), ""), page(&format!("x{name}/"), &format!("/{name}/")));
-        let (mut finder, mut other) = (MatchFinder::new(zstd_context::SEARCH), MatchFinder::new(zstd_context::SEARCH));
+        let (mut finder, mut other) = (MatchFinder::new(MAX_LEN), MatchFinder::new(MAX_LEN));
         assert!(finder.find(&earlier).is_some());
         let (found, alone) = (finder.find(&later).expect("suited"), other.find(&later).expect("suited"));
         assert_eq!(fields(found), fields(alone));
-        assert!(found.literals == alone.literals && rebuild(found, zstd_context::SEARCH) == later);
+        assert!(found.literals == alone.literals && rebuild(found) == later);
     }
 
     /// zstd reads bytes after the literals. They are most of a page with no match, or with a short one.
@@ -503,7 +482,7 @@ pub(super) mod tests {
         repeated.copy_within(10..20, 5000);
         for (page, covered) in [(unique, 0), (repeated, 11)] {
             assert_eq!(check(&page), Some(covered));
-            let mut finder = MatchFinder::new(zstd_context::SEARCH);
+            let mut finder = MatchFinder::new(MAX_LEN);
             let found = finder.find(&page).expect("suited");
             assert!(found.literals.capacity() >= found.literals.len() + PADDING);
         }

@@ -22,6 +22,8 @@ use super::rle::push_levels;
 
 const ENCODING: Encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;
 
+/// Bytes of text after which a page ends.
+const PAGE_LEN: usize = 1 << 18;
 /// Rows after which a page ends.
 const PAGE_ROWS: usize = 1 << 16;
 
@@ -57,25 +59,18 @@ impl<'a> TextBuffers<'a> {
         self.offsets[row + 1] - self.offsets[row]
     }
 
-    /// Returns the rows of each page. Pages have about `page_len` bytes of text, and are about equally long: a slice of a row
-    /// group is often a little longer than a page.
-    fn pages(&self, page_len: usize) -> Vec<Range<usize>> {
-        let len = (self.offsets[self.rows()] - self.offsets[0]) as usize;
-        let count = (len + page_len / 2) / page_len;
-        // The last page does not reach this length, so that it has the empty texts at the end.
-        let page_len = (len / count.max(1) + 1) as i32;
+    fn pages(&self) -> Vec<Range<usize>> {
         let (mut pages, mut first) = (Vec::new(), 0);
         while first < self.rows() {
-            let end = self.page_end(first, page_len);
+            let end = self.page_end(first);
             pages.push(first..end);
             first = end;
         }
         pages
     }
 
-    /// Returns the end of the page that begins with row `first`.
-    fn page_end(&self, first: usize, page_len: i32) -> usize {
-        let limit = self.offsets[first].saturating_add(page_len);
+    fn page_end(&self, first: usize) -> usize {
+        let limit = self.offsets[first].saturating_add(PAGE_LEN as i32);
         let most = self.rows().min(first + PAGE_ROWS);
         first + 1 + self.offsets[first + 1..most].partition_point(|end| *end < limit)
     }
@@ -89,7 +84,7 @@ pub(in crate::output) fn texts(
 ) -> Result<EncodedPages, ParquetError> {
     let text_column = TextEncoder { texts, is_nullable: column.max_def_level() > 0, codecs };
     let mut chunk = Pages::new(pool.take(codecs.expected_len(texts.values.len()) + HEADER_LEN));
-    text_column.write(&texts.pages(codecs.page_len()), &mut chunk)?;
+    text_column.write(&texts.pages(), &mut chunk)?;
     Ok(chunk.end((codecs.name(), ENCODING)))
 }
 
@@ -183,38 +178,16 @@ mod tests {
         assert_eq!(required.len() + 6, optional.len());
     }
 
-    const PAGE_LEN: usize = 1 << 20;
-
-    #[test]
-    fn pages_are_about_equally_long() {
-        for (rows, text_len, expected) in [(1, 5, 1), (256, 4096, 1), (383, 4096, 1), (384, 4096, 2), (1000, 4095, 4)] {
-            let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|_| "x".repeat(text_len))));
-            let array = array.slice(rows / 500, rows - rows / 500);
-            let pages = TextBuffers::of(&array).unwrap().pages(PAGE_LEN);
-            let lens = pages.iter().map(|rows| rows.len());
-            let (shortest, longest) = (lens.clone().min().unwrap(), lens.clone().max().unwrap());
-            assert_eq!((pages.len(), lens.sum::<usize>()), (expected, array.len()));
-            assert!(longest - shortest <= expected, "{shortest} to {longest} rows");
-        }
-        let texts = [&vec!["x".repeat(PAGE_LEN / 2); 4][..], &vec![String::new(); 9]].concat();
-        let array: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
-        assert_eq!(TextBuffers::of(&array).unwrap().pages(PAGE_LEN), [0..3, 3..13]);
-        assert_eq!(TextBuffers::of(&array.slice(5, 8)).unwrap().pages(PAGE_LEN), [0..8], "texts without bytes");
-        // Of short texts, a page has fewer bytes.
-        let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..PAGE_ROWS + 1).map(|_| "x")));
-        assert_eq!(TextBuffers::of(&array).unwrap().pages(PAGE_LEN), [0..PAGE_ROWS, PAGE_ROWS..PAGE_ROWS + 1]);
-    }
-
     #[test]
     fn pages_do_not_depend_on_the_number_of_threads() {
-        let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..80_000).map(|i| {
-            let spread = i * 7919 % 80_000;
+        let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..40_000).map(|i| {
+            let spread = i * 7919 % 40_000;
             format!("http://host{}.example/{spread}/{}", spread % 100, "x".repeat(i % 150))
         })));
         let schema = parse_message_type("message m { required binary uri (UTF8); }").unwrap();
         let column = SchemaDescriptor::new(Arc::new(schema)).column(0);
         let values = TextBuffers::of(&array).unwrap();
-        assert!(values.pages(PAGE_LEN).len() > 7);
+        assert!(values.pages().len() > 9);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         for compression in [Compression::None, Compression::Lz4, Compression::Zstd(1), Compression::Zstd(3)] {
             let codecs = Codecs::new(compression).unwrap();

@@ -6,10 +6,7 @@ use parquet::errors::ParquetError;
 use zstd::zstd_safe::zstd_sys::{self, ZSTD_CCtx, ZSTD_cParameter};
 use zstd::zstd_safe::{compress_bound, get_error_name};
 
-use super::matches::{MAX_LEN, MAX_LEN_LOG, PADDING, SearchOptions, Sequences};
-
-/// Matches for level 1. Shorter ones would need more sequences, which take longer to write than the literals that they replace.
-pub(super) const SEARCH: SearchOptions = SearchOptions { min_match: 7, max_distance: MAX_LEN, table_log: 16 };
+use super::matches::{MIN_MATCH, PADDING, Sequences};
 
 /// The hash table of zstd level 1 has 2^13 entries, which leaves room for text in the first-level cache, and its matches have
 /// at least 7 bytes. For pages of URLs this took 10 % less time than zstd's own values, at 3 % more length. Now it applies to
@@ -38,17 +35,13 @@ impl ZstdContext {
         // SAFETY: the function has no conditions. It returns null if there is no memory.
         let context = NonNull::new(unsafe { zstd_sys::ZSTD_createCCtx() });
         let context = context.ok_or_else(|| ParquetError::General("no memory for zstd".into()))?;
-        // At level 1, matches may be anywhere in a page that was searched.
-        let (hash_log, min_match, window_log) = match level {
-            1 => (LEVEL_1_HASH_LOG, LEVEL_1_MIN_MATCH, MAX_LEN_LOG as i32),
-            _ => (OF_LEVEL, OF_LEVEL, OF_LEVEL),
-        };
+        let (hash_log, min_match) =
+            if level == 1 { (LEVEL_1_HASH_LOG, LEVEL_1_MIN_MATCH) } else { (OF_LEVEL, OF_LEVEL) };
         let mut context = ZstdContext { context, min_match };
         context.set((ZSTD_cParameter::ZSTD_c_compressionLevel, i32::from(level)))?;
         context.set(BLOCK_DELIMITERS)?;
         context.set(NO_REPEATED_OFFSETS)?;
         context.set((ZSTD_cParameter::ZSTD_c_hashLog, hash_log))?;
-        context.set((ZSTD_cParameter::ZSTD_c_windowLog, window_log))?;
         Ok(context)
     }
 
@@ -86,7 +79,7 @@ impl ZstdContext {
         let Sequences { literals, sequences } = found;
         assert!(literals.capacity() >= literals.len() + PADDING);
         // No match may be shorter than this.
-        self.set((ZSTD_cParameter::ZSTD_c_minMatch, SEARCH.min_match as i32))?;
+        self.set((ZSTD_cParameter::ZSTD_c_minMatch, MIN_MATCH as i32))?;
         compressed.clear();
         compressed.reserve(compress_bound(len));
         // SAFETY: the context is valid. The literals have the padding that the assertion checked. zstd trusts that no block is
