@@ -12,7 +12,7 @@ use super::rows::{Rows, RuleVariants};
 use super::tally::RecipeTally;
 use super::text_column::TextColumn;
 use crate::encoding::Charset;
-use crate::iri::{Fault, FaultKind, Flags, Parts, find_scheme, trimmed_range};
+use crate::iri::{Fault, FaultKind, Flags, Parts, Scheme, find_scheme, trimmed_range};
 use crate::kernel::{BufferedText, Span};
 use crate::key::{Draft, Recipe, RecipeKeys};
 use crate::record::Records;
@@ -124,12 +124,9 @@ impl<'a> RecordCheck<'a> {
 /// Returns whether a browser reads `text`, which has a scheme, as relative to `base`: it has no authority, and the scheme of
 /// the base, which is special (URL Standard, *special relative or authority state* and *file state*).
 fn is_relative(text: &[u8], base: &[u8]) -> bool {
-    const SPECIAL: [&[u8]; 6] = [b"http", b"https", b"ws", b"wss", b"ftp", b"file"];
-    let Some(len) = find_scheme(text).filter(|len| find_scheme(base) == Some(*len)) else { return false };
-    let (scheme, rest) = (&text[..len], &text[len + 1..]);
-    scheme.eq_ignore_ascii_case(&base[..len])
-        && SPECIAL.iter().any(|special| special.eq_ignore_ascii_case(scheme))
-        && !matches!(rest, [b'/' | b'\\', b'/' | b'\\', ..])
+    let split = |text| find_scheme(text).map(|len| (Scheme::from_name(&text[..len]), &text[len + 1..]));
+    let (Some((scheme, rest)), Some((base_scheme, _))) = (split(text), split(base)) else { return false };
+    scheme.is_special() && scheme == base_scheme && !matches!(rest, [b'/' | b'\\', b'/' | b'\\', ..])
 }
 
 /// Returns whether text in this charset is in UTF-8, as text without a charset is.

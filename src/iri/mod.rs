@@ -104,6 +104,7 @@ pub use parts::{Authority, Parts, find_scheme};
 pub use preprocess::{Backslashes, CharacterReferences, PreprocessOptions, Spaces, preprocess, repair, split_field};
 pub use profile::{MappingOptions, Profile};
 pub use resolve::{Base, remove_dot_segments};
+pub(crate) use scheme::Scheme;
 pub use spoof::{SpoofingFinding, SpoofingReport, find_spoofing, skeleton, spoofing_flags};
 #[cfg(feature = "whatwg")]
 pub use whatwg::whatwg_href;

@@ -58,6 +58,11 @@ impl Scheme {
     pub(crate) const fn is_network(self) -> bool {
         self.default_port().is_some()
     }
+
+    /// Returns true for the *special schemes* of the URL Standard, section 4.2.
+    pub(crate) const fn is_special(self) -> bool {
+        self.is_network() || matches!(self, Scheme::File)
+    }
 }
 
 /// Length of the namespace identifier at the start of a URN after `urn:`, RFC 8141 section 2:

@@ -7,9 +7,7 @@ use url::ParseError;
 
 use crate::iri::class::ALPHA;
 use crate::iri::parts::find_scheme;
-
-/// The special schemes except `file`.
-const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+use crate::iri::scheme::Scheme;
 
 /// What the crate sees as the host of a special URL.
 const HOST: &str = "h";
@@ -45,7 +43,7 @@ impl<'a> SplitReference<'a> {
         let base_scheme = base.and_then(|base| base.split(':').next()).unwrap_or_default();
         let scheme_len = find_scheme(reference.as_bytes());
         let scheme = scheme_len.map_or(base_scheme.to_string(), |len| reference[..len].to_ascii_lowercase());
-        let is_special = SPECIAL.contains(&&*scheme);
+        let is_special = Scheme::from_name(scheme.as_bytes()).is_special();
         let is_relative = scheme_len.is_none() || is_special && scheme == base_scheme;
         let (start, rest) = reference.split_at(scheme_len.map_or(0, |len| len + 1));
         let (path, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
