@@ -46,7 +46,9 @@ impl HeldLinks {
     /// Sets the text of the links of the current tag.
     pub(super) fn set(&mut self, text: &[u8]) {
         if self.is_wanted {
-            let text = collapsed(text);
+            let mut collapsed = Vec::new();
+            append_collapsed(&mut collapsed, text);
+            let text = text_of(&collapsed);
             self.held[self.tag_first..].iter_mut().for_each(|link| link.text.clone_from(&text));
         }
     }
@@ -58,19 +60,10 @@ impl HeldLinks {
         self.text.clear();
     }
 
-    /// Appends to the text of the open element, if there is one. White space becomes single spaces.
+    /// Appends to the text of the open element, if there is one.
     pub(super) fn append(&mut self, text: &[u8]) {
-        if self.open.is_none() {
-            return;
-        }
-        for byte in text {
-            let byte = if byte.is_ascii_whitespace() { b' ' } else { *byte };
-            if self.text.len() == MAX_HELD_TEXT_LEN {
-                return;
-            }
-            if byte != b' ' || self.text.last() != Some(&b' ') {
-                self.text.push(byte);
-            }
+        if self.open.is_some() {
+            append_collapsed(&mut self.text, text);
         }
     }
 
@@ -83,7 +76,7 @@ impl HeldLinks {
     /// Ends the open element. Returns all links.
     pub(super) fn end(&mut self) -> Vec<Link> {
         if let Some(count) = self.open.take() {
-            let text = collapsed(&self.text);
+            let text = text_of(&self.text);
             self.held[..count].iter_mut().for_each(|link| link.text.clone_from(&text));
         }
         self.tag_first = 0;
@@ -91,18 +84,23 @@ impl HeldLinks {
     }
 }
 
-/// A text with single spaces between words, without its rest if it is too long.
-fn collapsed(text: &[u8]) -> String {
-    let mut out = String::new();
-    for word in text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
-        let space = if out.is_empty() { "" } else { " " };
-        out.push_str(space);
-        // A character that begins within the limit is whole.
-        out.push_str(&String::from_utf8_lossy(&word[..word.len().min(MAX_TEXT_LEN + 4)]));
-        if out.len() > MAX_TEXT_LEN {
-            out.truncate(out.floor_char_boundary(MAX_TEXT_LEN));
-            break;
+/// Appends a text to the text of a link, up to the limit. White space before it vanishes, and within it becomes single spaces.
+fn append_collapsed(out: &mut Vec<u8>, text: &[u8]) {
+    for byte in text {
+        if out.len() == MAX_HELD_TEXT_LEN {
+            return;
+        }
+        match byte.is_ascii_whitespace() {
+            false => out.push(*byte),
+            true if out.last().is_some_and(|last| *last != b' ') => out.push(b' '),
+            true => {}
         }
     }
-    out
+}
+
+/// The text of a link, from what [`append_collapsed`] made of it.
+fn text_of(collapsed: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(collapsed.strip_suffix(b" ").unwrap_or(collapsed)).into_owned();
+    text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+    text
 }
