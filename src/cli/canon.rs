@@ -94,6 +94,7 @@ impl CanonArgs {
                 "--archive-paths is for cdxj and zipnum; remove it, or choose one of these formats",
             ));
         }
+        options.count_distinct = self.reporting.has_summary() && !layout.resume;
         let destination = self.reporting.replace.apply(destination);
         if layout.resume && self.input.limit.is_some() {
             return Err(CommandError::usage("--limit would apply to each input of --resume; remove one of the flags"));

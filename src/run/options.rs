@@ -129,7 +129,7 @@ pub struct RunOptions {
     pub record_types: RecordTypes,
     /// The column `warc_filename` names an archive that is read by its path as given; otherwise without directories.
     pub archive_paths: bool,
-    /// Count distinct keys. Off saves the memory of the count.
+    /// Count distinct keys. Off saves the time and memory of the count.
     pub count_distinct: bool,
     /// Stop after this many records of the input, in order. One thread does the work, because the number of records that a row
     /// group may have depends on the row groups before it.

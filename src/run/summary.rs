@@ -151,7 +151,7 @@ pub struct Summary {
     pub input_errors: Vec<InputError>,
     /// What to try, because most rows are faulty, contain white space or are relative.
     pub(crate) advice: Vec<SourceAdvice>,
-    /// Number of distinct values in the column `key`.
+    /// Number of distinct values in the column `key`; 0 if they are not counted.
     pub distinct_keys: u64,
     /// Whether `distinct_keys` is exact. Otherwise it is an estimate, which is almost always within 2 %.
     pub is_distinct_exact: bool,

@@ -168,7 +168,7 @@ impl InputArgs {
                 names => RecordTypes::of_list(names),
             },
             archive_paths: true,
-            count_distinct: true,
+            count_distinct: false,
             record_limit: self.limit,
         })
     }

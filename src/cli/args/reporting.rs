@@ -74,6 +74,11 @@ impl ReportingArgs {
         if self.quiet { ShowProgress::Never } else { self.progress }
     }
 
+    /// What was counted is printed or written to a file.
+    pub(crate) fn has_summary(&self) -> bool {
+        !self.quiet || self.report.is_some()
+    }
+
     /// The report is for people, not for programs.
     pub(crate) fn is_for_people(&self) -> bool {
         self.report.as_deref().is_some_and(|path| ReportFormat::of_path(path) != ReportFormat::Json)
