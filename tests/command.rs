@@ -458,7 +458,6 @@ fn explain_prints_steps_rungs_and_the_fault() {
     assert_eq!(json["rungs"]["syntax"]["text"], "http://h");
 }
 
-/// A fault refers to the text after repairs, which is shown above its caret.
 #[test]
 fn explain_shows_the_step_of_a_browser() {
     let steps = |url: &str| {
@@ -474,6 +473,30 @@ fn explain_shows_the_step_of_a_browser() {
     );
 }
 
+/// The href is that of `canon --profile whatwg` with the same flags.
+#[test]
+fn explain_shows_what_a_browser_makes_of_a_record() {
+    let cases: [(&[&str], &str, Option<&str>); 8] = [
+        (&["--query-charset", "latin1"], "http://h/?é", Some("http://h/?%E9")),
+        (&["--query-charset", "latin1"], "http://h/?я", Some("http://h/?%26%231103%3B")),
+        (&["--base", "file:///C:/../x"], "y", Some("file:///C:/y")),
+        (&["--base", "http:/h/../x"], "y", Some("http://h/y")),
+        (&["--assume-scheme", "https"], "www.h/é", Some("https://www.h/%C3%A9")),
+        (&["--character-references", "html"], "http://h/?a&amp;b", Some("http://h/?a&b")),
+        (&["--drop-fragment", "--key", "nutch"], "http://h/a b#c", Some("http://h/a%20b#c")),
+        (&["--strict"], "http://h:99999/", None),
+    ];
+    for (flags, url, expected) in cases {
+        let profiles: &[&str] = if flags[0] == "--strict" { &["rfc3987"] } else { &["rfc3987", "whatwg"] };
+        for profile in profiles {
+            let arguments = [&["explain", "--json", "--profile", profile, url], flags].concat();
+            let explained: serde_json::Value = serde_json::from_str(&printed(&arguments, b"")).unwrap();
+            assert_eq!(explained["whatwg_href"].as_str(), expected, "{arguments:?}");
+        }
+    }
+}
+
+/// A fault refers to the text after repairs, which is shown above its caret.
 #[test]
 fn explain_shows_the_text_to_which_a_fault_refers() {
     let cases: [(&[&str], &str, &str); 5] = [

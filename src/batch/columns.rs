@@ -119,7 +119,7 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnId::IriVisual,
         "iri_visual",
         ColumnKind::Text,
-        "the IRI in visual order, left to right (RFC 3987 section 4.1); null without right-to-left characters",
+        "the IRI in visual order, left to right (section 4.1 of RFC 3987, or of the profile duerst-01); null without right-to-left characters",
     )
     .nullable()
     .on_request(),
@@ -127,7 +127,7 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnId::Bidi,
         "bidi",
         ColumnKind::Text,
-        "violations of the rules for right-to-left components, and where (RFC 3987 section 4.2); null without any",
+        "violations of the rules for right-to-left components, and where (section 4.2 of RFC 3987, or of the profile duerst-01); null without any",
     )
     .nullable()
     .on_request(),

@@ -13,13 +13,12 @@ use crate::iri::{BidiProblem, BidiRules, HostMapping, Parts, Profile, bidi_visua
 pub(super) fn array(id: ColumnId, rows: &Rows, profile: &Profile) -> Option<ArrayRef> {
     let iri = |uri: &str| profile.to_iri(uri, HostMapping::Unicode);
     let bidi_iri = |uri: &str| Some(iri(uri)).filter(|iri| is_bidi(iri));
+    let rules = BidiRules::for_profile(profile.name).unwrap_or_default();
     match id {
         ColumnId::Iri => Some(texts(rows, |uri| Some(iri(uri)))),
         ColumnId::HostSkeleton => Some(texts(rows, host_skeleton)),
-        ColumnId::IriVisual => {
-            Some(texts(rows, |uri| bidi_iri(uri).map(|iri| bidi_visual(&iri, BidiRules::Rfc3987).into_owned())))
-        }
-        ColumnId::Bidi => Some(texts(rows, |uri| bidi_problems(&bidi_iri(uri)?))),
+        ColumnId::IriVisual => Some(texts(rows, |uri| bidi_iri(uri).map(|iri| bidi_visual(&iri, rules).into_owned()))),
+        ColumnId::Bidi => Some(texts(rows, |uri| bidi_problems(&bidi_iri(uri)?, rules))),
         _ => None,
     }
 }
@@ -40,8 +39,8 @@ fn host_skeleton(uri: &str) -> Option<String> {
 }
 
 /// Describes the violations: the rule, the component and the byte offset in the IRI.
-fn bidi_problems(iri: &str) -> Option<String> {
-    let problems = check_bidi(iri, BidiRules::Rfc3987);
+fn bidi_problems(iri: &str, rules: BidiRules) -> Option<String> {
+    let problems = check_bidi(iri, rules);
     let describe = |problem: &BidiProblem| {
         format!("{} in {} at byte {}", problem.violation.name(), problem.part.name(), problem.at)
     };

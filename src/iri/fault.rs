@@ -58,7 +58,7 @@ described_enum! {
         /// A `%` without two hexadecimal digits (RFC 3986 section 2.1).
         PctEncoded "pct-encoded" "'%' must be followed by two hexadecimal digits";
         /// A port with a byte that is not a digit (RFC 3986 section 3.2.3).
-        Port "port" "a port consists of digits only";
+        Port "port" "a port consists of digits, and is at most 65535 in the profile whatwg";
         /// The text between `[` and `]` is neither an IPv6address nor an IPvFuture (RFC 3986 section 3.2.2).
         IpLiteral "ip-literal" "an IPv6 address or an IPvFuture is expected between '[' and ']'";
         /// A bidirectional formatting character (RFC 3987 section 4.1); strict mode only.
@@ -146,7 +146,7 @@ impl fmt::Display for Component {
 /// use irikey::iri::{Component, FaultKind, check_iri_reference};
 /// let fault = check_iri_reference("http://h:8a/").unwrap_err();
 /// assert_eq!((fault.kind, fault.component, fault.at), (FaultKind::Port, Component::Port, 10));
-/// assert_eq!(fault.to_string(), "port at byte 10: a port consists of digits only");
+/// assert_eq!(fault.to_string(), "port at byte 10: a port consists of digits, and is at most 65535 in the profile whatwg");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {

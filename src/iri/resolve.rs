@@ -129,7 +129,8 @@ impl Base {
     }
 
     /// The text of the base, without its fragment.
-    pub(crate) fn text(&self) -> &[u8] {
+    #[cfg(test)]
+    fn text(&self) -> &[u8] {
         &self.text
     }
 

@@ -591,6 +591,24 @@ fn bidi_results_are_columns() {
     assert_eq!(lines(&rows(&["-"], "iri_visual,bidi", text.as_bytes())), expected);
 }
 
+/// The draft displays the labels of a host from left to right, and allows no digits in a right-to-left component.
+#[test]
+fn bidi_results_follow_the_rules_of_the_profile() {
+    let text = "http://ab.\u{5D0}\u{5D1}.\u{5D2}\u{5D3}/\u{5D0}1\u{5D1}";
+    for (profile, visual, has_problems) in [
+        ("rfc3987", "http://ab.\u{5D1}1\u{5D0}/\u{5D3}\u{5D2}.\u{5D1}\u{5D0}", false),
+        ("duerst-01", "http://ab.\u{5D1}\u{5D0}.\u{5D3}\u{5D2}/\u{5D1}1\u{5D0}", true),
+    ] {
+        let row = rows(&["-", "--profile", profile], "iri_visual,bidi", text.as_bytes());
+        let row = &row[0];
+        assert_eq!((row["iri_visual"].as_str(), row["bidi"].is_null()), (Some(visual), !has_problems), "{profile}");
+        let flags = ["explain", "--json", "--profile", profile, text];
+        let explained: serde_json::Value = serde_json::from_slice(&irikey(&flags, b"", Stdio::piped()).stdout).unwrap();
+        let problems = explained["bidi"].as_array().map(|problems| !problems.is_empty());
+        assert_eq!((explained["visual"].as_str(), problems), (Some(visual), Some(has_problems)), "{profile}");
+    }
+}
+
 /// The first object is longer than what is read to detect the format, or than what is read at first.
 #[test]
 fn long_objects_are_recognized() {

@@ -12,8 +12,8 @@ use super::terminal::{print_json, print_lines};
 use crate::batch::ColumnId;
 use crate::canon::{Canonicalizer, Policy, Rows, assumed_delimiter};
 use crate::iri::{
-    Base, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung, SpoofingFlags, SpoofingReport,
-    find_spoofing, spoofing_flags, whatwg_href,
+    BidiRules, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Profile, Rung, SpoofingFlags,
+    SpoofingReport, find_spoofing, spoofing_flags,
 };
 use crate::key::KeyBytes;
 
@@ -85,6 +85,8 @@ struct Explanation {
     spoofing_flags: SpoofingFlags,
     /// The href that a browser makes of the input; `None` if it rejects the input.
     browser: Option<String>,
+    /// The rules for right-to-left characters of the IRI.
+    bidi_rules: BidiRules,
     /// What the equivalences of a file do to the text of the scheme rung.
     equivalences: Option<AppliedEquivalences>,
 }
@@ -160,7 +162,8 @@ impl Explanation {
             iri: None,
             spoofing: find_spoofing(&spoofing_text),
             spoofing_flags: spoofing_flags(&spoofing_text, rows.uri.get(row)),
-            browser: browser(input, policy.base.as_deref()),
+            browser: browser(input, policy),
+            bidi_rules: BidiRules::for_profile(policy.profile.name).unwrap_or_default(),
             equivalences: None,
         };
         match explanation.fault {
@@ -261,11 +264,20 @@ impl Explanation {
     }
 }
 
-/// The href by the URL Standard, on which no rung depends.
-fn browser(input: &[u8], base: Option<&[u8]>) -> Option<String> {
-    let base = base.and_then(|base| Base::new(base).ok());
-    let base = base.as_ref().and_then(|base| std::str::from_utf8(base.text()).ok());
-    whatwg_href(std::str::from_utf8(input).ok()?, base, None).ok()
+/// The href by the URL Standard of a record that is read with the charsets, the base and the repairs of `policy`; `None` if the
+/// standard's parser fails.
+fn browser(input: &[u8], policy: &Policy) -> Option<String> {
+    let policy = Policy {
+        profile: Profile::from_name("whatwg")?,
+        intake: ParseMode::Lenient,
+        literal_base: false,
+        drop_fragment: false,
+        recipes: Vec::new(),
+        equivalences: None,
+        ..policy.clone()
+    };
+    let (_, rows) = rows_of(&policy, &[input]);
+    rows.fault(0).is_none().then(|| String::from_utf8_lossy(rows.uri.get(0)).into_owned())
 }
 
 fn describe(change: Changes) -> (&'static str, &'static str) {

@@ -7,7 +7,7 @@ use super::equivalences::lossy;
 use super::{Explanation, KeyedText, Step};
 use crate::cli::eval::fault_value;
 use crate::cli::terminal::visible;
-use crate::iri::{BidiProblem, BidiRules, Flags, Rung, SpoofingFlags, bidi_visual, check_bidi, is_bidi};
+use crate::iri::{BidiProblem, Flags, Rung, SpoofingFlags, bidi_visual, check_bidi, is_bidi};
 use crate::kernel::offset_in;
 use crate::key::KeyBytes;
 
@@ -82,7 +82,7 @@ impl Explanation {
     /// The IRI, if it has right-to-left characters, and where these break the rules of section 4.2.
     fn bidi(&self) -> Option<(&str, Vec<BidiProblem>)> {
         let iri = self.iri.as_deref().filter(|iri| is_bidi(iri))?;
-        Some((iri, check_bidi(iri, BidiRules::Rfc3987)))
+        Some((iri, check_bidi(iri, self.bidi_rules)))
     }
 
     /// The IRI, how it is displayed, and what may mislead its readers.
@@ -91,7 +91,7 @@ impl Explanation {
             text.push_str(&format!("\niri\n  {}\n", visible(iri)));
         }
         if let Some((iri, problems)) = self.bidi() {
-            text.push_str(&format!("  {}  in visual order, left to right\n", bidi_visual(iri, BidiRules::Rfc3987)));
+            text.push_str(&format!("  {}  in visual order, left to right\n", bidi_visual(iri, self.bidi_rules)));
             for problem in problems {
                 let (part, at, meaning) = (problem.part.name(), problem.at, problem.violation.meaning());
                 text.push_str(&format!("  {part} at byte {at} of the IRI: {meaning}\n"));
@@ -132,7 +132,7 @@ impl Explanation {
             "flags": self.flags.names().collect::<Vec<_>>(),
             "iri": self.iri,
             "whatwg_href": self.browser,
-            "visual": self.bidi().map(|(iri, _)| bidi_visual(iri, BidiRules::Rfc3987).into_owned()),
+            "visual": self.bidi().map(|(iri, _)| bidi_visual(iri, self.bidi_rules).into_owned()),
             "bidi": self.bidi().map(|(_, problems)| problems.iter().map(bidi_to_json).collect::<Vec<_>>()),
             "spoofing_flags": self.spoofing_flags.names().collect::<Vec<_>>(),
             "fault": self.fault.map(fault_value),

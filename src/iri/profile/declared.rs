@@ -207,7 +207,7 @@ impl Profile {
                 Backslashes::Encoded => "`%5C`",
             }),
             ("characters of a query that the document's charset cannot encode", |it| match it.unmappable {
-                UnmappableMode::Fail => "a fault",
+                UnmappableMode::Fail => "the query in UTF-8; with `--strict` and IRI->URI a fault",
                 UnmappableMode::Utf8 => "the query in UTF-8",
                 UnmappableMode::CharacterReference => "`%26%23...%3B`",
             }),

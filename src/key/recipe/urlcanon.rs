@@ -2,9 +2,10 @@
 //!
 //! It accepts every URL. Everything before the first `:` is a scheme.
 //!
-//! Known differences: urlcanon reads addresses before it converts hosts to ASCII, this recipe afterwards. A lone `@` is an
-//! authority. Non-ASCII hosts are converted by UTS 46 alone, in urlcanon by IDNA 2008 first. Numbers with a sign or `_`
-//! are not addresses here. A host of dots is empty here, in urlcanon the address 0.0.0.0. A port that is not a number
+//! Known differences: urlcanon reads addresses, and removes dots around hosts, before it converts hosts to ASCII, this recipe
+//! afterwards. Hosts that UTS 46 maps to nothing are empty here; urlcanon keeps them. A lone `@` or port is an authority
+//! here. Non-ASCII hosts are converted by UTS 46 alone, in urlcanon by IDNA 2008 first. Numbers with a sign, `_` or white
+//! space are not addresses here. A host of dots is empty here, in urlcanon the address 0.0.0.0. A port that is not a number
 //! stays as it is; urlcanon decodes its escapes and encodes its spaces and non-ASCII bytes.
 
 use std::net::Ipv4Addr;

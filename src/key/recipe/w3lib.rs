@@ -4,7 +4,8 @@
 //! have no key: malformed brackets and ports above 65535.
 //!
 //! Known differences: zones of IPv6 addresses; hosts in which compatibility normalization creates `/`, `?`, `#`, `@`, `:`
-//! or `\` are accepted here; IPv4-mapped addresses are written with dots, as by Python since 3.13.
+//! or `\` are accepted here; IPv4-mapped addresses are written with dots, as by Python since 3.13; hosts that IDNA 2003
+//! converts and UTS 46 refuses, such as those with unassigned code points, stay as they are.
 
 use std::net::Ipv6Addr;
 
