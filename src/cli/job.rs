@@ -1,5 +1,6 @@
 //! The job that the flags of `canon` or `dedup` describe: inputs, policy, destination and reports.
 
+use std::ffi::OsString;
 use std::time::{Duration, SystemTime};
 
 use super::args::{FileLayout, InputArgs, ReportingArgs};
@@ -70,17 +71,34 @@ impl Job<'_> {
 /// The command line of this process without credentials, quoted for a shell where it is necessary.
 fn command_line() -> String {
     let mut previous = None;
-    let quote = |word: std::ffi::OsString| {
+    let shown = |word: OsString| {
         let given = word.to_string_lossy().into_owned();
-        let word = redact_argument(&given, previous.replace(given.clone()).as_deref());
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&byte);
-        match !word.is_empty() && word.bytes().all(is_plain) {
-            true => word,
-            false => format!("'{}'", word.replace('\'', r"'\''")),
+        let redacted = redact_argument(&given, previous.replace(given.clone()).as_deref());
+        match word.to_str() {
+            None if redacted == given => quoted_bytes(word.as_encoded_bytes()),
+            _ => quoted(&redacted),
         }
     };
     let name = std::iter::once("irikey".to_string());
-    name.chain(std::env::args_os().skip(1).map(quote)).collect::<Vec<_>>().join(" ")
+    name.chain(std::env::args_os().skip(1).map(shown)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&byte);
+    match !word.is_empty() && word.bytes().all(is_plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// A word that is not UTF-8, for shells that know the quotes `$'...'`.
+fn quoted_bytes(word: &[u8]) -> String {
+    let escape = |byte: &u8| match byte {
+        b' '..=b'~' if !b"'\\".contains(byte) => char::from(*byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    };
+    format!("$'{}'", word.iter().map(escape).collect::<String>())
 }
 
 /// Date and time in UTC.
@@ -88,4 +106,15 @@ fn now() -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let time = arrow::temporal_conversions::timestamp_s_to_datetime(since.as_secs() as i64);
     time.map_or_else(String::new, |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!([quoted("-o=a/b"), quoted("it's"), quoted("")], ["-o=a/b", r"'it'\''s'", "''"]);
+        assert_eq!(quoted_bytes(b"a b\xff'\n"), r"$'a b\xff\x27\x0a'");
+    }
 }

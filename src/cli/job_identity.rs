@@ -92,11 +92,15 @@ impl JobIdentity {
                     exit::FAULTS | exit::SUCCESS => (exit::SUCCESS, "the output is complete".to_string()),
                     status => (status, format!("it ended with exit code {status}")),
                 };
+                let advice =
+                    if status == exit::INPUT { "; to read its inputs again, move the output away" } else { "" };
                 print_error(&format!(
-                    "{name}: this job has been done before: {ended} and its keys are in the store, so nothing was changed"
+                    "{name}: this job has been done before: {ended} and its keys are in the store, so nothing was changed{advice}"
                 ));
                 Ok(Some(status))
             }
+            // Inputs that could not be read may be readable now.
+            (true, false, _) if done.status == exit::INPUT && !self.output.exists() => Ok(None),
             (true, false, _) => Err(CommandError::Usage(format!(
                 "{name}: this job has been done before and its keys are in the store, so its output would be empty; but \
                  the output of {} bytes that it wrote no longer exists here or has changed; restore it, or name another \

@@ -153,6 +153,7 @@ impl Manifest {
         (directory, suffix): (&Path, &str),
     ) -> Result<InputStates, CommandError> {
         check_named_once(&sources)?;
+        let is_complete = self.is_complete();
         let mut states = InputStates { pending: Vec::new(), finished: Vec::new(), errors: Vec::new(), faulty: 0 };
         let mut next_number = self.next_number();
         for (place, (source, stamp)) in sources.0.into_iter().zip(stamps).enumerate() {
@@ -164,16 +165,13 @@ impl Manifest {
                 return Err(foreign_part(&part));
             }
             let entry = &self.inputs[&identity];
-            // After the merge, the parts that were merged are not needed any more.
-            let is_merged = !self.merge["files"].is_null();
-            // An object that could not be read may be readable now.
-            let is_repeated = matches!(source.origin, Origin::Remote(_)) && entry["error"].is_string();
-            if entry["rows"].is_null() || (!is_merged && (is_repeated || !part.exists())) {
+            // Of a complete job, the parts that were merged are not needed any more.
+            if entry["rows"].is_null() || (!is_complete && (is_repeated(entry) || !part.exists())) {
                 states.pending.push(PendingInput { source, place, number, part, stamp });
                 continue;
             }
             stamp.check(&source, entry)?;
-            if !is_merged {
+            if !is_complete {
                 check_length(&part, entry)?;
             }
             let finished = FinishedOutput { path: Some(part), ..finished_from_json(entry, directory) };
@@ -181,6 +179,11 @@ impl Manifest {
         }
         self.write("no input was read")?;
         Ok(states)
+    }
+
+    /// The parts are merged, and no input has to be read again.
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.merge["files"].is_null() && !self.inputs.values().any(is_repeated)
     }
 
     /// The inputs seen so far are these, in this order; or there are none.
@@ -235,6 +238,8 @@ impl Manifest {
         finished: &FinishedOutput,
         summary: &Summary,
     ) -> Result<(), CommandError> {
+        // An object may have been read while it was damaged on the way.
+        let is_remote = matches!(input.source.origin, Origin::Remote(_));
         let entry = json!({
             "part": input.number,
             "size": input.stamp.size,
@@ -246,6 +251,7 @@ impl Manifest {
             "groups": finished.row_groups,
             "format": summary.source_formats.first(),
             "error": SourceError::of_run(summary).first().map(|error| &error.message),
+            "repeat": summary.input_errors.first().is_some_and(|error| is_remote || error.defect.is_of_system()),
         });
         let identity = input.source.identity();
         self.log.append(&identity, &entry)?;
@@ -284,6 +290,11 @@ fn check_named_once(sources: &Sources) -> Result<(), CommandError> {
             Err(CommandError::Usage(message))
         }
     }
+}
+
+/// An input that could not be read completely, and may be readable in the next run.
+fn is_repeated(entry: &Value) -> bool {
+    entry["repeat"] == true
 }
 
 /// No input is finished, as far as a manifest without its log says, and nothing is merged.
@@ -428,12 +439,14 @@ impl PendingInput {
         Sources(vec![self.source.again().expect("an input with a stamp can be read again")])
     }
 
-    /// Checks that the input is as it was before it was read, and returns [`hash_file`] of it.
+    /// Checks that the input is as it was before it was read, and returns [`hash_file`] of it; an empty text if the system could
+    /// not read it, because it is read again.
     ///
     /// # Errors
     /// The input has changed meanwhile.
-    pub(crate) fn hash_unchanged(&self) -> Result<String, CommandError> {
-        let hash = hash_file(&self.source)?;
+    pub(crate) fn hash_unchanged(&self, summary: &Summary) -> Result<String, CommandError> {
+        let is_repeated = summary.input_errors.iter().any(|error| error.defect.is_of_system());
+        let hash = if is_repeated { String::new() } else { hash_file(&self.source)? };
         match FileStamp::of(&self.source)? == self.stamp {
             true => Ok(hash),
             false => Err(CommandError::Input(format!(

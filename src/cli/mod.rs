@@ -121,6 +121,7 @@ pub fn main() -> ExitCode {
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     // A program that embeds the command may run without standard handles.
     process::reserve_standard_handles();
+    process::raise_open_file_limit();
     process::remove_temporary_files_on_signals();
     crate::input::set_panic_hook();
     let words: Vec<OsString> = arguments.into_iter().collect();

@@ -8,7 +8,8 @@
 //!
 //! The manifest records every input when it is finished, so that a second run, however the first one ended, finds out what
 //! is finished and does the rest. The directory is then the same as after one run. A merge that was interrupted starts
-//! again; after it, the runs are removed. Other flags, and inputs that have changed, are refused.
+//! again; after it, the runs are removed. Inputs that the system could not read are read again, and then all runs are merged
+//! again. Other flags, and inputs that have changed, are refused.
 
 use std::fs;
 use std::path::Path;
@@ -161,15 +162,17 @@ impl ResumableJob<'_> {
         Ok((summary, WrittenFiles::in_directory(self.directory.to_path_buf(), files)))
     }
 
-    /// Makes the sorted runs of pending inputs and merges all runs, unless an earlier run has done so.
+    /// Makes the sorted runs of pending inputs and merges all runs, unless an earlier run has done so. The runs are kept while an
+    /// input has to be read again.
     fn sort(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
         let (summary, mut written) = match self.merged_files()? {
             Some(written) => (Summary::default(), written),
             None => self.sort_and_merge(pending)?,
         };
-        for runs in self.finished.iter().filter_map(|file| file.path.as_deref()) {
+        if self.manifest.is_complete() {
             // A file that cannot be removed does no harm.
-            let _ = fs::remove_file(runs);
+            let remove = |runs: &Path| fs::remove_file(runs).unwrap_or_default();
+            self.finished.iter().filter_map(|file| file.path.as_deref()).for_each(remove);
         }
         written.whole.path = Some(self.directory.to_path_buf());
         Ok((summary, written))
@@ -178,7 +181,7 @@ impl ResumableJob<'_> {
     fn sort_and_merge(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
         let (job, names) = (self.job, self.names);
         let Some(sort) = &job.sort else { return Err(CommandError::Internal("no columns to sort by".to_string())) };
-        let (encoder, files) = OutputFiles::create(job, names, self.manifest.merge == json!(MERGING))?;
+        let (encoder, files) = OutputFiles::create(job, names, !self.manifest.merge.is_null())?;
         let sorter = Sorter::new(names, sort, &job.policy, &encoder)?.with_runs_in_files();
         let summary = self.run_all(pending, |input, request| write_runs(&sorter, input, request))?;
         self.manifest.merge = json!(MERGING);
@@ -271,7 +274,8 @@ impl ResumableJob<'_> {
 
     /// The files that an earlier run has merged, if it has.
     fn merged_files(&self) -> Result<Option<WrittenFiles>, CommandError> {
-        let Some(files) = self.manifest.merge["files"].as_array() else { return Ok(None) };
+        let files = self.manifest.merge["files"].as_array().filter(|_| self.manifest.is_complete());
+        let Some(files) = files else { return Ok(None) };
         let files: Vec<FinishedOutput> = files.iter().map(|file| finished_from_json(file, self.directory)).collect();
         for file in &files {
             file.path.as_deref().map_or(Ok(()), |path| check_merged(path, Some(file.bytes)))?;
@@ -307,7 +311,7 @@ fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result
         let message = format!("{} of {} rows were written", output.rows(), summary.rows);
         return Err(CommandError::Internal(message));
     }
-    let hash = input.hash_unchanged()?;
+    let hash = input.hash_unchanged(&summary)?;
     let (part, file) = output.finish_pending()?;
     Ok(FinishedInput { input, part, file, summary, hash, elapsed: started.elapsed() })
 }
@@ -322,7 +326,7 @@ fn write_runs(sorter: &Sorter, input: PendingInput, request: RunRequest<'_>) -> 
             format!("{}: --resume sorts at most {MAX_SORTED_SOURCE_ROWS} rows per input; divide it", input.source.name);
         return Err(CommandError::Input(message));
     }
-    let hash = input.hash_unchanged()?;
+    let hash = input.hash_unchanged(&summary)?;
     let (bytes, file) = runs.finish().map_err(SortError::from)?;
     let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, row_groups: 1 };
     Ok(FinishedInput { input, part, file: Some(file), summary, hash, elapsed: started.elapsed() })

@@ -191,6 +191,11 @@ pub enum Defect {
 }
 
 impl Defect {
+    /// The system could not open or read the source, which may be undamaged: reading it again may succeed.
+    pub(crate) fn is_of_system(&self) -> bool {
+        matches!(self, Defect::Open(_) | Defect::Read(_))
+    }
+
     pub(super) fn zip_damage(what: &str) -> Defect {
         Defect::Zip(format!("{what}; fetch the archive again (unzip -t checks it)"))
     }

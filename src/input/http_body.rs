@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use brotli_decompressor::Decompressor;
-use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::read::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
 
 use super::detect::{Packing, packing};
 use super::zstd_frames::{FRAME, MAX_DICTIONARY_LOG};
@@ -134,9 +135,26 @@ fn remove_deflate(body: &[u8], max_len: usize) -> DecodedBody<'_> {
     let has_header = matches!(body, [first, second, ..]
         if first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0);
     if has_header {
-        return unpack("deflate", ZlibDecoder::new(body), max_len);
+        return inflate(body, Decompress::new(true), max_len);
     }
-    unchanged_if_text(body, unpack("deflate", DeflateDecoder::new(body), max_len))
+    unchanged_if_text(body, inflate(body, Decompress::new(false), max_len))
+}
+
+/// Inflates a body. The decoders of the crate lose the bytes of their last step if the checksum after them is wrong.
+fn inflate(body: &[u8], mut inflater: Decompress, max_len: usize) -> DecodedBody<'static> {
+    let mut bytes = Vec::new();
+    loop {
+        let before = (inflater.total_in(), inflater.total_out());
+        bytes.reserve(STEP_LEN);
+        let status = inflater.decompress_vec(&body[before.0 as usize..], &mut bytes, FlushDecompress::None);
+        let has_advanced = (inflater.total_in(), inflater.total_out()) != before;
+        match status {
+            _ if bytes.len() > max_len => return DecodedBody::broken(Vec::new(), BodyDefect::TooLong(max_len)),
+            Ok(Status::StreamEnd) => return DecodedBody::whole(bytes),
+            Ok(_) if has_advanced => {}
+            _ => return DecodedBody::broken(bytes, BodyDefect::Damaged("deflate")),
+        }
+    }
 }
 
 /// A body that cannot be unpacked and is text has lost its coding.
@@ -293,6 +311,11 @@ mod tests {
         assert_eq!(decode_body(&gzip(&[b'x'; 1000]), b"", b"gzip", 1000).defect, None);
         assert_eq!(decode_body(&[b'x'; 1000], b"", b"", 1000).defect, None);
         assert_eq!(unpack_gzip_file(&zeros, 1000).unwrap().defect, Some(BodyDefect::TooLong(1000)));
+        // The bytes before a wrong checksum were read.
+        let mut wrong = zlib(PAGE);
+        *wrong.last_mut().unwrap() ^= 1;
+        let decoded = decode_body(&wrong, b"", b"deflate", 1000);
+        assert_eq!((&*decoded.bytes, decoded.defect), (PAGE, Some(BodyDefect::Damaged("deflate"))));
         assert_eq!(decode_body(b"5\r\n<a hr\r\n9\r\nef=", b"chunked", b"", 1000).bytes, &b"<a href="[..]);
     }
 

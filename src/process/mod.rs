@@ -16,6 +16,8 @@ mod background_sync;
 mod directory_lock;
 pub(crate) mod exit;
 mod handle;
+#[cfg(feature = "cli")]
+mod open_files;
 pub(crate) mod part_names;
 mod pending_file;
 mod pipe;
@@ -36,6 +38,8 @@ pub(crate) use allocator::{page_len, release_free_memory, try_reserve_exact};
 pub(crate) use background_sync::BackgroundSync;
 pub(crate) use directory_lock::{DirectoryLock, lock_directory_of};
 pub(crate) use handle::{HandleName, links};
+#[cfg(feature = "cli")]
+pub(crate) use open_files::raise_open_file_limit;
 pub(crate) use pending_file::{
     CommitError, Existing, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory,
 };

@@ -162,15 +162,26 @@ fn failed(path: &Path, operation: &'static str, is_named: bool) -> impl FnOnce(i
 /// Syncs a directory, which makes the names in it durable.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     #[cfg(unix)]
-    match File::open(directory) {
-        // Files may be created in a directory that may not be read. Linux waits until everything is on disk.
-        // SAFETY: sync takes no arguments and has no effects on memory.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => unsafe { libc::sync() },
-        opened => opened?.sync_all()?,
-    }
+    return sync_names(|| File::open(directory)?.sync_all());
     #[cfg(not(unix))]
     let _ = directory;
+    #[cfg(not(unix))]
     Ok(())
+}
+
+/// Calls `sync`. If it fails because the directory may not be read, or because its file system syncs no directories, syncs
+/// everything instead.
+#[cfg(unix)]
+fn sync_names(sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    const REFUSED: [i32; 5] = [libc::EACCES, libc::EPERM, libc::EINVAL, libc::EBADF, libc::EOPNOTSUPP];
+    match sync() {
+        Err(error) if error.raw_os_error().is_some_and(|code| REFUSED.contains(&code)) => {
+            // SAFETY: sync takes no arguments and has no effects on memory. Linux waits until everything is on disk.
+            unsafe { libc::sync() };
+            Ok(())
+        }
+        synced => synced,
+    }
 }
 
 /// Creates a directory and those above it, and makes their names durable. Adds those that did not exist to `created`, outermost
@@ -258,6 +269,15 @@ mod tests {
         let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
+    }
+
+    /// File systems that sync no directories say so in several ways.
+    #[cfg(unix)]
+    #[test]
+    fn directories_that_cannot_be_synced_are_no_error() {
+        let synced = |code| sync_names(|| Err(io::Error::from_raw_os_error(code)));
+        assert!(synced(libc::EINVAL).is_ok() && synced(libc::EACCES).is_ok());
+        assert_eq!(synced(libc::EIO).unwrap_err().raw_os_error(), Some(libc::EIO));
     }
 
     #[cfg(unix)]

@@ -13,8 +13,8 @@ use crate::spill::{FileRange, ScratchFile, SpillError};
 pub(super) enum BlockPlace {
     Memory(Vec<u8>),
     File(Arc<ScratchFile>, FileRange),
-    /// In a file of an earlier job, with the XXH3-64 of the bytes.
-    RunFile(Arc<ScratchFile>, FileRange, u64),
+    /// In a file of an earlier job, with the XXH3-64 of the bytes. There may be more files than a process can open.
+    RunFile(Arc<Path>, FileRange, u64),
 }
 
 /// The blocks of a run that were not read yet, in order.
@@ -29,7 +29,7 @@ impl BlockPlace {
         }
     }
 
-    /// Replaces `bytes` by those of the block. Returns the file in which the block is.
+    /// Replaces `bytes` by those of the block. Returns the file in which the block is, unless their hash was checked.
     pub(super) fn read(self, bytes: &mut Vec<u8>) -> Result<Option<Arc<ScratchFile>>, SpillError> {
         match self {
             BlockPlace::Memory(held) => {
@@ -40,12 +40,13 @@ impl BlockPlace {
                 file.read(range, bytes)?;
                 Ok(Some(file))
             }
-            BlockPlace::RunFile(file, range, hash) => {
+            BlockPlace::RunFile(path, range, hash) => {
+                let file = ScratchFile::open(&path)?;
                 file.read(range, bytes)?;
                 if xxh3_64(bytes) != hash {
                     return Err(file.corrupt(&"the sorted rows are damaged; remove this file and start again"));
                 }
-                Ok(Some(file))
+                Ok(None)
             }
         }
     }

@@ -122,10 +122,10 @@ mod tests {
     }
 
     fn read_blocks(path: &Path) -> Result<Vec<Vec<u8>>, SpillError> {
-        let file = Arc::new(ScratchFile::open(path)?);
+        let (path, file): (Arc<Path>, _) = (path.into(), ScratchFile::open(path)?);
         let read = |RunFileEntry { range, hash, .. }| {
             let mut bytes = Vec::new();
-            BlockPlace::RunFile(Arc::clone(&file), range, hash).read(&mut bytes)?;
+            BlockPlace::RunFile(Arc::clone(&path), range, hash).read(&mut bytes)?;
             Ok(bytes)
         };
         read_entries(&file)?.into_iter().map(read).collect()

@@ -30,9 +30,9 @@ impl SortedRuns {
 
     /// Adds the runs of a file that [`super::RunFileWriter`] wrote. Their blocks stay in the file.
     pub(crate) fn add_file(&mut self, path: &Path) -> Result<(), SpillError> {
-        let file = Arc::new(ScratchFile::open(path)?);
+        let file: Arc<Path> = path.into();
         let mut last = None;
-        for RunFileEntry { run, range, rows, memory_len, hash } in read_entries(&file)? {
+        for RunFileEntry { run, range, rows, memory_len, hash } in read_entries(&ScratchFile::open(path)?)? {
             if last.replace(run) != Some(run) {
                 self.runs.begin_run();
             }

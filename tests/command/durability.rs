@@ -332,6 +332,48 @@ fn a_merge_that_was_not_recorded_is_made_again() {
     assert_whole(&place.accepted(&job));
 }
 
+/// What the system could not read in one run is read in the next one, and the runs of a sort are kept until then. The memory of
+/// a process can be opened, and its first byte cannot be read.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_input_that_the_system_cannot_read_is_read_again() {
+    let place = Place::new();
+    let lines = fs::read(place.path("b.txt")).unwrap();
+    for flags in ["--output-format csv", "--sort uri --part-rows 300 --output-format csv"] {
+        let job = format!("canon :a.txt :b.txt -o :out {flags} --resume");
+        fs::remove_file(place.path("b.txt")).unwrap();
+        std::os::unix::fs::symlink("/proc/self/mem", place.path("b.txt")).unwrap();
+        place.refused(&job, 4, "b.txt: cannot read further: input/output error");
+        place.refused(&job, 4, "1 input finished by an earlier run");
+        fs::remove_file(place.path("b.txt")).unwrap();
+        fs::write(place.path("b.txt"), &lines).unwrap();
+        place.accepted(&job);
+        assert!(place.accepted(&job).contains("2 inputs finished by an earlier run"), "{flags}");
+        let parts = place.names("out").into_iter().filter(|name| name.starts_with("part-"));
+        let read = |name: String| fs::read_to_string(place.path("out").join(name)).unwrap();
+        let rows: Vec<String> =
+            parts.flat_map(|name| read(name).lines().skip(1).map(str::to_string).collect::<Vec<_>>()).collect();
+        assert_eq!((rows.len(), rows.iter().collect::<HashSet<_>>().len()), (400, 400), "{flags}");
+        fs::remove_dir_all(place.path("out")).unwrap();
+    }
+}
+
+/// A sorted job may have more inputs than a process may open files.
+#[test]
+fn many_sorted_runs_are_merged_with_few_open_files() {
+    let place = Place::new();
+    fs::create_dir(place.path("in")).unwrap();
+    for i in 0..200 {
+        let line = format!("http://example.org/{:03}\n", i * 7 % 200);
+        fs::write(place.path("in").join(format!("{i}.txt")), line).unwrap();
+    }
+    let job = place.words("canon -q :in -o :out --sort uri --output-format csv --columns uri --resume -j 1").join(" ");
+    let (status, message) = limited("ulimit -n 120", &job);
+    assert_eq!(status, Some(0), "{message}");
+    let rows = fs::read_to_string(place.path("out/part-00000.csv")).unwrap();
+    assert!(rows.lines().count() == 201 && rows.lines().skip(1).is_sorted(), "{rows}");
+}
+
 /// A finished directory is recognized after it was moved, and its name need not be UTF-8.
 #[cfg(target_os = "linux")]
 #[test]
@@ -462,6 +504,22 @@ fn the_output_of_a_job_with_a_damaged_input_is_kept() {
     let (all, distinct) = ([uris(&first), uris(&second)].concat(), lines.lines().collect::<HashSet<_>>());
     assert!(uris(&first).len() > 1_000 && all.len() == distinct.len());
     assert!(all.iter().all(|uri| distinct.contains(uri.as_str())));
+}
+
+/// An input that could not be read to its end may be readable now, so that the job may run again if its output was moved.
+#[test]
+fn a_job_whose_input_could_not_be_read_can_be_run_again() {
+    let place = Place::new();
+    let whole = gzip("http://example.org/\n".repeat(9_000).as_bytes());
+    fs::write(place.path("in.gz"), &whole[..whole.len() - 4]).unwrap();
+    let job = "dedup :in.gz -o :new.csv --seen :seen --update-seen --columns uri";
+    place.refused(job, 4, "in.gz");
+    place.refused(job, 4, "to read its inputs again, move the output away");
+    fs::rename(place.path("new.csv"), place.path("first.csv")).unwrap();
+    place.refused(job, 4, "in.gz: after");
+    assert_eq!(fs::read_to_string(place.path("new.csv")).unwrap(), "uri\n");
+    fs::write(place.path("new.csv"), "uri\nother\n").unwrap();
+    place.refused(job, 2, "would be empty");
 }
 
 /// Faults count as errors if the flag of this run says so, whatever the first run had.

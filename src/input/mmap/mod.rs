@@ -109,7 +109,7 @@ impl MappedFile {
         let mut done = 0;
         while done < into.len() {
             match read_at(&self.file, &mut into[done..], self.start + (at + done) as u64) {
-                Ok(0) => signal::end_truncated(self.slot),
+                Ok(0) => signal::end_unreadable(self.slot),
                 Ok(count) => done += count,
                 Err(_) => break,
             }

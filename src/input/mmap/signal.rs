@@ -1,4 +1,4 @@
-//! SIGBUS inside a mapped input: prints a message, removes temporary outputs and ends the process with exit code 4.
+//! SIGBUS inside a mapped input, because the file has shrunk or its device has failed: prints a message, removes temporary outputs and ends the process with exit code 4.
 //!
 //! The handler may interrupt any code, so it calls only functions that POSIX lists as async-signal-safe (write, unlink,
 //! raise, signal, sigaction, _exit) and reads only statics.
@@ -33,7 +33,7 @@ pub(super) fn watch(map: &[u8], path: &Path) -> Option<usize> {
     INSTALLED.get_or_init(install);
     let slot = MAPPINGS.iter().position(|slot| slot.start.compare_exchange(0, 1, Acquire, Relaxed).is_ok())?;
     let message = format!(
-        "irikey: {}: the file was {} bytes long and was truncated while it was mapped; \
+        "irikey: {}: the file was {} bytes long and was truncated while it was mapped, or its device failed; \
          run again when no other process writes to it, or use --no-mmap\n",
         visible(&path_name(path)),
         map.len()
@@ -44,8 +44,8 @@ pub(super) fn watch(map: &[u8], path: &Path) -> Option<usize> {
     Some(slot)
 }
 
-/// Ends the process because the file of a slot is shorter than its mapping.
-pub(super) fn end_truncated(slot: usize) -> ! {
+/// Ends the process because the file of a slot is shorter than its mapping, or cannot be read.
+pub(super) fn end_unreadable(slot: usize) -> ! {
     // SAFETY: the caller has the mapping, so its slot keeps the message.
     let message = unsafe { MAPPINGS[slot].message.load(Relaxed).as_ref() };
     terminate(message.map_or(&[], Vec::as_slice), exit::INPUT)
@@ -73,7 +73,7 @@ extern "C" fn on_bus(signal: libc::c_int, info: *mut libc::siginfo_t, _context: 
         let is_within = start > 1 && at.wrapping_sub(start) < slot.len.load(Relaxed);
         if code > 0 && is_within {
             // The faulting thread reads this mapping, so the mapping is alive. Its message was stored before `start`.
-            end_truncated(number);
+            end_unreadable(number);
         }
     }
     if code > 0 {
