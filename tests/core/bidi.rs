@@ -19,7 +19,7 @@ fn answer(case: &Case) -> Value {
         "bidi_check" => check_bidi(text(), rules).is_empty().into(),
         "bidi_visual" => bidi_visual(text(), rules).into(),
         "bidi_display" => bidi_display(text()).ok().into(),
-        "look" => find_spoofing(input).flags.names().collect(),
+        "spoofing_flags" => find_spoofing(input).flags.names().collect(),
         "skeleton" => skeleton(input).into(),
         op => panic!("{}: unknown operation {op}", case.id),
     }

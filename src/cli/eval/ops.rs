@@ -39,8 +39,8 @@ pub(super) fn answer(request: &Request) -> EvalResult {
         "bidi_visual" => Ok(output(bidi_visual(request.input_text()?, bidi_rules(request)?))),
         // The drafts define the same.
         "bidi_display" => bidi_rules(request).and_then(|_| Ok(output(bidi_display(request.input_text()?)?))),
-        "look" | "skeleton" if request.profile != "rfc3987" => Ok(Answer::Unsupported),
-        "look" => Ok(output(find_spoofing(request.input()?).flags.names().collect::<Vec<_>>())),
+        "spoofing_flags" | "skeleton" if request.profile != "rfc3987" => Ok(Answer::Unsupported),
+        "spoofing_flags" => Ok(output(find_spoofing(request.input()?).flags.names().collect::<Vec<_>>())),
         "skeleton" => Ok(output(skeleton(request.input()?))),
         "surt" => surt(request),
         "recipe" => recipe(request),
