@@ -75,6 +75,11 @@ fn plain(error: &io::Error) -> String {
     RemoteError::of_io(error).map_or_else(|| plain_error(error), |error| error.found.clone())
 }
 
+/// Why a file cannot be opened, and what to do.
+pub(crate) fn error_and_advice(error: &io::Error) -> String {
+    format!("{}; {}", plain(error), advice(error))
+}
+
 /// An argument that begins with `@` is a list, so a path that does is a name in a list.
 fn open_advice<'a>(path: &Path, error: &'a io::Error) -> &'a str {
     match path.as_os_str().as_encoded_bytes() {
@@ -117,7 +122,7 @@ fn list_text(errors: &[ListError]) -> String {
 #[derive(Debug, Error)]
 pub enum Defect {
     /// The file cannot be opened any more; it could when the inputs were listed.
-    #[error("cannot open: {}; {}", plain(.0), advice(.0))]
+    #[error("cannot open: {}", error_and_advice(.0))]
     Open(io::Error),
     /// A pipe, socket or device that was found in a directory.
     #[error("not a regular file, and therefore not read with its directory; name it as an input, or remove it")]
@@ -131,7 +136,9 @@ pub enum Defect {
     )]
     Shrunk(u64, u64),
     /// Bytes after the last gzip member that are neither a member nor zeros.
-    #[error("the bytes after the last gzip member are not gzip data; they were not read")]
+    #[error(
+        "the bytes after the last gzip member are not gzip data; they were not read: remove them, or fetch the file again"
+    )]
     GzipGarbage,
     /// The file ends within a member, frame or stream of this packing.
     #[error("the {0} data ends early: the file was cut short; fetch it again ({0} -t checks it)")]
@@ -161,7 +168,7 @@ pub enum Defect {
     #[error("{0}")]
     Columns(String),
     /// A Parquet or Arrow file cannot be read.
-    #[error("{0}: {text}", text = without_types(.1))]
+    #[error("{0}: {text}{advice}", text = without_types(.1), advice = table_advice(.1))]
     Table(&'static str, String),
     /// A WARC or ARC file ends within a record.
     #[error("the last record ends early: the archive was cut short; fetch it again")]
@@ -239,13 +246,28 @@ impl InputError {
 
 /// The message of a decoder without the types of errors around it, such as `External: Parquet argument error: `.
 pub(crate) fn without_types(message: &str) -> String {
-    const TYPES: [&str; 5] =
-        ["External: ", "External error: ", "Parquet argument error: ", "Parquet error: ", "Io error: "];
+    const TYPES: [&str; 8] = [
+        "External: ",
+        "External error: ",
+        "Parquet argument error: ",
+        "Parquet error: ",
+        "Parser error: ",
+        "Ipc error: ",
+        "EOF: ",
+        "Io error: ",
+    ];
     let text = TYPES.iter().fold(message.to_string(), |text, name| text.replace(name, ""));
     match text.split_once(" (os error ").map(|(before, after)| (before, after.split_once(')'))) {
         Some((before, Some((_, after)))) => format!("{before}{after}"),
         _ => text,
     }
+}
+
+/// What to do about a table that cannot be read; nothing if the message says it, or if the reason is not damage.
+fn table_advice(message: &str) -> &'static str {
+    const OTHER: [&str; 6] = ["; ", "memory", "support", "implemented", "NYI", "Disabled"];
+    let is_damage = !OTHER.iter().any(|text| message.contains(text));
+    if is_damage { "; the file is damaged or was cut short: fetch it again" } else { "" }
 }
 
 /// Where a source ended; nothing if it could not be read at all.
@@ -282,6 +304,18 @@ mod tests {
     fn messages_of_decoders_do_not_name_types() {
         let message = "row group 2 is damaged: External: Parquet argument error: External: stale file handle (os error 116); fetch it";
         assert_eq!(without_types(message), "row group 2 is damaged: stale file handle; fetch it");
-        assert_eq!(Defect::Table("Parquet", "Parquet error: no footer".into()).to_string(), "Parquet: no footer");
+        assert_eq!(without_types("Parser error: Parser error: the schema is damaged"), "the schema is damaged");
+    }
+
+    #[test]
+    fn damaged_tables_have_advice() {
+        let message = |text: &str| Defect::Table("Parquet", text.to_string()).to_string();
+        let expected = "Parquet: no footer; the file is damaged or was cut short: fetch it again";
+        assert_eq!(message("Parquet error: no footer"), expected);
+        for text in
+            ["a page is damaged; fetch the file again", "NYI: x", "the footer is encrypted, which is not supported"]
+        {
+            assert_eq!(message(text), format!("Parquet: {text}"));
+        }
     }
 }

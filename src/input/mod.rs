@@ -41,8 +41,8 @@ mod zip_reader;
 mod zstd_frames;
 
 pub(crate) use block::{Block, BlockPool, Buffer};
-pub(crate) use error::without_types;
 pub use error::{Defect, InputError, ListError};
+pub(crate) use error::{error_and_advice, without_types};
 pub(crate) use http_body::{BodyDefect, DecodedBody, decode_body, unpack_body};
 pub(crate) use keyed::KeyedFile;
 pub use list::{Sources, list};

@@ -60,7 +60,8 @@ pub(crate) fn load_metadata(file: &impl ChunkReader) -> ParquetResult<ArrowReade
     let mut reader = CompactReader::new(&footer);
     if let Err(error) = reader.file_metadata() {
         let at = footer_at + (footer_len - reader.bytes.len()) as u64;
-        return general(format!("the footer is damaged or not supported near byte {at}: {error}"));
+        let advice = "fetch the file again, or convert it with another program";
+        return general(format!("the footer is damaged or not supported near byte {at}: {error}; {advice}"));
     }
     let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
     ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
