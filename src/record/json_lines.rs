@@ -80,6 +80,17 @@ impl JsonOptions {
     }
 }
 
+/// The names of the members of the first record in `head`, for messages: at most 40, each at most 40 bytes long.
+pub(crate) fn names_of_first_members(head: &[u8]) -> String {
+    let short = |(key, _): (&[u8], JsonValue<'_>)| String::from_utf8_lossy(&key[..key.len().min(40)]).into_owned();
+    let mut members = JsonMembers::new(SourceHead::new(head).first_record);
+    let mut names: Vec<String> = members.by_ref().take(40).map(short).collect();
+    if members.next().is_some() {
+        names.push("...".to_string());
+    }
+    names.join(", ")
+}
+
 /// What a key means.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyMeaning {

@@ -13,6 +13,7 @@ use crate::record::archive::ArchiveParser;
 use crate::record::csv::{CsvColumn, CsvColumnsError, CsvComments, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
 use crate::record::json_document::JsonDocumentParser;
+use crate::record::json_lines::names_of_first_members;
 use crate::record::{
     ArchiveRows, FormatAdvice, FormatOptions, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
     format_of_first_record, is_name_of_format,
@@ -104,16 +105,17 @@ impl From<Defect> for OpenError {
 impl OpenError {
     /// The error of a source that begins with `head`. If it was read as a table only because columns were chosen, its columns
     /// mean nothing.
-    fn of_content(self, chosen: &InputFormat, head: &[u8]) -> OpenError {
+    fn of_content(self, csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> OpenError {
         let OpenError::Columns(CsvColumnsError::Missing { chosen: column, .. }) = &self else { return self };
-        match detect_records(chosen, head) {
-            Some(format) => OpenError::other_format(column, &format),
-            None => self,
-        }
-    }
-
-    fn other_format(column: &CsvColumn, format: &TextFormat) -> OpenError {
-        OpenError::Columns(CsvColumnsError::OtherFormat { chosen: column.clone(), format: format.name() })
+        let error = match detect_records(chosen, head) {
+            // Other members may be missing.
+            Some(TextFormat::JsonLines(_)) => {
+                CsvColumnsError::NoMember { chosen: csv.url.clone(), members: names_of_first_members(head) }
+            }
+            Some(format) => CsvColumnsError::OtherFormat { chosen: column.clone(), format: format.name() },
+            None => return self,
+        };
+        OpenError::Columns(error)
     }
 }
 
@@ -134,7 +136,7 @@ fn check_column_numbers(csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> 
     let mut columns = [&csv.url, &csv.base].into_iter().flatten();
     let Some(number) = columns.find(|column| matches!(column, CsvColumn::Number(_))) else { return Ok(()) };
     match detect_records(chosen, head) {
-        Some(format @ TextFormat::JsonLines(_)) => Err(OpenError::other_format(number, &format)),
+        Some(TextFormat::JsonLines(_)) => Err(OpenError::Columns(CsvColumnsError::NumberOfMember(number.clone()))),
         _ => Ok(()),
     }
 }
@@ -204,7 +206,8 @@ impl OpenSource {
             SourceFormat::Text(format) => self.format = format,
             SourceFormat::Csv(csv) => {
                 check_column_numbers(&csv, &options.run.format, &head)?;
-                self.begin_csv(&csv, options).map_err(|error| error.of_content(&options.run.format, &head))?;
+                let begun = self.begin_csv(&csv, options);
+                begun.map_err(|error| error.of_content(&csv, &options.run.format, &head))?;
             }
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),
             SourceFormat::Json(layout) => {

@@ -151,8 +151,26 @@ pub enum CsvColumnsError {
         /// The columns of the source.
         columns: String,
     },
+    /// The records are JSON lines, and the first ones have no text in the member that was chosen for the URL. Without one, they
+    /// have none in a member of a known name.
+    #[error(
+        "the records are JSON lines, and none of the first ones has a text in {}; the members of the first one are {members}; \
+         choose one with --column, or add --format jsonl if later records have it",
+        name_of_member(chosen.as_ref())
+    )]
+    NoMember {
+        /// The chosen member.
+        chosen: Option<CsvColumn>,
+        /// The members of the first record.
+        members: String,
+    },
+    /// A member of JSON lines was chosen by a number.
+    #[error("column {0}: JSON lines have members, not columns; choose one by its name")]
+    NumberOfMember(CsvColumn),
     /// A chosen column does not exist, because the source is not a table.
-    #[error("there is no column {chosen}, because the records look like {format}; {}", advice_on(format))]
+    #[error(
+        "there is no column {chosen}, because the records look like {format}; leave out the flags that choose columns"
+    )]
     OtherFormat {
         /// The chosen column.
         chosen: CsvColumn,
@@ -184,11 +202,8 @@ pub enum CsvColumnsError {
     Delimiter,
 }
 
-fn advice_on(format: &str) -> &'static str {
-    match format {
-        "jsonl" => "name a member that the first record has",
-        _ => "leave out the flags that choose columns",
-    }
+fn name_of_member(chosen: Option<&CsvColumn>) -> String {
+    chosen.map_or("a member that usually holds a URL".to_string(), |chosen| format!("a member {chosen}"))
 }
 
 /// What the first record of a source determines.
