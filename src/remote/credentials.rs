@@ -37,7 +37,7 @@ pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector
         _ if url.bucket.is_empty() => return Err(RemoteError::new("no bucket is named", "write s3://BUCKET/KEY")),
         _ if url.bucket.contains('@') => {
             let found = "the name contains credentials";
-            return Err(RemoteError::new(found, "remove them; see docs/guide/remote.md for the ways to give them"));
+            return Err(RemoteError::new(found, "remove them; give them by variables, such as AWS_ACCESS_KEY_ID"));
         }
         RemoteScheme::S3 => open_s3(url, retry, connector),
         RemoteScheme::Google => open_google(url, retry, connector),

@@ -97,8 +97,9 @@ impl FromStr for StoreOption {
             None if is_store_key(key) => None,
             None => {
                 return Err(format!(
-                    "no store has the option `{key}`; expected endpoint, region, path_style, anonymous, connect_timeout, \
-                     read_timeout, timeout, retry_timeout, or another one of docs/guide/remote.md"
+                    "no store has the option `{key}`; expected endpoint, region, path_style, anonymous, allow_http, \
+                     connect_timeout, read_timeout, timeout, retry_timeout, retry_pause, block_size, part_size, account_name, or \
+                     an option of the crate object_store, such as proxy_url"
                 ));
             }
         };

@@ -203,9 +203,9 @@ pub(crate) fn unknown_scheme(path: &Path) -> Option<RemoteError> {
     if !is_scheme || split_scheme(text).is_some() {
         return None;
     }
-    let found = format!("this is no file, and irikey does not read from {scheme}://");
+    let found = format!("not a file, and irikey does not read {scheme}://");
     let known = SCHEMES.map(|(prefix, _)| prefix).join(", ");
-    Some(RemoteError::new(found, format!("name a file, or an address that begins with one of {known}")))
+    Some(RemoteError::new(found, format!("download it, or name an address that begins with one of {known}")))
 }
 
 /// The prefix and the scheme of a remote name, and what follows the prefix.

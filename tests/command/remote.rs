@@ -160,7 +160,7 @@ fn lists_and_suffixes_may_be_objects() {
     );
     for (words, status, expected) in [
         ("canon @s3://b/y", 4, "s3://b/y: cannot read the list"),
-        ("canon --psl s3://b/y", 2, "s3://b/y: cannot read"),
+        ("canon --psl s3://b/y", 2, "--psl s3://b/y: cannot open: "),
         ("dedup --update-seen --seen s3://b/seen", 2, "a seen store on the local disk"),
     ] {
         let words: Vec<&str> =
