@@ -37,7 +37,8 @@ use crate::record::Records;
 /// Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut rows);
 /// assert_eq!(rows.uri.get(0), b"http://example.org/");
 /// assert_eq!(rows.faults[0].1.to_string(),
-///     "relative in reference at byte 0: a relative reference needs a base (--base)");
+///     "relative in reference at byte 0: a relative reference needs a base (--base); \
+///      a host without a scheme needs --assume-scheme");
 /// ```
 #[derive(Debug)]
 pub struct Canonicalizer {

@@ -50,7 +50,8 @@ described_enum! {
         /// The record is empty, and there is no base to resolve an empty reference against.
         Empty "empty" "the record is empty, and there is no base to resolve it against";
         /// A relative reference without a base (RFC 3987 section 5.1: relative references are not compared).
-        Relative "relative" "a relative reference needs a base (--base)";
+        Relative "relative"
+            "a relative reference needs a base (--base); a host without a scheme needs --assume-scheme";
         /// The text before the first `:` of the first segment is not a scheme (RFC 3986 sections 3.1 and 4.2).
         Scheme "scheme" "a scheme is a letter, then letters, digits, '+', '-' or '.'";
         /// A byte or character that the ABNF rule of the component does not derive.
