@@ -13,8 +13,8 @@ use crate::canon::Policy;
 use crate::cli::args::ReportFormat;
 use crate::cli::error::CommandError;
 use crate::cli::report::{
-    Bar, RunOutcome, SourceError, Table, advice_to_text, bar_chart, chart_and_table, counts, document, escape,
-    formats_to_text, input_errors, pairs_to_json, replaced_to_text, section, settings, share,
+    Bar, RunOutcome, SourceError, Table, advice, bar_chart, chart_and_table, counts, document, escape, formats_to_text,
+    input_errors, pairs_to_json, replaced_to_text, section, settings, share,
 };
 use crate::cli::terminal::{format_counts, thousands};
 use crate::learn::content::{HostReduction, KindTotals, ScopeRule};
@@ -57,12 +57,13 @@ impl LearnReport<'_> {
             + &self.validation.as_ref().map_or(String::new(), validation::to_text)
             + &formats_to_text(summary)
             + &replaced_to_text(&self.replaced)
-            + &advice_to_text(summary)
     }
 
     fn to_html(&self, text: &str, errors: &[SourceError]) -> String {
         let mut html = String::from("<header>\n<h1>irikey learn report</h1>\n</header>\n");
-        let lines: String = text.lines().map(|line| escape(line) + "\n").collect();
+        let advice = advice(&self.observed.summary);
+        let lines = text.lines().chain(advice.iter().map(String::as_str));
+        let lines: String = lines.map(|line| escape(line) + "\n").collect();
         section(&mut html, "Summary", "", &format!("<pre><code>{lines}</code></pre>\n"));
         if let Some(content) = &self.observed.content {
             kinds(&mut html, content);

@@ -19,7 +19,7 @@ pub(crate) use self::contents::{
 };
 pub(crate) use self::html::{Table, chart_and_table, escape, section, settings, share};
 pub(crate) use self::page::{document, input_errors};
-pub(crate) use self::text::{advice_to_text, formats_to_text, replaced_to_text};
+pub(crate) use self::text::{advice, formats_to_text, replaced_to_text};
 use super::args::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_json, print_lines, print_to_stderr, visible};
@@ -41,8 +41,8 @@ impl<'a> RunOutcome<'a> {
         RunOutcome { errors, summary, faulty: summary.tally.faulty }
     }
 
-    /// Prints errors and `text`, the summary, writes the report if one is requested, and returns the exit code. A report as
-    /// text has the errors after what `render` gives.
+    /// Prints errors, `text`, which is the summary, and advice; writes the report if one is requested, and returns the exit code.
+    /// A report as text has advice and errors after what `render` gives.
     pub(crate) fn conclude(
         &self,
         reporting: &ReportingArgs,
@@ -50,17 +50,17 @@ impl<'a> RunOutcome<'a> {
         render: impl FnOnce(ReportFormat) -> String,
     ) -> Result<u8, CommandError> {
         let messages = self.errors.iter().map(|SourceError { source, message }| format!("{source}: {message}"));
+        let advice = advice(self.summary);
         messages.clone().for_each(|message| print_error(&message));
         if !reporting.quiet {
-            if let Some(advice) = text::advice_on_records(self.summary) {
-                print_error(&advice);
-            }
             print_to_stderr(text);
+            advice.iter().for_each(|advice| print_error(advice));
         }
         if let Some(path) = &reporting.report {
             let format = ReportFormat::of_path(path);
             let mut report = render(format);
             if format == ReportFormat::Text {
+                report.extend(advice.iter().map(|advice| format!("{}\n", visible(advice))));
                 messages.for_each(|message| report += &format!("error: {}\n", visible(&message)));
             }
             write_report(reporting, path, &report, "the output is complete")?;
@@ -127,7 +127,7 @@ impl PrintedResult<'_> {
             return Ok(status);
         }
         let summary = self.summary;
-        let messages = formats_to_text(summary) + &replaced_to_text(self.replaced) + &advice_to_text(summary);
+        let messages = formats_to_text(summary) + &replaced_to_text(self.replaced);
         let errors = SourceError::of_run(summary);
         RunOutcome::new(summary, &errors).conclude(reporting, &messages, |format| match format {
             ReportFormat::Page => page_of_tables(self.command, &self.tables, &errors),

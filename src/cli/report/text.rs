@@ -31,15 +31,14 @@ pub(crate) fn formats_to_text(summary: &Summary) -> String {
     }
 }
 
-/// A line for each source whose format may have been guessed wrong.
-pub(crate) fn advice_to_text(summary: &Summary) -> String {
-    summary.advice.iter().map(|advice| format!("{}: {}\n", visible(&advice.source), advice.text)).collect()
-}
-
-/// What to do if nothing is known about the single sources, and most records have the same fault, or all were skipped.
-pub(super) fn advice_on_records(summary: &Summary) -> Option<String> {
+/// What to do about each source whose format may have been guessed wrong. If there are none: what to do if most records have
+/// the same fault, or all were skipped.
+pub(crate) fn advice(summary: &Summary) -> Vec<String> {
     let of_records = || fault_advice(summary).or_else(|| skip_advice(summary));
-    if summary.advice.is_empty() { of_records() } else { None }
+    match &summary.advice[..] {
+        [] => of_records().into_iter().collect(),
+        of_sources => of_sources.iter().map(|advice| format!("{}: {}", advice.source, advice.text)).collect(),
+    }
 }
 
 /// What to do if no record of archives became a row.
@@ -87,7 +86,7 @@ pub(super) fn summary(report: &Report) -> String {
     if let Some(findings) = &report.findings {
         lines.extend(survey(findings, &report.duplicates_by_level(findings)));
     }
-    table(&lines, summary.tally.rows) + &formats_to_text(summary) + &speed(report) + &advice_to_text(summary)
+    table(&lines, summary.tally.rows) + &formats_to_text(summary) + &speed(report)
 }
 
 /// What became of the records, and what was noticed about them.
