@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::terminal::{print_error, print_to_stderr};
 use crate::dedup::seen::SeenError;
-use crate::input::{ListError, shown_path};
+use crate::input::{ListError, error_and_advice, shown_path};
 use crate::output::OutputError;
 use crate::process::{error_and_remedy, exit, path_name};
 use crate::remote::{RemoteError, RemoteUrl};
@@ -42,9 +42,16 @@ impl CommandError {
         CommandError::Usage(message.into())
     }
 
-    /// The file or object at `path`, which a flag names, cannot be used.
-    pub(crate) fn unusable(path: &Path, error: &dyn Display) -> CommandError {
-        CommandError::Usage(format!("{}: {error}", path_name(&shown_path(path))))
+    /// The file or object at `path`, which `flag` names, cannot be used.
+    pub(crate) fn unusable(flag: &str, path: &Path, error: &dyn Display) -> CommandError {
+        // A path may follow a part of the value.
+        let space = if flag.ends_with(':') { "" } else { " " };
+        CommandError::Usage(format!("{flag}{space}{}: {error}", path_name(&shown_path(path))))
+    }
+
+    /// The file or object at `path`, which `flag` names, cannot be opened.
+    pub(crate) fn not_opened(flag: &str, path: &Path, error: &io::Error) -> CommandError {
+        CommandError::unusable(flag, path, &format!("cannot open: {}", error_and_advice(error)))
     }
 
     /// The file at `path` cannot be used for `operation`; it is neither an input nor an output.
@@ -160,7 +167,7 @@ impl From<ObserveError> for CommandError {
             ObserveError::Spill(error) | ObserveError::Parts(PartsError::Spill(error)) => {
                 CommandError::SideFile(error.to_string())
             }
-            ObserveError::Parts(error) => CommandError::Usage(format!("--merge: {error}")),
+            ObserveError::Parts(error) => CommandError::Usage(format!("--merge {error}")),
             ObserveError::TooLarge { .. } => CommandError::Usage(format!(
                 "--memory: {error}; nothing was written; allow more memory, or learn from a part of the crawl"
             )),

@@ -10,9 +10,8 @@ use crate::batch::{EquivalencesReader, EquivalencesTableError};
 #[cfg(feature = "cli")]
 use crate::batch::{EvidenceRow, find_evidence};
 use crate::canon::Policy;
-use crate::input::{CheckedParquet, PositionedFile, TableFile, catch_panic, read_file};
+use crate::input::{CheckedParquet, PositionedFile, TableFile, catch_panic, error_and_advice, read_file};
 use crate::learn::Equivalences;
-use crate::process::error_and_remedy;
 use crate::remote::RemoteUrl;
 
 /// The columns that are read.
@@ -25,7 +24,7 @@ const BATCH_ROWS: usize = 1024;
 #[derive(Debug, Error)]
 pub(crate) enum EquivalencesError {
     /// The file cannot be opened.
-    #[error("cannot open: {}", error_and_remedy(.0))]
+    #[error("cannot open: {}", error_and_advice(.0))]
     Open(#[from] std::io::Error),
     /// The path is that of a directory.
     #[error("is a directory; name the file that irikey learn wrote")]

@@ -873,7 +873,7 @@ fn equivalences_of_other_keys_are_rejected() {
         (&learned, &["--profile", "weber-00"], "learned with profile \"rfc3987\""),
         (&learned, &["--rung", "syntax"], "remove --rung"),
         (&urls, &[], "not a table of equivalences; create one with irikey learn"),
-        ("missing.parquet", &[], "missing.parquet: cannot open"),
+        ("missing.parquet", &[], "--equivalences missing.parquet: cannot open"),
         (&sample("redirects.cdxj"), &[], "give a file that irikey learn wrote"),
     ];
     for (file, flags, advice) in cases {

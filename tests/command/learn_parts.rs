@@ -195,7 +195,7 @@ fn files_that_are_not_matching_parts_are_refused() {
     merge(&[&whole], "is not a part");
     merge(&[&part, &other], "use the same flags for all parts");
     merge(&[&keys], "drop_fragment");
-    merge(&[&part, &same], "both have rules of site0.example");
+    merge(&[&part, &same], "has rules of site0.example, as ");
     merge(&[&empty], "there are no .parquet files");
     merge(&[&missing], "missing.parquet");
     merge(&["s3://b/part.parquet"], "--merge s3://b/part.parquet: this file is read from a local disk only");

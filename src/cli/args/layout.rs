@@ -59,6 +59,8 @@ pub(crate) struct SortArgs {
     resume: bool,
 }
 
+const NOT_SPLIT_POINTS: &str = "not split points; expected UTF-8 text such as the splits.txt of an output";
+
 /// The value of `--partition`. The file of split points, which may be in a store, is read after the options of stores.
 #[derive(Clone, Debug)]
 enum PartitionFlag {
@@ -146,7 +148,8 @@ impl SortArgs {
             Some(PartitionFlag::Points(path)) => {
                 let failed = |line| format!("line {line}: not greater than the line before");
                 let parse = |text: String| SplitPoints::parse(&text).map_err(failed);
-                layout.partition = Some(Partition::Surt(read_text("--partition surt:FILE", path, parse)?));
+                layout.partition =
+                    Some(Partition::Surt(read_text("--partition surt:", path, NOT_SPLIT_POINTS, parse)?));
                 layout.split_points_file = Some(path.clone());
             }
         }

@@ -21,7 +21,9 @@ mod work;
 pub(crate) use self::input::{InputArgs, SourceArgs, StoreArgs};
 pub(crate) use self::layout::{FileLayout, SortArgs};
 pub(crate) use self::output::{COMPRESSIONS, OutputArgs, is_written_in_place};
-pub(crate) use self::policy::{ColumnArgs, KEYS, KeyArgs, PROTOCOL, PolicyArgs, name_of_key, parse_charset};
+pub(crate) use self::policy::{
+    ColumnArgs, KEYS, KeyArgs, PROTOCOL, PolicyArgs, describe_fault_of_base, name_of_key, parse_charset,
+};
 pub(crate) use self::reporting::{NO_CLOBBER_REPORT_HELP, ReportFormat, ReportingArgs, ShowProgress};
 pub(crate) use self::values::{
     COLUMN_NAMES, Choices, Named, check_named, listed_columns, named_path, parse_number, parse_number_from, parse_size,

@@ -180,22 +180,18 @@ impl OutputArgs {
                     if can_have_parts { ", or add a / to write parts in the directory" } else { "" }
                 )))
             }
-            Some(path) => Ok((Destination::File(path.clone()), self.file_format(path, keys)?)),
+            Some(path) => {
+                let format = self.file_format(path, keys).ok_or_else(|| unknown_suffix(path, can_have_parts))?;
+                Ok((Destination::File(path.clone()), format))
+            }
             None => Ok((Destination::Stdout, self.output_format.unwrap_or_else(|| self.default_text(keys)))),
         }
     }
 
     /// The format of a file: that of the flag, or the one that its suffix names.
-    fn file_format(&self, path: &Path, keys: &[ColumnId]) -> Result<OutputFormat, CommandError> {
+    fn file_format(&self, path: &Path, keys: &[ColumnId]) -> Option<OutputFormat> {
         let of_device = || is_written_in_place(path).then(|| self.default_text(keys));
-        self.output_format.or_else(|| OutputFormat::of_path(path)).or_else(of_device).ok_or_else(|| {
-            let suffixes: Vec<_> = OutputFormat::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
-            let (path, suffixes) = (path.display(), suffixes.join(", "));
-            CommandError::Usage(format!(
-                "{path}: the suffix names no format; expected one of {suffixes}, of which those of text may be followed by \
-                 .gz or .zst; or use --output-format"
-            ))
-        })
+        self.output_format.or_else(|| OutputFormat::of_path(path)).or_else(of_device)
     }
 
     /// The format of standard output, devices and open handles: text has only one column.
@@ -256,6 +252,21 @@ impl OutputArgs {
         }
         Ok(columns)
     }
+}
+
+/// No format is chosen for a file. `can_have_parts`: the path could also name a directory.
+fn unknown_suffix(path: &Path, can_have_parts: bool) -> CommandError {
+    let suffixes = |is_listed: fn(OutputFormat) -> bool| -> Vec<&str> {
+        let formats = OutputFormat::ALL.iter().filter(|format| is_listed(**format));
+        formats.flat_map(|format| format.suffixes()).copied().collect()
+    };
+    let (all, packable) = (suffixes(|_| true).join(", "), suffixes(OutputFormat::is_packable).join(", "));
+    let path = path.display();
+    let directory = if can_have_parts { format!("for a directory of parts, write {path}/; ") } else { String::new() };
+    CommandError::Usage(format!(
+        "{path}: the suffix names no format; expected one of {all}, of which {packable} may be followed by .gz or .zst; \
+         {directory}or use --output-format"
+    ))
 }
 
 /// The path has the suffix of a format, and no directory has this name.

@@ -12,7 +12,7 @@ use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
-use crate::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
+use crate::iri::{Backslashes, CharacterReferences, Component, Fault, ParseMode, PreprocessOptions, Profile, Spaces};
 use crate::key::psl::SuffixList;
 use crate::key::{KeyAlgorithm, RULES, Recipe};
 use crate::learn::Equivalences;
@@ -160,7 +160,10 @@ impl PolicyArgs {
             max_url_len: MaxUrlLen(self.max_url),
             ..Policy::default()
         };
-        policy.check_base().map_err(|fault| CommandError::Usage(format!("--base: {fault}")))?;
+        policy.check_base().map_err(|fault| {
+            let base = self.base.as_deref().unwrap_or_default();
+            CommandError::Usage(format!("--base {base}: {}", describe_fault_of_base(fault)))
+        })?;
         Ok(policy)
     }
 
@@ -172,6 +175,14 @@ impl PolicyArgs {
             return Err(CommandError::Usage(message));
         }
         Ok(())
+    }
+}
+
+/// Why a text cannot be a base.
+pub(crate) fn describe_fault_of_base(fault: Fault) -> String {
+    match fault.component {
+        Component::Reference => "not an absolute IRI; it needs a scheme, such as https://example.org/".to_string(),
+        component => format!("not an absolute IRI; correct the {component} at byte {}", fault.at),
     }
 }
 
@@ -245,7 +256,7 @@ impl KeyArgs {
 }
 
 fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, CommandError> {
-    run::read_equivalences(path, policy).map_err(|error| CommandError::unusable(path, &error))
+    run::read_equivalences(path, policy).map_err(|error| CommandError::unusable("--equivalences", path, &error))
 }
 
 /// Flags of the commands that write columns.
@@ -280,7 +291,8 @@ impl ColumnArgs {
     fn suffixes(&self, columns: &ColumnSet) -> Result<SuffixList, CommandError> {
         let Some(path) = &self.psl else { return Ok(SuffixList::default()) };
         let parse = |text: String| SuffixList::parse(&text).map_err(|error| error.to_string());
-        let suffixes = read_text("--psl", path, parse)?;
+        let not_text = "not a Public Suffix List; expected UTF-8 text such as public_suffix_list.dat";
+        let suffixes = read_text("--psl", path, not_text, parse)?;
         match columns.names().any(|name| name.starts_with("url_host_")) {
             true => Ok(suffixes),
             false => Err(CommandError::usage("--psl is used only by the columns url_host_*; add one with --columns")),

@@ -8,9 +8,8 @@ use clap::{Arg, Command};
 
 use crate::batch::COLUMNS;
 use crate::cli::error::CommandError;
-use crate::input::{read_file, shown_path};
+use crate::input::read_file;
 pub(crate) use crate::process::parse_size;
-use crate::process::{error_and_remedy, path_name};
 use crate::sort::SortBy;
 
 /// Parses one of a few names, each of which stands for a value of a library type. Each entry is a name, its value and
@@ -90,11 +89,7 @@ pub(crate) fn find_repeated<T: PartialEq>(names: impl IntoIterator<Item = T>) ->
 /// A name is empty, or a column is named twice. A `+` before a name does not count.
 pub(crate) fn listed_columns(list: &[String]) -> Result<(Vec<&str>, bool), CommandError> {
     let names = list.iter().map(|name| name.trim());
-    if names.clone().any(|name| matches!(name, "" | "+")) {
-        return Err(CommandError::usage(
-            "--columns: a name is empty; write names between single commas, such as uri,key",
-        ));
-    }
+    check_names("--columns", names.clone().map(|name| name.strip_prefix('+').unwrap_or(name)))?;
     if let Some(name) = find_repeated(names.clone().map(|name| name.strip_prefix('+').unwrap_or(name))) {
         return Err(CommandError::Usage(format!("--columns names `{name}` twice; a column is written once")));
     }
@@ -102,12 +97,22 @@ pub(crate) fn listed_columns(list: &[String]) -> Result<(Vec<&str>, bool), Comma
     Ok(added.map_or_else(|| (names.collect(), false), |added| (added, true)))
 }
 
+fn check_names<'a>(flag: &str, mut names: impl Iterator<Item = &'a str>) -> Result<(), CommandError> {
+    match names.any(str::is_empty) {
+        true => Err(CommandError::Usage(format!(
+            "{flag}: a name is empty; write names between single commas, such as uri,key"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// The order by the columns that `flag` names, each descending if `-` is before it. The names are checked later.
 ///
 /// # Errors
-/// A column is named twice.
+/// A name is empty, or a column is named twice.
 pub(crate) fn sort_order(flag: &str, names: &[String]) -> Result<SortBy, CommandError> {
     let names = names.iter().map(|name| name.trim());
+    check_names(flag, names.clone().map(|name| name.strip_prefix('-').unwrap_or(name)))?;
     match find_repeated(names.clone().map(|name| name.strip_prefix('-').unwrap_or(name))) {
         Some(name) => {
             Err(CommandError::Usage(format!("{flag} names `{name}` twice; rows are compared by a column once")))
@@ -149,16 +154,16 @@ pub(crate) fn parse_size_up_to<const LIMIT: usize>(text: &str) -> Result<usize, 
     }
 }
 
-/// Parses the text of the file that `flag` names.
+/// Parses the text of the file that `flag` names. `not_text` is the message if it is not UTF-8.
 pub(crate) fn read_text<T>(
     flag: &str,
     path: &Path,
+    not_text: &str,
     parse: impl FnOnce(String) -> Result<T, String>,
 ) -> Result<T, CommandError> {
-    let bytes = read_file(path).map_err(|error| format!("cannot read: {}", error_and_remedy(&error)));
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".to_string()));
-    let parsed = text.and_then(parse);
-    parsed.map_err(|reason| CommandError::Usage(format!("{flag}: {}: {reason}", path_name(&shown_path(path)))))
+    let bytes = read_file(path).map_err(|error| CommandError::not_opened(flag, path, &error))?;
+    let text = String::from_utf8(bytes).map_err(|_| not_text.to_string());
+    text.and_then(parse).map_err(|reason| CommandError::unusable(flag, path, &reason))
 }
 
 #[cfg(test)]

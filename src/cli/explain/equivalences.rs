@@ -45,8 +45,8 @@ impl KnownEquivalences {
             }
         };
         let wanted: Vec<_> = steps.iter().map(wanted).collect();
-        let evidence =
-            read_evidence(&self.path, &wanted).map_err(|error| CommandError::unusable(&self.path, &error))?;
+        let evidence = read_evidence(&self.path, &wanted);
+        let evidence = evidence.map_err(|error| CommandError::unusable("--equivalences", &self.path, &error))?;
         let key = self.equivalences.key(uri, self.algorithm.key(uri)).0;
         Ok(AppliedEquivalences { key, steps: steps.into_iter().zip(evidence).collect() })
     }

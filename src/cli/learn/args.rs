@@ -12,13 +12,13 @@ use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_pat
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::help;
+use crate::cli::terminal::print_error;
 use crate::input::{Source, Sources};
 use crate::learn::LearnLimits;
 use crate::learn::content::ContentLimits;
 use crate::output::OutputFormat;
-use crate::process::error_and_remedy;
 use crate::remote::RemoteUrl;
-use crate::run::{DocumentOptions, ObserveOptions};
+use crate::run::{DocumentOptions, ObserveOptions, Summary};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,10 +40,10 @@ Examples:
 /// Learn which URLs are the same resource, from observed redirects and contents
 ///
 /// Makes the equivalences for the rung protocol (RFC 3987 section 5.3.4). Reads status, redirect and digest from CDX, CDXJ,
-/// WARC, ARC, HAR, JSON lines, crawl.log and the Parquet files of Common Crawl's index. Writes classes of URLs that redirects
-/// connect, patterns by which hosts redirect all of their URLs, and rules about what makes no difference to the content
-/// (session identifiers, the order of parameters, index.html, letter case, aliases of hosts), each with its evidence. Rules
-/// that captures contradict are refused and listed.
+/// WARC, ARC, HAR, JSON lines, crawl.log, and Parquet or Arrow files with the columns fetch_status, fetch_redirect or
+/// content_digest. Writes classes of URLs that redirects connect, patterns by which hosts redirect all of their URLs, and rules
+/// about what makes no difference to the content (session identifiers, the order of parameters, index.html, letter case,
+/// aliases of hosts), each with its evidence. Rules that captures contradict are refused and listed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = help::long_examples(EXAMPLES))]
 pub(crate) struct LearnArgs {
@@ -139,9 +139,7 @@ fn refuse_remote(flag: &str, path: &Path) -> Result<(), CommandError> {
 
 /// Returns the files of a directory whose names end in `.parquet`, in the order of their names.
 fn parquet_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
-    let failed = |error: std::io::Error| {
-        CommandError::Usage(format!("--merge {}: {}", directory.display(), error_and_remedy(&error)))
-    };
+    let failed = |error: std::io::Error| CommandError::not_opened("--merge", directory, &error);
     let entries = std::fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
     let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     files.retain(|path| OutputFormat::of_path(path) == Some(OutputFormat::Parquet));
@@ -258,6 +256,16 @@ impl LearnArgs {
         }
         let sources = sources.0.iter().filter_map(Source::again).collect();
         Ok(Some(DocumentOptions { sources, has_texts, has_canonical }))
+    }
+
+    /// Prints that the flags about documents had no effect, if no input has documents.
+    pub(super) fn print_unused_documents(&self, summary: &Summary) {
+        if self.reads_documents() && summary.records > 0 && !summary.has_record_types() && !self.reporting.quiet {
+            let flag = if self.near_duplicates.is_some() { "--near-duplicates" } else { "--canonical-links" };
+            print_error(&format!(
+                "{flag} had no effect, because no input is WARC or ARC; remove it, or check the inputs"
+            ));
+        }
     }
 
     /// Metadata of the table about documents and parts; none if neither documents were read nor a part is written.

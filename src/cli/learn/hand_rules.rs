@@ -13,7 +13,6 @@ use crate::cli::error::CommandError;
 use crate::iri::{ParseMode, Rung, normalize_to_rung};
 use crate::learn::EquivalencesBuilder;
 use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule, scheme_name};
-use crate::process::error_and_remedy;
 
 /// Rules that a user added, and learned rules that the user struck out.
 #[derive(Debug, Default)]
@@ -47,8 +46,7 @@ impl HandRules {
     pub(super) fn read(path: &Path) -> Result<HandRules, CommandError> {
         let refused =
             |place: String, reason: &str| CommandError::Usage(format!("--rules {}{place}: {reason}", path.display()));
-        let text = std::fs::read(path)
-            .map_err(|error| refused(String::new(), &format!("cannot read: {}", error_and_remedy(&error))))?;
+        let text = std::fs::read(path).map_err(|error| CommandError::not_opened("--rules", path, &error))?;
         let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(&text[..]);
         let find = |header: &StringRecord| COLUMNS.map(|name| header.iter().position(|field| field == name));
         let unreadable =

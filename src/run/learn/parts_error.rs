@@ -30,8 +30,8 @@ pub(crate) enum PartsError {
     },
     /// Several parts have rules of one registered domain.
     #[error(
-        "{} and {} both have rules of {site}; all captures of a registered domain must be in one part",
-        paths[0].display(), paths[1].display()
+        "{}: has rules of {site}, as {} has; all captures of a registered domain must be in one part",
+        paths[1].display(), paths[0].display()
     )]
     Site {
         /// The parts.
