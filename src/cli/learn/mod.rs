@@ -27,6 +27,10 @@ use crate::run::{self, DiskStore, LearnedContent, ObserveError, ObserveResult, R
 /// Input bytes that are processed at a time.
 const ROW_GROUP_LEN: usize = 4 << 20;
 
+/// The inputs that state redirects and digests.
+const LEARN_INPUTS: &str = "CDX, CDXJ, WARC, ARC, HAR, JSON lines, crawl.log, and Parquet or Arrow files with the columns \
+     fetch_status, fetch_redirect or content_digest";
+
 /// Maximum number of patterns that the report shows.
 const MAX_SHOWN: usize = 20;
 
@@ -61,6 +65,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     }
     observed.summary.memory = run::memory::peaks();
     args.input.print_unused_record_types(&observed.summary, args.reporting.quiet);
+    args.print_unused_documents(&observed.summary);
     let validation = match &observed.content {
         Some(content) if args.validate.is_some() => Some(validate(content, written.applied)?),
         _ => None,
@@ -97,8 +102,8 @@ fn all_held_out() -> CommandError {
 /// Why nothing can be learned from records.
 fn nothing_to_learn(records: u64) -> CommandError {
     CommandError::Usage(format!(
-        "nothing to learn from: of {}, none states a redirect, and none a digest of a complete response with status 200; \
-         give CDX, CDXJ, WARC, ARC, JSON lines, crawl.log or the index of Common Crawl, with these fields",
+        "nothing to learn from: of {}, none states a redirect, and none the digest (of 8 or more characters) of a response with \
+         status 200 that is not truncated and was stored in at least 128 bytes; give {LEARN_INPUTS}",
         count_of(records, "record")
     ))
 }

@@ -16,8 +16,11 @@ use crate::spill::SpillError;
 use data_encoding::{BASE32, HEXLOWER_PERMISSIVE};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Maximum length of a stored capture that has no content worth comparing, in bytes.
-const MAX_TINY_LEN: i64 = 128;
+/// Captures stored in fewer bytes are not evidence: they have hardly any content.
+const MIN_CAPTURE_LEN: i64 = 128;
+
+/// Shorter digests, in bytes, are not evidence.
+const MIN_DIGEST_LEN: usize = 8;
 
 /// Digests of empty content: MD5, SHA-1 and SHA-256, as hexadecimal and as Base32 texts without padding.
 const EMPTY_DIGESTS: [&str; 5] = [
@@ -204,7 +207,8 @@ fn answer_of(rows: &Rows, row: usize) -> u8 {
     }
 }
 
-/// Returns the hash of the digest of a capture, if that is evidence: a complete answer with success and with content.
+/// Returns the hash of the digest of a capture, if that is evidence: status 200 (for revisits also 304 or none), not truncated,
+/// stored in at least [`MIN_CAPTURE_LEN`] bytes unless it is a revisit.
 fn content_of(rows: &Rows, row: usize) -> Option<u64> {
     let carried = &rows.carried;
     let is_revisit = carried.mimes.get(row) == b"warc/revisit";
@@ -213,7 +217,7 @@ fn content_of(rows: &Rows, row: usize) -> Option<u64> {
         Some(304) | None => is_revisit,
         _ => false,
     };
-    let is_tiny = !is_revisit && carried.capture_lengths[row].is_some_and(|len| len < MAX_TINY_LEN);
+    let is_tiny = !is_revisit && carried.capture_lengths[row].is_some_and(|len| len < MIN_CAPTURE_LEN);
     let is_cut = !carried.truncated.get(row).is_empty();
     let digest = match carried.digests.get(row) {
         // Computed for a record of an archive that states none.
@@ -229,12 +233,13 @@ fn hash_of_stated(digest: &[u8]) -> Option<u64> {
     hash_of_evidence(strip_prefix_ignoring_case(digest, b"sha1:").unwrap_or(digest))
 }
 
-/// Returns the hash of a digest, unless it is one of an empty content.
+/// Returns the hash of a digest, unless it is shorter than [`MIN_DIGEST_LEN`] or the digest of an empty content.
 fn hash_of_evidence(digest: &[u8]) -> Option<u64> {
     let name_len = memchr::memchr(b':', digest).map_or(0, |at| at + 1);
     let text = &digest[name_len..];
     let text = text.split(|&byte| byte == b'=').next().unwrap_or_default();
-    let is_empty = digest.len() < 8 || EMPTY_DIGESTS.iter().any(|empty| empty.as_bytes().eq_ignore_ascii_case(text));
+    let is_empty =
+        digest.len() < MIN_DIGEST_LEN || EMPTY_DIGESTS.iter().any(|empty| empty.as_bytes().eq_ignore_ascii_case(text));
     (!is_empty).then(|| hash_of_digest(digest))
 }
 
