@@ -50,5 +50,7 @@ pub use error::BatchError;
 pub use parts::UrlPart;
 #[cfg(feature = "pipeline")]
 pub(crate) use rule_rows::{PartRow, applied_rule, part_row, rule_batch, vote_batch};
+#[cfg(feature = "cli")]
+pub(crate) use schema::similar_names;
 pub use schema::{ColumnSet, UnknownColumn};
 pub use source_run::SourceRun;

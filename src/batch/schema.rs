@@ -19,7 +19,7 @@ pub struct UnknownColumn(pub String);
 impl fmt::Display for UnknownColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == "=" {
-            return f.write_str("`=` has no name; write `NAME=` for values in paths");
+            return f.write_str("`=` has no name; `NAME=` is the column of directories NAME=VALUE");
         }
         if let Some(name) = self.0.strip_suffix('=') {
             return write!(f, "`{name}=` cannot be a column of values in paths, because `{name}` is another column");
@@ -33,14 +33,18 @@ impl fmt::Display for UnknownColumn {
                 self.0
             );
         }
-        write!(f, "unknown column `{}`; `irikey schema` lists all columns; `NAME=` stands for values in paths", self.0)
+        write!(
+            f,
+            "unknown column `{}`; `irikey schema` lists all columns; `NAME=` is the column of directories NAME=VALUE",
+            self.0
+        )
     }
 }
 
 impl std::error::Error for UnknownColumn {}
 
-/// The names that differ from a wrong one in one or two letters; otherwise those that contain it.
-fn similar_names<'a>(wrong: &str, names: &[&'a str]) -> Vec<&'a str> {
+/// Returns the names that differ from a wrong one in one or two letters; otherwise those that contain it.
+pub(crate) fn similar_names<'a>(wrong: &str, names: &[&'a str]) -> Vec<&'a str> {
     let distance = |name: &&&str| strsim::osa_distance(wrong, name);
     match names.iter().min_by_key(distance).filter(|name| distance(name) <= 2) {
         Some(nearest) => vec![nearest],
@@ -252,7 +256,7 @@ mod tests {
     fn errors_name_similar_columns() {
         let error = |name| ColumnSet::named([name]).unwrap_err().to_string();
         assert!(error("uri=").contains("because `uri` is another column"));
-        assert_eq!(error("="), "`=` has no name; write `NAME=` for values in paths");
+        assert_eq!(error("="), "`=` has no name; `NAME=` is the column of directories NAME=VALUE");
         assert_eq!(error("kye"), "unknown column `kye`; did you mean `key`? `irikey schema` lists all columns");
         assert!(error("digest").contains("did you mean `content_digest` or `payload_digest`?"));
         assert!(error("xyz").starts_with("unknown column `xyz`; `irikey schema` lists all columns"));

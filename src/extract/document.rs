@@ -125,7 +125,11 @@ pub struct DocumentDefect {
 impl fmt::Display for DocumentDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {}: {}", self.at, self.detail)?;
-        if self.count > 1 { write!(f, " (and {} more)", self.count - 1) } else { Ok(()) }
+        match self.count {
+            0 | 1 => Ok(()),
+            2 => write!(f, " (and at 1 more place)"),
+            count => write!(f, " (and at {} more places)", count - 1),
+        }
     }
 }
 

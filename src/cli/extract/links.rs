@@ -29,6 +29,10 @@ pub(super) struct ExtractCounts {
     pub(super) skipped: BTreeMap<SkipReason, u64>,
     /// Records that are not captures.
     pub(super) other_records: u64,
+    /// Some input is an archive.
+    pub(super) has_archives: bool,
+    /// Some input is a document.
+    pub(super) has_documents: bool,
 }
 
 impl ExtractCounts {
@@ -38,6 +42,8 @@ impl ExtractCounts {
         other.skipped.into_iter().for_each(|(reason, count)| *self.skipped.entry(reason).or_default() += count);
         self.unread += other.unread;
         self.other_records += other.other_records;
+        self.has_archives |= other.has_archives;
+        self.has_documents |= other.has_documents;
     }
 }
 
@@ -80,11 +86,13 @@ impl<'a> LinkFinder<'a> {
         self.read_len = unit.read_len;
         match unit.unit {
             DocumentUnit::Captures(source, captures) => {
+                self.counts.has_archives = true;
                 for capture in captures.iter().take_while(|_| !options.room.is_empty()) {
                     self.read_capture(&source, capture);
                 }
             }
             DocumentUnit::Document(SourceDocument { source, bytes, context, is_query_hidden }) => {
+                self.counts.has_documents = true;
                 let page = context.base.as_deref().filter(|_| !is_query_hidden).unwrap_or_default();
                 let origin = LinkOrigin { source: &source, page, is_query_hidden, ..LinkOrigin::default() };
                 self.read_document(&bytes, &context, &origin, &source);

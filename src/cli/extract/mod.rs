@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::args::{
-    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, is_written_in_place, parse_charset, parse_number_from,
-    parse_size,
+    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, describe_fault_of_base, is_written_in_place,
+    parse_charset, parse_number_from, parse_size,
 };
 use crate::cli::error::CommandError;
 use crate::cli::files::abandoned;
@@ -53,6 +53,9 @@ Examples:
 const FAIL_ON_FAULT_HELP: &str = "\
 Exit with code 3 if a URL cannot be read or, with the columns uri or key, has no URI; the output is complete nevertheless";
 
+const UNUSED_BASE: &str = "--base had no effect, because all inputs are archives, whose captures have addresses of their own; \
+                           remove it, or check the inputs";
+
 /// Bytes of encoded rows that wait for those of earlier documents.
 const MAX_WAITING_LEN: usize = 32 << 20;
 
@@ -69,8 +72,8 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 /// such a document is read, and the header fields Link, Refresh and Location of all captures; what is skipped is counted.
 ///
 /// canon can read the rows. By default, the columns are url, base, charset, element, attribute, record_offset, source, fault
-/// and fault_at. If a URL cannot be read, url and base are empty, and canon --base-column base reports a fault, too. --columns
-/// chooses other columns, such as uri and key; the end of this help lists them.
+/// and fault_at. If a URL cannot be read, url and base are empty (null in JSON lines and Parquet), and canon --base-column base
+/// reports a fault, too. --columns chooses other columns, such as uri and key; they are listed at the end.
 ///
 /// The charset of a document is that of its byte order mark; otherwise that of --charset; otherwise that of its HTTP header, in
 /// an archive or from an HTTP server; otherwise the one that it declares; otherwise that of --default-charset.
@@ -84,7 +87,7 @@ pub(crate) struct ExtractArgs {
     #[arg(short, long, value_name = "MARKUP", value_parser = MARKUPS, default_value = "auto", help_heading = "Input")]
     format: MarkupChoice,
     /// Address of the documents, an absolute IRI: the base of their references and of their base elements. Without it, a file
-    /// on an HTTP server has its own address, after redirects
+    /// on an HTTP server has its own address, after redirects. Captures in archives always have their own addresses
     #[arg(long, value_name = "URI", value_parser = parse_base, help_heading = "Input")]
     base: Option<String>,
     /// Charset of the documents instead of the one that their HTTP header declares, a label of the Encoding Standard
@@ -107,7 +110,7 @@ pub(crate) struct ExtractArgs {
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS, help_heading = "Output")]
     output_format: Option<OutputFormat>,
     /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
-    /// +page,+link_rel. --help lists them
+    /// +page,+link_rel. They are listed at the end
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = COLUMN_NAMES, hide_possible_values = true,
           help_heading = "Output")]
     columns: Vec<String>,
@@ -232,6 +235,9 @@ impl Extraction<'_> {
                 print_error(&report.summary());
             }
             print_to_stderr(&replaced_to_text(&report.replaced));
+            if args.base.is_some() && report.counts.has_archives && !report.counts.has_documents {
+                print_error(UNUSED_BASE);
+            }
         }
         report.write(&args.reporting, state)?;
         match () {
@@ -243,5 +249,5 @@ impl Extraction<'_> {
 }
 
 fn parse_base(base: &str) -> Result<String, String> {
-    Base::new(base.as_bytes()).map(|_| base.to_string()).map_err(|fault| fault.to_string())
+    Base::new(base.as_bytes()).map(|_| base.to_string()).map_err(describe_fault_of_base)
 }

@@ -43,20 +43,20 @@ impl ExtractReport {
     /// The summary in one line.
     pub(super) fn summary(&self) -> String {
         let ExtractCounts { documents, defects, skipped, other_records, .. } = &self.counts;
-        let defects = named(defects, DefectKind::name).into_iter().map(|(name, count)| format!("; {count} {name}"));
+        let defects = defects.iter().map(|(kind, count)| format!("; {}", defect_to_text(*kind, *count)));
         let defects: String = defects.collect();
-        let reasons = named(skipped, SkipReason::name).into_iter().map(|(name, count)| format!("{count} {name}"));
-        let reasons: Vec<_> = reasons.collect();
+        let reasons = named(skipped, name_of_reason).into_iter();
+        let reasons: Vec<_> = reasons.map(|(name, count)| format!("{} {name}", thousands(count))).collect();
         let captures = match skipped.values().sum::<u64>() {
             0 => String::new(),
-            count => format!("; skipped {} ({})", count_of(count, "capture"), reasons.join(", ")),
+            count => format!("; {} skipped ({})", count_of(count, "capture"), reasons.join(", ")),
         };
         let others = match other_records {
             0 => String::new(),
             count => format!("; {} of other types", count_of(*count, "record")),
         };
         let (references, documents) = (count_of(self.references, "reference"), documents_to_text(documents));
-        format!("{references} in {documents}, {} of them faulty{defects}{captures}{others}", self.faulty)
+        format!("{references} ({} faulty) in {documents}{defects}{captures}{others}", thousands(self.faulty))
     }
 
     /// Writes the report, if one is requested. A message about an error ends with `state`, that of the output.
@@ -77,7 +77,7 @@ impl ExtractReport {
     }
 
     fn to_json(&self) -> Value {
-        let ExtractCounts { documents, unread, defects, skipped, other_records } = &self.counts;
+        let ExtractCounts { documents, unread, defects, skipped, other_records, .. } = &self.counts;
         let memory = memory::peaks();
         json!({
             "irikey": env!("CARGO_PKG_VERSION"),
@@ -96,7 +96,7 @@ impl ExtractReport {
     }
 
     fn to_page(&self) -> String {
-        let ExtractCounts { documents, unread, defects, skipped, other_records } = &self.counts;
+        let ExtractCounts { documents, unread, defects, skipped, other_records, .. } = &self.counts;
         let totals = [
             ("references", self.references),
             ("faulty references", self.faulty),
@@ -124,6 +124,33 @@ impl ExtractReport {
 /// Counts with the names of what was counted.
 fn named<T: Copy>(counts: &BTreeMap<T, u64>, name: impl Fn(T) -> &'static str) -> Vec<(&'static str, u64)> {
     counts.iter().map(|(counted, count)| (name(*counted), *count)).collect()
+}
+
+/// Why captures were skipped, in the summary.
+fn name_of_reason(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::Status => "other status",
+        SkipReason::MediaType => "other media type",
+        reason => reason.name(),
+    }
+}
+
+/// The number of defects of a kind.
+fn defect_to_text(kind: DefectKind, count: u64) -> String {
+    let noun = match kind {
+        DefectKind::Undecodable => "undecodable value",
+        DefectKind::CharacterReference => "wrong character reference",
+        DefectKind::UnknownCharset => "unknown charset",
+        DefectKind::LongBase => "unusable base",
+        DefectKind::ContradictingCharset => "contradicting charset",
+        DefectKind::Truncated => "truncated document",
+        DefectKind::IllFormed => "ill-formed document",
+        DefectKind::TooManyReferences => "document",
+    };
+    match kind {
+        DefectKind::TooManyReferences => format!("{} with too many references", count_of(count, noun)),
+        _ => count_of(count, noun),
+    }
 }
 
 /// The number of documents, and as which markup they were read.

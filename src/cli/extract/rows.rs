@@ -1,6 +1,6 @@
 //! The rows of `extract`: one per link, in the columns that the user chose.
 
-use crate::batch::ColumnKind;
+use crate::batch::{ColumnKind, similar_names};
 use crate::canon::{Policy, UrlCanonicalizer};
 use crate::cli::args::{Named, listed_columns};
 use crate::cli::error::CommandError;
@@ -114,13 +114,7 @@ pub(super) fn parse_columns(list: &[String]) -> Result<Vec<&'static str>, Comman
     let mut chosen: Vec<&str> = defaults.map(|(_, name, ..)| *name).collect();
     for name in names {
         let Some((_, known, ..)) = COLUMNS.iter().find(|(_, known, ..)| *known == name) else {
-            let all: Vec<&str> = COLUMNS.iter().map(|(_, known, ..)| *known).collect();
-            let message = format!(
-                "--columns: no column {name:?}; expected some of {}, with a + before every name to add columns, or before \
-                 none",
-                all.join(", ")
-            );
-            return Err(CommandError::Usage(message));
+            return Err(unknown_column(name));
         };
         // A default column that is added again stays where it is.
         if !chosen.contains(known) {
@@ -128,6 +122,19 @@ pub(super) fn parse_columns(list: &[String]) -> Result<Vec<&'static str>, Comman
         }
     }
     Ok(chosen)
+}
+
+fn unknown_column(name: &str) -> CommandError {
+    let all: Vec<&str> = COLUMNS.iter().map(|(_, known, ..)| *known).collect();
+    let similar = match similar_names(name, &all).join("` or `") {
+        similar if similar.is_empty() => similar,
+        similar => format!("did you mean `{similar}`? "),
+    };
+    CommandError::Usage(format!(
+        "--columns: unknown column `{name}`; {similar}expected some of {}, with a + before every name to add columns, or before \
+         none",
+        all.join(", ")
+    ))
 }
 
 /// Name and meaning of every column, for the help.
