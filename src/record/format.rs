@@ -147,9 +147,11 @@ pub(crate) const AUTO: &str = "auto";
 const OTHER_NAMES: &[(&str, &str)] = &[
     (
         AUTO,
-        "Recognize each input by its first records: WARC, ARC, HAR, CDX, CDXJ, JSON lines, crawl.log, or an access log in the \
-         common, combined or vhost_combined format. Otherwise by its name: .csv and .tsv (including .csv.gz and the like) are tables. \
-         Everything else is lines, or csv with --column or another flag of tables",
+        "Recognize each input by its first records: WARC, ARC, HAR, CDX, CDXJ, responses of CDX servers, JSON lines, Heritrix's \
+         crawl.log or frontier journal, or an access log in the common, combined or vhost_combined format. A WARC file is a WAT \
+         file if its name, or the name in its first record, ends in .wat or contains .wat. as those of Common Crawl. Otherwise by \
+         its name: .csv and .tsv (including .csv.gz and the like) are tables. Everything else is lines, or csv with --column or \
+         another flag of tables",
     ),
     ("tsv", "Tab-separated values"),
     ("warc", "WARC and ARC, one row per record; --record-types chooses the types"),

@@ -137,10 +137,18 @@ fn columns_that_are_chosen_of_other_formats_are_refused() {
     let unknown = directory.path().join("unknown").display().to_string();
     fs::write(&unknown, "{\"a\": \"http://h/\"}\n{\"a\": \"http://h/,\"}\n").unwrap();
     let cases = [
-        (&unknown, "1", "there is no column number 1, because the records look like jsonl; name a member"),
-        (&unknown, "x", "there is no column \"x\", because the records look like jsonl; name a member"),
-        (&jsonl, "x", "there is no column \"x\", because the records look like jsonl; name a member"),
-        (&jsonl, "1", "there is no column number 1, because the records look like jsonl; name a member"),
+        (&unknown, "1", "column number 1: JSON lines have members, not columns; choose one by its name"),
+        (
+            &unknown,
+            "x",
+            "none of the first ones has a text in a member \"x\"; the members of the first one are a; choose one",
+        ),
+        (
+            &jsonl,
+            "x",
+            "the members of the first one are timestamp, url, status, digest, charset; choose one with --column",
+        ),
+        (&jsonl, "1", "column number 1: JSON lines have members, not columns; choose one by its name"),
         (&cdxj, "url", "there is no column \"url\", because the records look like cdxj; leave out the flags"),
         (&sample("crawl.csv"), "x", "the columns are 1 \"number\", 2 \"url\""),
     ];
@@ -197,7 +205,7 @@ fn advice_on_tables_on_standard_input_works() {
         let table = table.replace('@', "http://a/x");
         let ran = irikey(&["canon"], table.as_bytes(), Stdio::null());
         let summary = String::from_utf8(ran.stderr).unwrap();
-        let advice = summary.lines().find(|line| line.starts_with("-: ")).unwrap_or_default();
+        let advice = summary.lines().find(|line| line.starts_with("irikey: -: ")).unwrap_or_default();
         let flags = advice.split_once("; use ").expect(&table).1.replace('\'', "");
         let rows = printed(&[&["canon", "-q"], &flags.split(' ').collect::<Vec<_>>()[..]].concat(), table.as_bytes());
         assert_eq!(rows.lines().next(), Some("http://a/x"), "{table}: {advice}");
@@ -694,7 +702,7 @@ fn a_name_of_an_unknown_scheme_is_refused_with_the_known_ones() {
     for (name, scheme) in [("ftp://h/x", "ftp"), ("git+ssh://h/x", "git+ssh")] {
         let message = String::from_utf8(irikey(&["canon", name], b"", Stdio::piped()).stderr).unwrap();
         let expected =
-            format!("irikey does not read from {scheme}://; name a file, or an address that begins with one of s3://");
+            format!("irikey does not read {scheme}://; download it, or name an address that begins with one of s3://");
         assert!(message.contains(&expected) && code(name) == code("no/file"), "{message}");
     }
     for name in ["c://h/x", "1a://h/x", "a b://h/x", "https//h", "no/file"] {
