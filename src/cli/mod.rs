@@ -8,6 +8,7 @@
 //! job_identity                              jobs that were done before
 //! file_stamp  whether an input has changed
 //! progress    progress bar, timeline        report             summary as text, JSON, HTML
+//! usage       errors about flags            help               help texts, manual pages
 //! canon, dedup, count, learn, ...           one module per command
 //! ```
 //!
@@ -44,6 +45,7 @@ mod schema;
 mod seen;
 mod single_iri;
 mod terminal;
+mod usage;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -130,7 +132,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => {
             let (error, words) = with_similar_command(error, words);
-            let printed = print_usage(&error, &words).and_then(|()| io::stdout().flush());
+            let printed = usage::print_usage(&error, &words, &declaration()).and_then(|()| io::stdout().flush());
             let printed = printed.and_then(|()| process::check_stdout());
             return if error.use_stderr() { exit::USAGE } else { terminal::status_of_print(printed) };
         }
@@ -156,24 +158,6 @@ fn with_similar_command(error: clap::Error, mut words: Vec<OsString>) -> (clap::
         }
     }
     (error, words)
-}
-
-/// Prints help or an error about flags. Messages repeat arguments, which may come from a script: if these have hidden
-/// characters, the message is that of the arguments as they are shown.
-fn print_usage(error: &clap::Error, words: &[OsString]) -> io::Result<()> {
-    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let shown = words.iter().map(|word| terminal::visible(word));
-    let again = declaration().try_get_matches_from(shown.map(std::borrow::Cow::into_owned));
-    let is_hostile = words.iter().any(|word| terminal::visible(word) != *word);
-    // Help goes to standard output; errors go to stderr.
-    match again {
-        _ if !is_hostile => error.print(),
-        Err(error) => error.print(),
-        Ok(_) => {
-            terminal::print_error("an argument has characters that this command does not accept");
-            Ok(())
-        }
-    }
 }
 
 fn run(command: &Command) -> u8 {
