@@ -106,13 +106,16 @@ pub(crate) fn developer_commands(command: &Command) -> String {
 
 const MAN_EXAMPLES: &str = "\
 Examples:
-  irikey man | man -l -
+  irikey man canon | man -l -
   irikey man --out ~/.local/share/man/man1";
 
-/// Print the manual page, or write the pages of all commands to a directory
+/// Print a manual page, or write the pages of all commands to a directory
 #[derive(Debug, Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub(crate) struct ManArgs {
+    /// The command whose page is printed [default: the page of irikey, which lists the commands]
+    #[arg(value_name = "COMMAND", conflicts_with = "out")]
+    command: Option<String>,
     /// Write irikey.1 and a page for each command to this directory
     #[arg(long, value_name = "DIR", value_parser = named_path())]
     out: Option<PathBuf>,
@@ -120,10 +123,17 @@ pub(crate) struct ManArgs {
 
 pub(crate) fn run_man(args: &ManArgs, mut command: Command) -> Result<u8, CommandError> {
     command.build();
-    let Some(directory) = &args.out else { return Ok(print(&page(&command))) };
+    let Some(directory) = &args.out else { return Ok(print(&page(page_command(args, &command)?))) };
     fs::create_dir_all(directory).map_err(|error| CommandError::side_file(directory, "create the directory", error))?;
     write_pages(&command, "irikey", directory)?;
     Ok(exit::SUCCESS)
+}
+
+/// The command whose page is printed.
+fn page_command<'a>(args: &ManArgs, command: &'a Command) -> Result<&'a Command, CommandError> {
+    let Some(name) = &args.command else { return Ok(command) };
+    let unknown = || CommandError::Usage(format!("irikey has no command `{name}`; 'irikey help' lists the commands"));
+    command.find_subcommand(name).ok_or_else(unknown)
 }
 
 /// Writes the page of a command and those of its subcommands.
