@@ -28,13 +28,17 @@ Examples:
   How many does the Wayback Machine keep apart?
       irikey count urls.txt.gz --key surt-wayback";
 
+const RUNG_HELP: &str = "\
+Highest rung to count, unless --key names the keys. A URL without a key of a recipe counts by its URI on this rung";
+
 /// Input bytes that are counted at a time: few enough for the processor's caches.
 const ROW_GROUP_LEN: usize = 1 << 20;
 
 /// Count the distinct URLs of the inputs on every rung, or by other keys
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES),
-          mut_arg("no_clobber", |flag| flag.help(NO_CLOBBER_REPORT_HELP)))]
+          mut_arg("no_clobber", |flag| flag.help(NO_CLOBBER_REPORT_HELP)),
+          mut_arg("rung", |flag| flag.help(RUNG_HELP)))]
 pub(crate) struct CountArgs {
     #[command(flatten)]
     input: InputArgs,

@@ -29,10 +29,12 @@ Examples:
 /// Input bytes that are compared at a time: rows with the texts of recipes are many times as long.
 const ROW_GROUP_LEN: usize = 256 << 10;
 
+// The keys are chosen by --key, so that --rung changes nothing.
 /// Compare two keys: which URLs does one of them merge and the other not?
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES),
-          mut_arg("no_clobber", |flag| flag.help(NO_CLOBBER_REPORT_HELP)))]
+          mut_arg("no_clobber", |flag| flag.help(NO_CLOBBER_REPORT_HELP)),
+          mut_arg("rung", |flag| flag.hide(true)))]
 pub(crate) struct DiffArgs {
     #[command(flatten)]
     input: InputArgs,

@@ -43,7 +43,8 @@ Examples:
 /// Name the lowest rung on which two IRIs are equivalent; exit code 1 if there is none
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("literal_base", |flag| flag.help(LITERAL_BASE_HELP)),
-          mut_arg("rung", |flag| flag.help("Highest rung of RFC 3987 section 5.3 to compare on")))]
+          mut_arg("rung", |flag| flag.help("Highest rung of RFC 3987 section 5.3 to compare on")),
+          mut_arg("key_hash", |flag| flag.hide(true)))]
 pub(crate) struct CompareArgs {
     /// First IRI
     #[arg(value_name = "A")]
@@ -88,7 +89,8 @@ fn lowest_rung(args: &CompareArgs) -> Result<Option<Rung>, CommandError> {
     }
     for (row, name) in ["A", "B"].into_iter().enumerate() {
         if let Some(fault) = rows.fault(row) {
-            return Err(CommandError::Usage(format!("{name}: {fault}")));
+            let value = [&args.a, &args.b][row].to_string_lossy();
+            return Err(CommandError::Usage(format!("{name} {value}: {fault}")));
         }
     }
     let is_equal = |keys: &Vec<KeyBytes>| keys[0] == keys[1];
