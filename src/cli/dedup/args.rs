@@ -199,9 +199,13 @@ impl DedupArgs {
             Some(ColumnId::KeyProtocol) if self.verify => Err(CommandError::usage(
                 "--verify compares texts, and --key protocol merges URLs with different texts; remove one of the flags",
             )),
-            Some(ColumnId::KeyOf(rung)) if rung != policy.rung && rung != Rung::Simple => Err(CommandError::usage(
-                "--key names another rung than --rung, so the URIs would not fit the keys; set --rung instead",
-            )),
+            Some(ColumnId::KeyOf(rung)) if rung != policy.rung && rung != Rung::Simple => {
+                Err(CommandError::Usage(format!(
+                    "--key {key} needs --rung {key} (now {now}), so that URIs and keys fit; use --rung {key} and omit --key",
+                    key = rung.name(),
+                    now = policy.rung.name()
+                )))
+            }
             Some(key) => Ok(RowKey::of_column(key, policy)),
         }
     }
