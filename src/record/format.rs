@@ -148,9 +148,9 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     (
         AUTO,
         "Recognize each input by its first records: WARC, ARC, HAR, CDX, CDXJ, responses of CDX servers, JSON lines, Heritrix's \
-         crawl.log or frontier journal, or an access log in the common, combined or vhost_combined format. A WARC file is a WAT \
-         file if its name, or the name in its first record, ends in .wat or contains .wat. as those of Common Crawl. Otherwise by \
-         its name: .csv and .tsv (including .csv.gz and the like) are tables. Everything else is lines, or csv with --column or \
+         crawl.log or frontier journal, or an access log in the common, combined or vhost_combined format. A WARC file is a \
+         WAT file if its name, or the name in its first record, ends in .wat or contains .wat. as those of Common Crawl. \
+         Otherwise by its name: .csv and .tsv (including .csv.gz and the like) are tables. Everything else is lines, or csv with --column or \
          another flag of tables",
     ),
     ("tsv", "Tab-separated values"),
