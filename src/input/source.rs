@@ -96,7 +96,7 @@ impl Source {
         }
     }
 
-    /// Waits for the first answer of an HTTP server, from which [`Source::address`] and [`Source::declared_charset`] are known.
+    /// Waits for the first response of an HTTP server, from which [`Source::address`] and [`Source::declared_charset`] are known.
     ///
     /// # Errors
     /// [`Defect::Open`].
@@ -176,7 +176,7 @@ impl Source {
     }
 
     /// Whether several threads can read the source at once: it is a file of this system that begins with text as it is stored.
-    /// Archives, and JSON, which may be one document, count as others. Only the time to read depends on the answer.
+    /// Archives, and JSON, which may be one document, count as others. Only the time to read depends on the result.
     pub(crate) fn is_divisible(&self) -> bool {
         let (Origin::Path(path), Some(_)) = (&self.origin, self.len) else { return false };
         let mut head = Vec::with_capacity(SNIFF_LEN);

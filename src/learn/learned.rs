@@ -12,7 +12,7 @@ pub enum MemberReason {
     Representative,
     /// It redirected; the strongest code that was observed.
     Redirect(RedirectCode),
-    /// The redirects of its class end here, it never answered with a success status, and a pattern of its host applies.
+    /// The redirects of its class end here, it never responded with a success status, and a pattern of its host applies.
     Pattern,
 }
 
@@ -84,7 +84,7 @@ pub struct LearnCounts {
     pub members: u64,
     /// Members of the largest class.
     pub largest: u64,
-    /// Distinct URLs that answered with a success status.
+    /// Distinct URLs that responded with a success status.
     pub served: u64,
     /// Patterns.
     pub patterns: u64,

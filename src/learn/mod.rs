@@ -2,7 +2,7 @@
 //! of the rung `protocol` from what was learned.
 //!
 //! ```text
-//! redirects and answers --Observations, or sorted by a job--> RedirectObserver: a RedirectVerdict per redirect
+//! redirects and responses --Observations, or sorted by a job--> RedirectObserver: a RedirectVerdict per redirect
 //!     --finish--> classes of URLs whose redirects end at one URL, and patterns of hosts --> Learned
 //! contents of captures --content--> rules about content
 //!

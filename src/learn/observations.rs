@@ -1,4 +1,4 @@
-//! What records state about redirects and answers, in memory: [`Observations`].
+//! What records state about redirects and responses, in memory: [`Observations`].
 
 use super::learned::Learned;
 use super::observer::RedirectObserver;
@@ -7,7 +7,7 @@ use super::spelling::Spelling;
 use super::store::MemoryStore;
 use crate::key::KeyAlgorithm;
 
-/// Redirects and answers of URLs. All URIs are canonical.
+/// Redirects and responses of URLs. All URIs are canonical.
 ///
 /// ```
 /// use irikey::key::KeyAlgorithm;
@@ -48,7 +48,7 @@ impl Observations {
         self.add(to, EventKind::Target(TargetSource::new(from, to)));
     }
 
-    /// Adds a URL that answered with a success status.
+    /// Adds a URL that responded with a success status.
     pub fn add_served(&mut self, uri: &[u8]) {
         self.add(uri, EventKind::Served);
     }

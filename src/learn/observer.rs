@@ -5,14 +5,14 @@
 //! events of URLs, those of a host and of a URL together
 //!     --end_edge--> refused as self, weak, other site or ambiguous --------------------> counts, votes against patterns
 //!     |             the only candidate of its URL: an accepted edge, unless it loops --> edges
-//!     --end_url---> numbers of URLs, their keys, whether they answered, are sinks -----> keys, targets, flags
-//!     --end_host--> votes and answers of a host -----------------------------------> groups
+//!     --end_url---> numbers of URLs, their keys, whether they responded, are sinks -----> keys, targets, flags
+//!     --end_host--> votes and responses of a host -----------------------------------> groups
 //! ```
 //!
 //! Memory: one byte per URL that redirects or is the target of a redirect, and five more in [`super::resolution`].
 
 use super::learned::LearnCounts;
-use super::patterns::{HostVotes, OriginAnswers, count_against, write_answers, write_votes};
+use super::patterns::{HostVotes, OriginResponses, count_against, write_responses, write_votes};
 use super::redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectEvidence, RedirectVerdict, TargetSource};
 use super::redirect_rows::{EdgeRow, KeyOf, KeyRow, NumberedUrl};
 use super::spelling::{PathEnding, Spelling};
@@ -28,7 +28,7 @@ pub(crate) const NUMBERED_URL_LEN: usize = 6;
 
 /// What is known of a numbered URL.
 pub(super) mod flag {
-    /// It answered with a success status.
+    /// It responded with a success status.
     pub(crate) const SERVED: u8 = 1;
     /// Too many URLs redirect to it.
     pub(crate) const SINK: u8 = 2;
@@ -46,13 +46,13 @@ pub(super) struct RedirectRecords<S: RecordStore> {
     pub(super) targets: S::Sorter,
     /// Keys of URLs, and of targets: [`KeyRow`].
     pub(super) keys: S::Sorter,
-    /// By group of hosts: votes and answers, then ends.
+    /// By group of hosts: votes and responses, then ends.
     pub(super) groups: S::Sorter,
 }
 
 /// Decides about redirects URL by URL.
 ///
-/// Events come in an order in which those of one host, and of one URL, follow each other; of a URL, answers come first,
+/// Events come in an order in which those of one host, and of one URL, follow each other; of a URL, responses come first,
 /// then its redirects by target, then the redirects to it by source.
 pub(crate) struct RedirectObserver<S: RecordStore> {
     pub(super) limits: LearnLimits,
@@ -71,7 +71,7 @@ pub(crate) struct RedirectObserver<S: RecordStore> {
 struct HostState {
     authority: Vec<u8>,
     /// Those of http and those of https.
-    answers: [OriginAnswers; 2],
+    responses: [OriginResponses; 2],
     votes: HostVotes,
     has_redirects: bool,
 }
@@ -83,7 +83,7 @@ struct UrlState {
     /// Whether the scheme is https, and the ending of the path.
     spelling: Option<(bool, PathEnding)>,
     is_served: bool,
-    /// The weakest status that the URL answered with where the record states no target.
+    /// The weakest status that the URL responded with where the record states no target.
     status: Option<RedirectCode>,
     edge: Option<Edge>,
     /// The first edge with the strongest code that no check has refused, and the number of those.
@@ -128,18 +128,18 @@ impl<S: RecordStore> RedirectObserver<S> {
         self.flags.len()
     }
 
-    /// Counts a URL that answered with a success status, if there are no redirects.
+    /// Counts a URL that responded with a success status, if there are no redirects.
     #[cfg(feature = "pipeline")]
     pub(crate) fn count_served(&mut self) {
         self.counts.served += 1;
     }
 
-    /// A record states that the URL answered with a success status.
+    /// A record states that the URL responded with a success status.
     pub(crate) fn served(&mut self, uri: &[u8]) -> Result<(), S::Error> {
         self.begin(uri)?;
         if let (false, Some((is_https, ending))) = (self.url.is_served, self.url.spelling) {
             self.counts.served += 1;
-            self.host.answers[usize::from(is_https)].add(ending, uri);
+            self.host.responses[usize::from(is_https)].add(ending, uri);
         }
         self.url.is_served = true;
         Ok(())
@@ -292,11 +292,11 @@ impl<S: RecordStore> RedirectObserver<S> {
     }
 
     fn end_host(&mut self) -> Result<(), S::Error> {
-        let HostState { mut authority, answers, votes, has_redirects } = std::mem::take(&mut self.host);
+        let HostState { mut authority, responses, votes, has_redirects } = std::mem::take(&mut self.host);
         if has_redirects {
             let RedirectObserver { record, records, .. } = self;
             write_votes(&votes, record, &mut records.groups)?;
-            write_answers(&authority, &answers, record, &mut records.groups)?;
+            write_responses(&authority, &responses, record, &mut records.groups)?;
         }
         authority.clear();
         self.host.authority = authority;

@@ -8,7 +8,7 @@
 //! | redirect to another origin of the same host | that rule | none |
 //! | redirect that also changes the slash | that rule | that rule, at the target's host |
 //! | redirect that changes only the slash | none | that rule |
-//! | redirect elsewhere, or a success answer | against | against |
+//! | redirect elsewhere, or a response with success | against | against |
 //!
 //! Redirects that are weak, part of a loop, or from a URL to itself do not vote.
 
@@ -131,15 +131,15 @@ pub(super) enum VoteSlot {
 /// Votes by host, ordered so that results are deterministic.
 pub(super) type HostVotes = BTreeMap<Vec<u8>, BTreeMap<VoteSlot, RuleVotes>>;
 
-/// URLs of an origin that answered with a success status, by the ending of their paths.
+/// URLs of an origin that responded with a success status, by the ending of their paths.
 #[derive(Debug, Default)]
-pub(super) struct OriginAnswers {
+pub(super) struct OriginResponses {
     counts: [u64; 4],
     /// The least URL by bytes.
     examples: [Option<Vec<u8>>; 4],
 }
 
-impl OriginAnswers {
+impl OriginResponses {
     /// Adds a URL.
     pub(super) fn add(&mut self, ending: PathEnding, uri: &[u8]) {
         self.counts[ending as usize] += 1;
@@ -185,7 +185,7 @@ pub(super) fn count_against(votes: &mut HostVotes, uri: &[u8]) {
 /// Marks the records of a group that are about a host; they come before those of ends.
 const ABOUT_HOST: u8 = 1;
 
-/// Marks the records of a group that are ends: URLs that redirects lead to and that answer with no success.
+/// Marks the records of a group that are ends: URLs that redirects lead to and that never respond with a success status.
 pub(super) const END: u8 = 2;
 
 /// The rule of votes against all rules.
@@ -211,20 +211,20 @@ pub(super) fn write_votes<S: SortRecords>(
     Ok(())
 }
 
-/// Adds the answers of the two origins of a host, as [`write_votes`] does.
-pub(super) fn write_answers<S: SortRecords>(
+/// Adds the responses of the two origins of a host, as [`write_votes`] does.
+pub(super) fn write_responses<S: SortRecords>(
     host: &[u8],
-    answers: &[OriginAnswers; 2],
+    responses: &[OriginResponses; 2],
     record: &mut Vec<u8>,
     groups: &mut S,
 ) -> Result<(), S::Error> {
-    for (is_https, answers) in [false, true].into_iter().zip(answers) {
+    for (is_https, responses) in [false, true].into_iter().zip(responses) {
         for ending in PathEnding::ALL {
-            let (count, example) = (answers.counts[ending as usize], &answers.examples[ending as usize]);
+            let (count, example) = (responses.counts[ending as usize], &responses.examples[ending as usize]);
             if count > 0 {
                 begin_record(host, record);
                 // After the votes of the host, whose slots have lower numbers.
-                record.extend_from_slice(&[FIRST_ANSWER + u8::from(is_https), ending as u8]);
+                record.extend_from_slice(&[FIRST_RESPONSE + u8::from(is_https), ending as u8]);
                 UrlSample { count, first: example.iter().cloned().collect() }.write(record);
                 groups.push(record)?;
             }
@@ -240,8 +240,8 @@ fn begin_record(host: &[u8], record: &mut Vec<u8>) {
     record.put_text(host);
 }
 
-/// The number of answers of `http` among the slots of votes.
-const FIRST_ANSWER: u8 = 16;
+/// The number of responses of `http` among the slots of votes.
+const FIRST_RESPONSE: u8 = 16;
 
 impl VoteSlot {
     fn number(self) -> u8 {
@@ -271,8 +271,8 @@ impl GroupVotes {
         }
         let (host, slot, rule) = (fields.text(), fields.u8(), fields.u8());
         let sample = UrlSample::read(&mut fields);
-        if let Some(is_https) = slot.checked_sub(FIRST_ANSWER) {
-            self.add_answers(host, is_https == 1, PathEnding::numbered(rule), &sample);
+        if let Some(is_https) = slot.checked_sub(FIRST_RESPONSE) {
+            self.add_responses(host, is_https == 1, PathEnding::numbered(rule), &sample);
             return true;
         }
         let votes = votes_of(&mut self.0, host, VoteSlot::numbered(slot));
@@ -283,12 +283,12 @@ impl GroupVotes {
         true
     }
 
-    /// Counts URLs that answered with a success status. They only matter where a redirect voted.
-    fn add_answers(&mut self, host: &[u8], is_https: bool, ending: PathEnding, answers: &UrlSample) {
+    /// Counts URLs that responded with a success status. They only matter where a redirect voted.
+    fn add_responses(&mut self, host: &[u8], is_https: bool, ending: PathEnding, responses: &UrlSample) {
         let Some(slots) = self.0.get_mut(host) else { return };
         for slot in [VoteSlot::Origin { is_https }, VoteSlot::PathEnding(ending)] {
             if let Some(votes) = slots.get_mut(&slot) {
-                votes.against.add_all(answers);
+                votes.against.add_all(responses);
             }
         }
     }

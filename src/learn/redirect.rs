@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub enum RedirectCode {
     /// 301 and 308: the target is the URL to use from now on.
     Permanent,
-    /// 302, 303 and 307: the target answered this request only.
+    /// 302, 303 and 307: the target is valid for this request only.
     Temporary,
     /// No record states the status.
     Unknown,

@@ -4,7 +4,7 @@
 //! ```text
 //! keys    --link--> the next URL of each URL --mark_loops--> loops
 //! edges   --judge--> verdicts of all edges, votes --> groups
-//! targets --add_ends--> URLs where redirects end without an answer --> groups
+//! targets --add_ends--> URLs where redirects end without a response --> groups
 //! groups  --learn_groups--> patterns; the URLs that patterns make of ends --add_patterns--> the next URL of each end
 //! edges, patterns, targets --members--> rows by the number of the URL where they end --rank--> rows by representative
 //! ```
@@ -145,7 +145,7 @@ impl<S: RecordStore> Resolution<'_, S> {
         Ok(accepted)
     }
 
-    /// Adds the URLs where accepted edges end to their groups, if they did not answer.
+    /// Adds the URLs where accepted edges end to their groups, if they did not respond.
     fn add_ends(&mut self, mut targets: ReaderOf<S>, groups: &mut S::Sorter) -> Result<(), S::Error> {
         while let Some(target) = targets.next_record()? {
             let end @ NumberedUrl { number, uri } = NumberedUrl::read(FieldReader(target));

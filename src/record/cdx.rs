@@ -7,7 +7,7 @@
 //! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts, and so
 //! is a line with more columns if it fits one of them and only its redirect would contain spaces: it is from a file with
 //! another header. A line that fits none is a record with a fault, and the line is its URL. Header lines are counted, and
-//! so is the key to resume at the end of an answer; header lines and blank lines are not records. A later header line of
+//! so is the key to resume at the end of a response; header lines and blank lines are not records. A later header line of
 //! other columns than those of the source is a record with a fault, unless they are common: the lines after it may have
 //! been read wrongly.
 
@@ -152,7 +152,7 @@ impl Cdx {
     }
 }
 
-/// Whether the line is the key to resume with which an answer of a Wayback CDX server ends, percent-encoded:
+/// Whether the line is the key to resume with which a response of a Wayback CDX server ends, percent-encoded:
 /// `org%2Cexample%29%2F+20140103030321%21`.
 fn is_resume_key(line: &[u8]) -> bool {
     let line = line.strip_suffix(b"%21").unwrap_or(line);
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(Cdx::detect(&SourceHead::new(b"org,a)/ 2014010 http://a.org/ text/html 200 B2LT 1043\n")), None);
     }
 
-    /// Answers of servers to `resolveRevisits=true` end with the place of the original of a revisit.
+    /// Responses of servers to `resolveRevisits=true` end with the place of the original of a revisit.
     #[test]
     fn the_place_of_an_original_is_not_part_of_a_redirect() {
         let row = |redirect: Option<&str>| {

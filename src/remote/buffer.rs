@@ -1,4 +1,4 @@
-//! Memory of answers, which is used again: [`AnswerBuffer`].
+//! Memory of responses, which is used again: [`ResponseBuffer`].
 //!
 //! The pages of new memory cost more time than the bytes that are copied into them.
 
@@ -16,23 +16,23 @@ const MIN_KEPT_LEN: usize = 256 << 10;
 /// Buffers that are not in use. They have at most a quarter of [`read_ahead`] together.
 static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// Memory for the body of an answer.
+/// Memory for the body of a response.
 #[derive(Debug)]
-pub(super) struct AnswerBuffer(Vec<u8>);
+pub(super) struct ResponseBuffer(Vec<u8>);
 
-impl AnswerBuffer {
+impl ResponseBuffer {
     /// An empty buffer for `len` bytes.
-    pub(super) fn new(len: u64) -> Result<AnswerBuffer, RemoteError> {
+    pub(super) fn new(len: u64) -> Result<ResponseBuffer, RemoteError> {
         let error = || RemoteError::new(format!("not enough memory for {len} bytes"), "use fewer with --threads");
         let len = usize::try_from(len).map_err(|_| error())?;
         if let Some(bytes) = take(len) {
-            return Ok(AnswerBuffer(bytes));
+            return Ok(ResponseBuffer(bytes));
         }
         let mut bytes = Vec::new();
         // Row groups have different lengths. A little more memory than necessary is used again more often.
         let reserved = if len < MIN_KEPT_LEN { len } else { len.next_multiple_of(MIN_KEPT_LEN) };
         try_reserve_exact(&mut bytes, reserved).map_err(|_| error())?;
-        Ok(AnswerBuffer(bytes))
+        Ok(ResponseBuffer(bytes))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -50,13 +50,13 @@ impl AnswerBuffer {
     }
 }
 
-impl AsRef<[u8]> for AnswerBuffer {
+impl AsRef<[u8]> for ResponseBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl Drop for AnswerBuffer {
+impl Drop for ResponseBuffer {
     fn drop(&mut self) {
         let mut bytes = std::mem::take(&mut self.0);
         bytes.clear();
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_again() {
-        let mut buffer = AnswerBuffer::new(3 << 20).unwrap();
+        let mut buffer = ResponseBuffer::new(3 << 20).unwrap();
         buffer.extend_to(4, b"abcdef");
         let place = buffer.as_ref().as_ptr();
         let bytes = buffer.into_bytes();
@@ -93,7 +93,7 @@ mod tests {
         assert!(FREE.lock().iter().all(|bytes| bytes.as_ptr() != place));
         drop(part);
         // Other tests may have taken it.
-        let again = AnswerBuffer::new(2 << 20).unwrap();
+        let again = ResponseBuffer::new(2 << 20).unwrap();
         assert!(again.len() == 0 && again.0.capacity() >= 2 << 20);
         assert!(FREE.lock().iter().map(Vec::capacity).sum::<usize>() <= read_ahead() / 4);
         assert!(take(8 << 20).is_none_or(|bytes| bytes.capacity() >= 8 << 20));

@@ -14,19 +14,19 @@ pub(super) const UNUSABLE_KEY: &str = "with an empty part, a part that is . or .
 /// What an error about a listing with a key contains that begins with a slash.
 pub(super) const SLASH_BEFORE_KEY: &str = "a key begins with /";
 
-/// The cause of an error about an answer that has fewer bytes than it should.
-pub(super) const SHORT_ANSWER: &str = "the response ended early";
+/// The cause of an error about a response that has fewer bytes than it should.
+pub(super) const SHORT_RESPONSE: &str = "the response ended early";
 
 /// The advice if the server does not send ranges as it should.
 const OTHER_PROGRAM: &str = "run again later, or fetch the file with another program";
 
-/// What an error about an answer contains that is too long, to a request that writes.
-pub(super) const LONG_ANSWER: &str = "an answer of the store has more than 1 MiB";
+/// What an error about a response contains that is too long, to a request that writes.
+pub(super) const LONG_RESPONSE: &str = "a response of the store has more than 1 MiB";
 
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) status: Option<u16>,
-    /// The error code in the body of the answer, such as `NoSuchKey`.
+    /// The error code in the body of the response, such as `NoSuchKey`.
     code: Option<String>,
     /// How the transport failed.
     transport: Option<HttpErrorKind>,
@@ -70,7 +70,7 @@ impl Failure {
         }
     }
 
-    /// The server answers that the same request may succeed later.
+    /// The response indicates that the same request may succeed later.
     pub(super) fn is_busy(&self) -> bool {
         self.status.is_some() && self.is_transient()
     }
@@ -92,7 +92,7 @@ impl Failure {
 
     /// The error of a request to `store`.
     pub(super) fn error(&self, store: &RemoteStore) -> RemoteError {
-        let answer = || match (&self.code, self.status) {
+        let response = || match (&self.code, self.status) {
             (Some(code), Some(status)) => format!("{status} {code}"),
             (None, Some(status)) => status.to_string(),
             _ => self.cause.clone(),
@@ -105,27 +105,27 @@ impl Failure {
         let cause = &self.cause;
         let (found, advice) = match (self.status, self.transport) {
             (Some(412), _) => return changed(),
-            (Some(401 | 403), _) => return self.denied(store, &answer()),
+            (Some(401 | 403), _) => return self.denied(store, &response()),
             (Some(404 | 410), _) if store.scheme == RemoteScheme::Http => {
-                (format!("there is no such file on the server ({})", answer()), "check the URL")
+                (format!("there is no such file on the server ({})", response()), "check the URL")
             }
             (Some(404 | 410), _) if matches!(code, "NoSuchBucket" | "ContainerNotFound") => {
                 ("there is no such bucket".to_string(), "check the name of the bucket, and the endpoint")
             }
             (Some(404 | 410), _) => (
-                format!("there is no such object ({})", answer()),
+                format!("there is no such object ({})", response()),
                 "check the name; one that ends in / stands for the objects below it",
             ),
             (Some(300..=399), _) => (
-                format!("the server redirects ({}) and does not say where", answer()),
+                format!("the server redirects ({}) and does not say where", response()),
                 "check the endpoint and the region",
             ),
             (Some(_), _) if self.is_transient() => {
-                (format!("the server responds with {}, even after retries", answer()), "run again later")
+                (format!("the server responds with {}, even after retries", response()), "run again later")
             }
-            (Some(_), _) => (format!("the server responds with {}", answer()), "check the name and the endpoint"),
+            (Some(_), _) => (format!("the server responds with {}", response()), "check the name and the endpoint"),
             (None, _) if cause.contains("path segment") || cause == SLASH_BEFORE_KEY => return unusable_key(cause),
-            (None, _) if cause == LONG_ANSWER => (cause.clone(), "check the endpoint"),
+            (None, _) if cause == LONG_RESPONSE => (cause.clone(), "check the endpoint"),
             (None, Some(HttpErrorKind::Decode)) => {
                 (cause.clone(), "check the endpoint; if it is right, name the objects in a list (@FILE)")
             }
@@ -140,13 +140,13 @@ impl Failure {
             (None, None) if self.is_wrong_range => {
                 ("the server sent another range than was requested".to_string(), OTHER_PROGRAM)
             }
-            (None, None) if cause == SHORT_ANSWER => (format!("{cause}, even after retries"), "run again later"),
+            (None, None) if cause == SHORT_RESPONSE => (format!("{cause}, even after retries"), "run again later"),
             (None, None) => (cause.clone(), "check the name and the options of the store"),
         };
         RemoteError::new(found, advice)
     }
 
-    /// The error of a request without an answer.
+    /// The error of a request without a response.
     fn broken_connection(&self, kind: HttpErrorKind) -> RemoteError {
         let (found, advice) = match kind {
             HttpErrorKind::Timeout => (
@@ -172,12 +172,12 @@ impl Failure {
         RemoteError::new(found, advice)
     }
 
-    fn denied(&self, store: &RemoteStore, answer: &str) -> RemoteError {
+    fn denied(&self, store: &RemoteStore, response: &str) -> RemoteError {
         if !store.is_anonymous {
             let advice = "check the credentials, their permissions and the region";
-            return RemoteError::new(format!("access is denied ({answer}), or there is no such object"), advice);
+            return RemoteError::new(format!("access is denied ({response}), or there is no such object"), advice);
         }
-        let found = format!("access is denied ({answer}), or there is no such object; no credentials were found");
+        let found = format!("access is denied ({response}), or there is no such object; no credentials were found");
         let advice = match store.scheme {
             RemoteScheme::S3 => "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
             RemoteScheme::Google => "set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",

@@ -1,4 +1,4 @@
-//! What the first answer says of an object: its version, which is compared with that of every later answer so that no two
+//! What the first response says of an object: its version, which is compared with that of every later response so that no two
 //! are mixed ([`ObjectVersion`]), and its first bytes, which are requested before it is opened ([`ObjectHead`]).
 
 use parking_lot::{Mutex, MutexGuard};
@@ -6,10 +6,10 @@ use parking_lot::{Mutex, MutexGuard};
 use bytes::Bytes;
 use object_store::{Attribute, GetResult, ObjectMeta};
 
-use super::answer_head::{FinalAddress, UnknownLength};
 use super::client::Running;
 use super::error::RemoteError;
 use super::repetition::FetchError;
+use super::response_header::{FinalAddress, UnknownLength};
 
 /// What distinguishes two contents of an object.
 #[derive(Clone, Debug)]
@@ -20,10 +20,10 @@ pub(super) struct ObjectVersion {
     tag: Option<String>,
     /// Time of the last change, seconds since 1970; 0 if the server does not say it.
     pub(super) modified: i64,
-    /// The field `Content-Encoding` of the answer, empty without one; `None` in listings. If the server encodes the object, it is
-    /// these bytes that are read.
+    /// The field `Content-Encoding` of the response, empty without one; `None` in listings. If the server encodes the object, it
+    /// is these bytes that are read.
     pub(super) coding: Option<String>,
-    /// The field `Content-Type` of the answer; `None` in listings. Versions do not differ by it.
+    /// The field `Content-Type` of the response; `None` in listings. Versions do not differ by it.
     pub(super) media_type: Option<String>,
     /// The address after redirects, if there were any. Versions do not differ by it.
     pub(super) final_address: Option<String>,
@@ -71,7 +71,7 @@ impl ObjectVersion {
     }
 
     /// The version that was sent.
-    pub(super) fn of_answer(result: &GetResult) -> ObjectVersion {
+    pub(super) fn of_response(result: &GetResult) -> ObjectVersion {
         let is_len_known = result.extensions.get::<UnknownLength>().is_none();
         let attribute = |attribute| result.attributes.get(&attribute).map(|value| value.to_string());
         let coding = attribute(Attribute::ContentEncoding).unwrap_or_default().to_ascii_lowercase();
@@ -86,7 +86,7 @@ impl ObjectVersion {
 /// The version of an object, and its first bytes.
 pub(super) type Head = (ObjectVersion, Bytes);
 
-/// The answer to the first request of an object. Objects that are cloned share it.
+/// The response to the first request of an object. Objects that are cloned share it.
 #[derive(Debug)]
 pub(super) struct ObjectHead(Mutex<HeadState>);
 
@@ -96,19 +96,19 @@ enum HeadState {
     /// The bytes are there until they are taken.
     Arrived(ObjectVersion, Option<Bytes>),
     Failed(RemoteError),
-    /// The server does not answer requests of ranges, or the object is empty, or the request may succeed later.
+    /// The server does not respond to requests of ranges, or the object is empty, or the request may succeed later.
     Nothing,
 }
 
 impl ObjectHead {
-    /// Waits for the answer when it is needed.
+    /// Waits for the response when it is needed.
     pub(super) fn new(request: Running<Result<Head, FetchError>>) -> ObjectHead {
         ObjectHead(Mutex::new(HeadState::Requested(request)))
     }
 
-    /// The version of the object; `None` if it is not known from the answer.
+    /// The version of the object; `None` if it is not known from the response.
     pub(super) fn version(&self) -> Result<Option<ObjectVersion>, RemoteError> {
-        match &*self.answered() {
+        match &*self.arrived() {
             HeadState::Arrived(version, _) => Ok(Some(version.clone())),
             HeadState::Failed(error) => Err(error.clone()),
             HeadState::Nothing | HeadState::Requested(_) => Ok(None),
@@ -117,14 +117,14 @@ impl ObjectHead {
 
     /// Takes the bytes. There are none if they were taken before.
     pub(super) fn take_bytes(&self) -> Option<Bytes> {
-        match &mut *self.answered() {
+        match &mut *self.arrived() {
             HeadState::Arrived(_, bytes) => bytes.take(),
             _ => None,
         }
     }
 
-    /// Waits for the answer.
-    fn answered(&self) -> MutexGuard<'_, HeadState> {
+    /// Waits for the response, if it is needed for the first time, and returns the state.
+    fn arrived(&self) -> MutexGuard<'_, HeadState> {
         let mut state = self.0.lock();
         if matches!(*state, HeadState::Requested(_))
             && let HeadState::Requested(request) = std::mem::replace(&mut *state, HeadState::Nothing)

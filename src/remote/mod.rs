@@ -9,14 +9,12 @@
 //! outside this module sees: callers wait for a message or a condition variable, and never inside the runtime.
 //!
 //! An object has one version ([`RemoteError`] if it changes): every request names the entity tag of the first one, and the
-//! version of every answer is compared. A failed request is repeated, and continues at the byte where it failed.
+//! version of every response is compared. A failed request is repeated, and continues at the byte where it failed.
 //!
 //! Without the feature `remote` there is no runtime: URLs are recognized, and every use is an error (`absent`).
 
 #[cfg(not(feature = "remote"))]
 mod absent;
-#[cfg(feature = "remote")]
-mod answer_head;
 #[cfg(feature = "remote")]
 mod buffer;
 #[cfg(feature = "remote")]
@@ -46,6 +44,8 @@ mod options;
 mod read_ahead;
 #[cfg(feature = "remote")]
 mod repetition;
+#[cfg(feature = "remote")]
+mod response_header;
 #[cfg(feature = "remote")]
 mod service;
 #[cfg(feature = "remote")]

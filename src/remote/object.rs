@@ -8,14 +8,14 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 
-use super::answer_head::ShorterRange;
-use super::buffer::AnswerBuffer;
+use super::buffer::ResponseBuffer;
 use super::client::{Running, client};
 use super::error::RemoteError;
 use super::failure::{Failure, UNUSABLE_KEY, changed};
 use super::head::{Head, ObjectHead, ObjectVersion};
 use super::options::block_len;
 use super::repetition::{FetchError, Repetition, lost_task};
+use super::response_header::ShorterRange;
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl, ShownName, is_archive_name, is_table_name};
 
@@ -84,14 +84,14 @@ impl RemoteObject {
         self.name.identity()
     }
 
-    /// The address from which the object is sent: that after redirects, which is known from the first answer on; otherwise
+    /// The address from which the object is sent: that after redirects, which is known from the first response on; otherwise
     /// the name.
     fn shown_address(&self) -> ShownName {
         let redirected = self.version.as_ref().and_then(|version| version.final_address.as_deref());
         redirected.map_or_else(|| (*self.name).clone(), ShownName::new)
     }
 
-    /// The address from which the object is sent, without credentials. A redirect is known from the first answer on.
+    /// The address from which the object is sent, without credentials. A redirect is known from the first response on.
     pub(crate) fn address(&self) -> String {
         self.shown_address().text
     }
@@ -148,7 +148,7 @@ impl RemoteObject {
         self.version.as_ref()?.tag()
     }
 
-    /// The field `Content-Type` of the first answer; `None` before it, and for objects of a listing.
+    /// The field `Content-Type` of the first response; `None` before it, and for objects of a listing.
     pub(crate) fn media_type(&self) -> Option<&str> {
         self.version.as_ref()?.media_type.as_deref()
     }
@@ -221,7 +221,7 @@ impl RemoteObject {
         let mut repetition = Repetition::new();
         loop {
             let failure = match self.store.store.get_opts(&self.location, options.clone()).await {
-                Ok(result) => return Ok(ObjectVersion::of_answer(&result)),
+                Ok(result) => return Ok(ObjectVersion::of_response(&result)),
                 Err(error) => Failure::of(&error),
             };
             if !failure.is_busy() || repetition.pause(|| failure.error(&self.store)).await.is_err() {
@@ -267,7 +267,7 @@ impl RemoteObject {
 
     /// Reads a range, repeats failed requests, and continues at the byte where they failed.
     pub(super) async fn fetch(&self, range: Range<u64>) -> Result<Bytes, RemoteError> {
-        let bytes = AnswerBuffer::new(range.end - range.start)?;
+        let bytes = ResponseBuffer::new(range.end - range.start)?;
         self.fetch_rest(range, bytes).await
     }
 
@@ -283,18 +283,18 @@ impl RemoteObject {
             failure if failure.is_of_range() || failure.is_without_ranges => FetchError::Transient(failure),
             _ => FetchError::of(&error, &self.store),
         })?;
-        let version = ObjectVersion::of_answer(&result);
+        let version = ObjectVersion::of_response(&result);
         version.check_coding()?;
         let end = version.len.ok_or_else(|| FetchError::Transient(lost_task()))?.min(len);
-        let mut bytes = AnswerBuffer::new(end)?;
-        // What an answer that breaks lacks is requested again.
+        let mut bytes = ResponseBuffer::new(end)?;
+        // What a response that breaks lacks is requested again.
         let _ = append_body(result, end as usize, &mut bytes).await;
         let object = RemoteObject { version: Some(version.clone()), ..self.clone() };
         Ok((version, object.fetch_rest(0..end, bytes).await?))
     }
 
     /// Reads the rest of a range that begins with `bytes`.
-    async fn fetch_rest(&self, range: Range<u64>, mut bytes: AnswerBuffer) -> Result<Bytes, RemoteError> {
+    async fn fetch_rest(&self, range: Range<u64>, mut bytes: ResponseBuffer) -> Result<Bytes, RemoteError> {
         let len = (range.end - range.start) as usize;
         let mut repetition = Repetition::new();
         while bytes.len() < len {
@@ -314,7 +314,7 @@ impl RemoteObject {
 
     /// Appends what one request returns, which is the whole range unless the server chooses to send less. Nothing is appended
     /// that exceeds the range or is of another version.
-    async fn fetch_into(&self, range: Range<u64>, bytes: &mut AnswerBuffer) -> Result<(), FetchError> {
+    async fn fetch_into(&self, range: Range<u64>, bytes: &mut ResponseBuffer) -> Result<(), FetchError> {
         let (before, len) = (bytes.len(), bytes.len() + (range.end - range.start) as usize);
         let result = self.request(Some(GetRange::Bounded(range))).await?;
         let is_shorter = result.extensions.get::<ShorterRange>().is_some();
@@ -331,15 +331,15 @@ impl RemoteObject {
         let options = GetOptions { range, if_match, ..GetOptions::default() };
         let result = self.store.store.get_opts(&self.location, options).await;
         let result = result.map_err(|error| FetchError::of(&error, &self.store))?;
-        let found = ObjectVersion::of_answer(&result);
+        let found = ObjectVersion::of_response(&result);
         found.check_coding()?;
         let is_same = self.version.as_ref().is_none_or(|version| version.is_same(&found));
         if is_same { Ok(result) } else { Err(FetchError::Final(changed())) }
     }
 }
 
-/// Appends the body of an answer, until there are `len` bytes.
-async fn append_body(result: GetResult, len: usize, bytes: &mut AnswerBuffer) -> object_store::Result<()> {
+/// Appends the body of a response, until there are `len` bytes.
+async fn append_body(result: GetResult, len: usize, bytes: &mut ResponseBuffer) -> object_store::Result<()> {
     let mut body = result.into_stream();
     while let Some(part) = body.next().await {
         bytes.extend_to(len, &part?);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use object_store::client::HttpResponse;
 
 use super::error::RemoteError;
-use super::failure::{Failure, SHORT_ANSWER};
+use super::failure::{Failure, SHORT_RESPONSE};
 use super::options::{retry_pause, retry_timeout};
 use super::store::RemoteStore;
 
@@ -42,7 +42,7 @@ impl From<RemoteError> for FetchError {
 
 /// The failure of a task that ended without a result.
 pub(super) fn lost_task() -> Failure {
-    Failure::of(&object_store::Error::Generic { store: "remote", source: SHORT_ANSWER.into() })
+    Failure::of(&object_store::Error::Generic { store: "remote", source: SHORT_RESPONSE.into() })
 }
 
 /// Repetitions of a request, until [`retry_timeout`].

@@ -13,16 +13,16 @@ use object_store::client::{
 };
 
 use super::Transfer;
-use super::answer_head::{accept, add_final_address, requested_range};
-use super::failure::LONG_ANSWER;
+use super::failure::LONG_RESPONSE;
 use super::http_client::http_client;
 use super::limited_body::limited;
 use super::listing_page::{checked_page, is_listing};
 use super::repetition::requested_pause;
+use super::response_header::{accept, add_final_address, requested_range};
 use super::time_limits::TimeLimits;
 
-/// Maximum length of an answer to a request that writes. One has the name of an upload, or a tag.
-const MAX_ANSWER_LEN: usize = 1 << 20;
+/// Maximum length of a response to a request that writes. One has the name of an upload, or a tag.
+const MAX_RESPONSE_LEN: usize = 1 << 20;
 
 /// What was requested and transferred.
 #[derive(Debug, Default)]
@@ -140,11 +140,11 @@ impl HttpService for CountingService {
         } else if is_listing {
             body = checked_page(body).await?;
         } else if is_writing {
-            body = limited(body, MAX_ANSWER_LEN, LONG_ANSWER);
+            body = limited(body, MAX_RESPONSE_LEN, LONG_RESPONSE);
         }
         if is_busy {
             self.count_failure();
-            // `object_store` does not know this pause, and repeats the request after it gets the answer.
+            // `object_store` does not know this pause, and repeats the request after it gets the response.
             tokio::time::sleep(pause).await;
         }
         Ok(HttpResponse::from_parts(parts, body))
@@ -152,7 +152,7 @@ impl HttpService for CountingService {
 }
 
 /// The beginning of the body of an error, in which `object_store` looks for an error code. It would read a body of any
-/// length, and would take one that is not UTF-8 for a broken answer, of which the status is not known.
+/// length, and would take one that is not UTF-8 for a broken response, of which the status is not known.
 async fn error_page(mut body: HttpResponseBody) -> String {
     const MAX_LEN: usize = 64 << 10;
     let mut page = Vec::new();

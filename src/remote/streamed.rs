@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 
 use super::client::client;
 use super::error::RemoteError;
-use super::failure::{Failure, SHORT_ANSWER};
+use super::failure::{Failure, SHORT_RESPONSE};
 use super::object::RemoteObject;
 use super::repetition::{FetchError, lost_task};
 use super::store::RemoteStore;
@@ -68,8 +68,8 @@ async fn send_body(object: RemoteObject, sender: Sender<BodyPart>) {
 /// The error of a body that ended early.
 fn broken_body(failure: &Failure, store: &RemoteStore) -> RemoteError {
     // `object_store` has requested the rest.
-    let found = match failure.is_without_ranges || failure.cause == SHORT_ANSWER {
-        true => SHORT_ANSWER.to_string(),
+    let found = match failure.is_without_ranges || failure.cause == SHORT_RESPONSE {
+        true => SHORT_RESPONSE.to_string(),
         false => failure.error(store).found,
     };
     let advice = "allow more time with --store-option timeout=60m, or fetch the file with another program";

@@ -5,8 +5,8 @@
 //!                                                    \-- error, dropped --abort--> nothing is left
 //! ```
 //!
-//! An object shorter than a part is written by one request when it is complete. Nobody sees an object before that. If the answer
-//! to the last request is lost, the object is read back to find out whether it was written.
+//! An object shorter than a part is written by one request when it is complete. Nobody sees an object before that. If the
+//! response to the last request is lost, the object is read back to find out whether it was written.
 
 use parking_lot::{Condvar, Mutex};
 use std::io::{self, Write};
@@ -83,7 +83,7 @@ impl Uploads {
         self.ended.notify_all();
     }
 
-    /// Aborts all uploads, and waits until the stores have answered.
+    /// Aborts all uploads, and waits until the stores have responded.
     fn abort(&self) {
         self.cancel.send_replace(true);
         let mut running = self.running.lock();
@@ -207,7 +207,7 @@ impl RunningUpload {
     /// Ends the upload without an object.
     fn abort(self) {
         drop(self.messages);
-        // A store that does not answer keeps the parts until lifecycle rules remove them.
+        // A store that does not respond keeps the parts until lifecycle rules remove them.
         let _ = self.ended.recv_timeout(ABORT_TIME);
     }
 }

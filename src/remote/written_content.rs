@@ -1,4 +1,4 @@
-//! Recognizes an object that was written although the answer of the store is lost: [`WrittenContent`].
+//! Recognizes an object that was written although the response of the store is lost: [`WrittenContent`].
 
 use futures_util::StreamExt;
 use object_store::path::Path;
@@ -45,7 +45,8 @@ impl WrittenContentHasher {
 
 impl WrittenContent {
     /// After a request to write an object has failed with `error`: whether the store has performed it all the same, and only
-    /// its answer was lost. A repetition then finds that the object exists, or that the upload does not. The object is read back.
+    /// its response was lost. A repetition then finds that the object exists, or that the upload does not. The object is read
+    /// back.
     pub(super) async fn is_written(
         self,
         (store, location): (&RemoteStore, &Path),
@@ -57,14 +58,14 @@ impl WrittenContent {
 
     async fn is_stored(self, store: &RemoteStore, location: &Path) -> object_store::Result<bool> {
         let head = GetOptions { head: true, ..GetOptions::default() };
-        let version = ObjectVersion::of_answer(&store.store.get_opts(location, head).await?);
+        let version = ObjectVersion::of_response(&store.store.get_opts(location, head).await?);
         let mut found = WrittenContentHasher::default();
         while version.len == Some(self.len) && found.len < self.len {
             let range = found.len..self.len.min(found.len + REQUEST_LEN);
             let if_match = version.strong_tag();
             let options = GetOptions { range: Some(GetRange::Bounded(range)), if_match, ..GetOptions::default() };
             let result = store.store.get_opts(location, options).await?;
-            if !version.is_same(&ObjectVersion::of_answer(&result)) {
+            if !version.is_same(&ObjectVersion::of_response(&result)) {
                 return Ok(false);
             }
             let (mut body, before) = (result.into_stream(), found.len);

@@ -168,10 +168,10 @@ impl<'a> Cutter<'a> {
         }
         let (number, name) = (self.formats.len() as u32, source.name.clone());
         self.formats.push(None);
-        let answered = source.wait_for_server();
+        let responded = source.wait_for_server();
         let (file, file_name) = (SourceFile::of(&source), source.file_name(says_format));
         let RunOptions { mmap, threads, .. } = *self.options.run;
-        let body = match answered.and_then(|()| source.open(OpenOptions { mmap, threads })) {
+        let body = match responded.and_then(|()| source.open(OpenOptions { mmap, threads })) {
             Ok(opened) => SourceBody::new(opened, &self.options),
             Err(defect) => {
                 self.errors.push(InputError::new(number, name, defect));

@@ -79,7 +79,7 @@ fn long_urls(count: u64, flags: &[&str]) -> (Vec<u8>, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
     let [text, table] = ["x.txt", "x.parquet"].map(|name| directory.path().join(name));
     fs::write(&text, (0..count).map(line).collect::<String>()).unwrap();
-    let quiet = Server::start([], |_, _| Fault::Answer);
+    let quiet = Server::start([], |_, _| Fault::None);
     let paths = [text.to_str().unwrap(), "-o", table.to_str().unwrap()];
     assert_eq!(irikey_at(&quiet, &[&["canon", "-q"], &paths[..], flags].concat(), &[]).status.code(), Some(0));
     (fs::read(text).unwrap(), fs::read(table).unwrap())
@@ -111,7 +111,7 @@ const FLAGS: [&str; 6] = ["canon", "-q", "--output-format", "jsonl", "--columns"
 fn objects_of_every_format_give_the_rows_of_the_same_files() {
     let names = samples();
     assert!(names.len() >= 14, "{names:?}");
-    let server = Server::start(names.iter().map(|name| (format!("/b/{name}"), sample(name))), |_, _| Fault::Answer);
+    let server = Server::start(names.iter().map(|name| (format!("/b/{name}"), sample(name))), |_, _| Fault::None);
     for name in names {
         let expected = local(&FLAGS, &name);
         for place in ["s3://b".to_string(), format!("http://{}/b", server.address)] {
@@ -127,7 +127,7 @@ fn objects_of_every_format_give_the_rows_of_the_same_files() {
 
 #[test]
 fn lists_name_objects() {
-    let server = Server::start([("/b/x y.txt".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let server = Server::start([("/b/x y.txt".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::None);
     let directory = tempfile::tempdir().unwrap();
     let list = directory.path().join("list");
     fs::write(&list, "s3://b/x y.txt\n# comment\ns3://b/x y.txt\n").unwrap();
@@ -148,7 +148,7 @@ fn lists_and_suffixes_may_be_objects() {
         ("x.txt", "http://x.y.a.com/\n"),
     ];
     let objects = objects.map(|(name, text)| (format!("/b/{name}"), text.as_bytes().to_vec()));
-    let server = Server::start(objects, |_, _| Fault::Answer);
+    let server = Server::start(objects, |_, _| Fault::None);
     let flags = ["canon", "-q", "@s3://b/list", "--prefix", "s3://b/", "--psl", "s3://b/psl", "--columns"];
     let ran = irikey_at(&server, &[&flags[..], &["url_host_registered_domain"]].concat(), &[]);
     let expected = "url_host_registered_domain\ny.a.com\ny.a.com\n";
@@ -186,7 +186,7 @@ fn prefixes_and_patterns_stand_for_objects_in_order() {
         ["p/b.txt", "p/a.txt", "p/_log/x", "p/.h", "p/s/c.txt", "p/s-1/d.txt", "p/a.csv", "q/a.txt", "r/s 1/x+y"];
     let objects = keys.iter().map(|key| (format!("/b/{key}"), b"http://a/\n".to_vec()));
     // An empty object marks a directory.
-    let server = Server::start(objects.chain([("/b/p/s".to_string(), Vec::new())]), |_, _| Fault::Answer);
+    let server = Server::start(objects.chain([("/b/p/s".to_string(), Vec::new())]), |_, _| Fault::None);
     let names =
         |name: &str| sources_of(&server, name).into_iter().map(|name| name.replace("s3://b/", "")).collect::<Vec<_>>();
     assert_eq!(names("s3://b/p/"), ["p/a.csv", "p/a.txt", "p/b.txt", "p/s-1/d.txt", "p/s/c.txt"]);
@@ -208,7 +208,7 @@ fn objects_about_parts_and_zipnum_data_are_skipped() {
         "o/_manifest.json o/splits.txt o/p/cluster.idx o/p/cluster.loc z/x.idx z/x.loc z/w.idx z/v.idx z/v.loc";
     let read = ["o/p/part-0.txt", "splits.txt", "z/cluster.loc", "z/v.gz", "z/w.cdxj.gz", "z/x.cdx.gz", "z/y.loc"];
     let objects = skipped.split(' ').chain(read).map(|key| (format!("/b/{key}"), b"http://a/\n".to_vec()));
-    let server = Server::start(objects, |_, _| Fault::Answer);
+    let server = Server::start(objects, |_, _| Fault::None);
     let flags = ["canon", "-q", "--format", "lines", "--output-format", "csv", "--columns", "source", "s3://b/"];
     let ran = irikey_at(&server, &flags, &[]);
     let expected = read.map(|key| format!("s3://b/{key}\n")).concat();
@@ -220,7 +220,7 @@ fn objects_about_parts_and_zipnum_data_are_skipped() {
 #[test]
 fn listings_have_many_pages() {
     let keys = (0..20_000).map(|number| (format!("/b/p/{number:05}"), Vec::new()));
-    let server = Server::start(keys.chain([("/b/p/x".to_string(), b"http://a/\n".to_vec())]), |_, _| Fault::Answer);
+    let server = Server::start(keys.chain([("/b/p/x".to_string(), b"http://a/\n".to_vec())]), |_, _| Fault::None);
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/p/0000*", "s3://b/p/"], &[]);
     assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
     // Empty objects of a listing are not requested.
@@ -231,13 +231,13 @@ fn listings_have_many_pages() {
 #[test]
 fn long_listings_of_patterns_begin_with_their_first_characters() {
     let keys = || (0..5_000).map(|number| (format!("/b/p/s{number:04}/x"), b"http://a/\n".to_vec()));
-    let server = Server::start(keys(), |_, _| Fault::Answer);
+    let server = Server::start(keys(), |_, _| Fault::None);
     assert_eq!(sources_of(&server, "s3://b/p/s499[89]/x*"), ["s3://b/p/s4998/x", "s3://b/p/s4999/x"]);
     let listings = server.requests().iter().filter(|request| request.target.contains("list-type=2")).count();
     assert_eq!(listings, 3 + 2, "a page, the mark, and the names that begin with s499; then two of one page");
 
     let objects = keys().chain([("/b/p/_incomplete".to_string(), b"x".to_vec())]);
-    let server = Server::start(objects, |_, _| Fault::Answer);
+    let server = Server::start(objects, |_, _| Fault::None);
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/p/s499?/x"], &[]);
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("is not complete"), "{}", stderr(&ran));
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/p/s5*/x"], &[]);
@@ -248,7 +248,7 @@ fn long_listings_of_patterns_begin_with_their_first_characters() {
 #[test]
 fn listings_with_a_slash_before_a_key_fail() {
     let keys = ["/a.txt", "a.txt", "p/b.txt"];
-    let server = Server::start(keys.map(|key| (format!("/b/{key}"), b"http://a/\n".to_vec())), |_, _| Fault::Answer);
+    let server = Server::start(keys.map(|key| (format!("/b/{key}"), b"http://a/\n".to_vec())), |_, _| Fault::None);
     for name in ["s3://b/", "gs://b/", "az://b/", "s3://b/*/*"] {
         let ran = irikey_at(&server, &["canon", "-q", name, "--store-option", "account_name=a"], &[]);
         let message = stderr(&ran);
@@ -285,10 +285,10 @@ fn listings_are_complete_or_fail() {
     // Every attempt comes one page farther, and fails for longer than the time for repetitions.
     let attempt = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(objects(), move |_, request| {
-        let Some(after) = request.parameter("continuation-token") else { return Fault::Answer };
+        let Some(after) = request.parameter("continuation-token") else { return Fault::None };
         let pages = attempt.load(std::sync::atomic::Ordering::Relaxed);
         if !request.target.contains("list-type") || !after.ends_with(&format!("/{:05}", (pages + 1) * 1000 - 1)) {
-            return Fault::Answer;
+            return Fault::None;
         }
         std::thread::sleep(std::time::Duration::from_millis(400));
         attempt.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -303,7 +303,7 @@ fn keys_of_remote_tables_are_used() {
     let directory = tempfile::tempdir().unwrap();
     let table = directory.path().join("keys.parquet");
     let table = table.to_str().unwrap();
-    let quiet = Server::start([], |_, _| Fault::Answer);
+    let quiet = Server::start([], |_, _| Fault::None);
     let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples/urls.txt");
     assert_eq!(irikey_at(&quiet, &["canon", "-q", text.to_str().unwrap(), "-o", table], &[]).status.code(), Some(0));
     let server = Server::start([("/b/keys.parquet".to_string(), fs::read(table).unwrap())], faults::transient(5));
@@ -316,7 +316,7 @@ fn keys_of_remote_tables_are_used() {
 
 #[test]
 fn requests_are_signed_with_credentials() {
-    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::None);
     let keys = [("AWS_ACCESS_KEY_ID", "KEY"), ("AWS_SECRET_ACCESS_KEY", "SECRET"), ("AWS_REGION", "eu-west-9")];
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/x"], &keys);
     assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
@@ -358,7 +358,7 @@ type Case<'a> = (&'a Server, &'a [&'a str], Variables<'a>, &'a str, Option<&'a s
 /// The session token of a key pair is not sent with another one, and the server of the profile is not asked if another is named.
 #[test]
 fn options_and_variables_take_precedence_over_the_profile() {
-    let server = || Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let server = || Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::None);
     let (of_profile, other) = (server(), server());
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join(".aws")).unwrap();

@@ -31,7 +31,7 @@ fn universe() -> Vec<String> {
     all
 }
 
-/// Redirects, many of them between spellings of one URL, and URLs that answered.
+/// Redirects, many of them between spellings of one URL, and URLs that responded.
 fn observations() -> impl Strategy<Value = (Vec<Redirect>, Vec<String>)> {
     let any = || select(universe());
     let statuses = || select(vec![Some(301), Some(301), Some(301), Some(308), Some(302), Some(307), Some(200), None]);
@@ -166,7 +166,7 @@ fn combined_changes_are_two_patterns() {
 }
 
 #[test]
-fn a_pattern_extends_a_class_unless_its_representative_answered() {
+fn a_pattern_extends_a_class_unless_its_representative_responded() {
     let mut all: Vec<_> =
         (0..5).map(|i| redirect(&format!("http://a.test/{i}"), &format!("https://a.test/{i}"), 301)).collect();
     all.push(redirect("http://a.test/old", "http://a.test/new", 301));

@@ -64,7 +64,7 @@ struct HeldCapture {
 
 impl HeldCapture {
     /// Whether the next record, a request, is the one of this response.
-    fn is_answer_to(&self, url: &[u8], ids: &RecordIds) -> bool {
+    fn is_response_to(&self, url: &[u8], ids: &RecordIds) -> bool {
         self.is_response && !self.has_request && self.capture.url == url && self.ids.match_next(ids)
     }
 }
@@ -303,7 +303,7 @@ impl RecordAssembler {
         if self.kind == RecordKind::Request {
             let query = std::mem::take(&mut self.request);
             match &mut self.held {
-                Some(held) if held.is_answer_to(&self.current.url, &self.ids) => {
+                Some(held) if held.is_response_to(&self.current.url, &self.ids) => {
                     (held.capture.request, held.has_request) = (query, true);
                 }
                 _ => {

@@ -7,17 +7,17 @@ use crate::record::cdx;
 use crate::record::fields::FieldValues;
 use crate::record::json::{JsonElements, JsonValue, unescape};
 
-/// Maximum number of columns of an answer.
+/// Maximum number of columns of a response.
 pub(super) const MAX_COLUMNS: usize = 64;
 
-/// What is known of the rows of an answer.
+/// What is known of the rows of a response.
 #[derive(Debug, Default)]
 pub(super) struct CdxRows {
     /// The columns by the letters of CDX, 0 for those that are not read; `None` before the first row.
     letters: Option<Vec<u8>>,
     /// An empty row was read: what follows is the key to resume.
     is_ending: bool,
-    /// Rows that are not records, of all answers.
+    /// Rows that are not records, of all responses.
     header_count: u64,
 }
 
@@ -48,8 +48,8 @@ impl CdxRows {
         self.header_count
     }
 
-    /// Begins an answer, whose columns are not known yet.
-    pub(super) fn begin_answer(&mut self) {
+    /// Begins a response, whose columns are not known yet.
+    pub(super) fn begin_response(&mut self) {
         (self.letters, self.is_ending) = (None, false);
     }
 

@@ -1,4 +1,4 @@
-//! Records within one JSON document: answers of Wayback CDX servers, whose rows are arrays, and HAR files.
+//! Records within one JSON document: responses of Wayback CDX servers, whose rows are arrays, and HAR files.
 //!
 //! ```text
 //! bytes --ElementScanner--> one element of the array of records --JsonLayout--> row
@@ -7,9 +7,9 @@
 //! A push parser that holds one element at a time. Of a long string, such as the body of a response, only the beginning is
 //! held. An element that is not a record is a row with a fault. What is not part of an array of records is skipped.
 //!
-//! - A CDX server answers `[["urlkey", "timestamp", "original"], ["org,a)/", "20140103030321", "http://a.org/"], ...]`: the
+//! - A CDX server responds with `[["urlkey", "timestamp", "original"], ["org,a)/", "20140103030321", "http://a.org/"], ...]`: the
 //!   first row names the columns. An empty row and a row of one member at the end are a key to resume, which is counted
-//!   like a header. Several answers may follow each other, and an answer without a row is `[]`.
+//!   like a header. Several responses may follow each other, and a response without a row is `[]`.
 //! - HAR (HTTP Archive 1.2) has its records in `log.entries`.
 
 mod cdx_rows;
@@ -46,7 +46,7 @@ impl JsonLayout {
     pub(super) fn detect(head: &[u8]) -> Option<JsonLayout> {
         match head.trim_ascii_start() {
             [b'[', rest @ ..] => match rest.trim_ascii_start() {
-                [b']', after @ ..] => are_cdx_answers(after).then_some(JsonLayout::CdxRows),
+                [b']', after @ ..] => are_cdx_responses(after).then_some(JsonLayout::CdxRows),
                 row => begins_with_header(row).then_some(JsonLayout::CdxRows),
             },
             text @ [b'{', ..] => {
@@ -66,13 +66,13 @@ impl JsonLayout {
     }
 }
 
-/// Whether what follows an empty answer of a CDX server is nothing, or further answers.
-fn are_cdx_answers(text: &[u8]) -> bool {
+/// Whether what follows an empty response of a CDX server is nothing, or further responses.
+fn are_cdx_responses(text: &[u8]) -> bool {
     let mut rest = text.trim_ascii_start();
-    while let Some(answer) = rest.strip_prefix(b"[").map(<[u8]>::trim_ascii_start) {
-        match answer.strip_prefix(b"]") {
+    while let Some(response) = rest.strip_prefix(b"[").map(<[u8]>::trim_ascii_start) {
+        match response.strip_prefix(b"]") {
             Some(after) => rest = after.trim_ascii_start(),
-            None => return begins_with_header(answer),
+            None => return begins_with_header(response),
         }
     }
     rest.is_empty()
@@ -268,7 +268,7 @@ impl JsonDocumentParser {
         };
         if depth == 0 {
             self.has_records = false;
-            self.cdx_rows.begin_answer();
+            self.cdx_rows.begin_response();
         }
         self.has_records |= self.state == DocumentState::Records;
     }

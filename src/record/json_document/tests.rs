@@ -30,12 +30,12 @@ fn link_types(text: &str) -> Vec<Option<String>> {
     records.fields.link_types.iter().map(|span| span.map(|span| records.show(span))).collect()
 }
 
-const ANSWER: &str = "[[\"urlkey\",\"timestamp\",\"original\",\"statuscode\"],\n\
+const RESPONSE: &str = "[[\"urlkey\",\"timestamp\",\"original\",\"statuscode\"],\n\
     [\"org,a)/\",\"20140103030321\",\"http:\\/\\/a.org\\/]\\\"\",\"200\"],\n[\"a\"], 7, \"x\",\n[\"k\",null,null,\"-\"],[],[\"resume\"]]\n";
 
 #[test]
 fn rows_of_a_cdx_server() {
-    assert_eq!(JsonLayout::detect(ANSWER.as_bytes()), Some(JsonLayout::CdxRows));
+    assert_eq!(JsonLayout::detect(RESPONSE.as_bytes()), Some(JsonLayout::CdxRows));
     let refused = |at, text: &str| (at, text.to_string(), None, Some(FaultKind::NotOfFormat));
     let expected = vec![
         (49, "http://a.org/]\"".to_string(), Some(200), None),
@@ -45,15 +45,15 @@ fn rows_of_a_cdx_server() {
         (122, "[\"k\",null,null,\"-\"]".to_string(), None, Some(FaultKind::NoUrl)),
     ];
     for step in [1, 2, 7, 1000] {
-        assert_eq!(parse(JsonLayout::CdxRows, ANSWER, step), (expected.clone(), 3, DocumentEnd::Whole), "{step}");
+        assert_eq!(parse(JsonLayout::CdxRows, RESPONSE, step), (expected.clone(), 3, DocumentEnd::Whole), "{step}");
     }
-    let twice = parse(JsonLayout::CdxRows, &ANSWER.repeat(2), 9);
+    let twice = parse(JsonLayout::CdxRows, &RESPONSE.repeat(2), 9);
     assert_eq!((twice.0.len(), twice.1, twice.2), (10, 6, DocumentEnd::Whole));
     assert_eq!(parse(JsonLayout::CdxRows, "[]", 1), (vec![], 0, DocumentEnd::Whole));
 }
 
 #[test]
-fn answers_without_rows_are_recognized() {
+fn responses_without_rows_are_recognized() {
     let header = "[[\"original\"]]";
     for text in ["[]", "\n[ ]\r\n", "[]\n[]\n", &format!("[]\n{header}"), header] {
         assert_eq!(JsonLayout::detect(text.as_bytes()), Some(JsonLayout::CdxRows), "{text}");
@@ -89,7 +89,7 @@ fn entries_of_har() {
 
 #[test]
 fn every_truncation_gives_the_rows_before_it() {
-    for (layout, text) in [(JsonLayout::CdxRows, ANSWER.trim_end()), (JsonLayout::Har, HAR)] {
+    for (layout, text) in [(JsonLayout::CdxRows, RESPONSE.trim_end()), (JsonLayout::Har, HAR)] {
         let whole = parse(layout, text, 1000).0;
         for len in 2..text.len() {
             let (rows, _, end) = parse(layout, &text[..len], 1000);

@@ -20,8 +20,8 @@ const UNKNOWN_TIME: i64 = i64::MIN;
 /// What a record states about a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CaptureRecord<'a> {
-    /// It was fetched: the hash of the content, the answer as bits, and the time as milliseconds since 1970, if it is known.
-    Capture { content: u64, answer: u8, time: Option<i64> },
+    /// It was fetched: the hash of the content, the response as bits, and the time as milliseconds since 1970, if it is known.
+    Capture { content: u64, response: u8, time: Option<i64> },
     /// It redirected.
     Redirect { to: &'a [u8], code: RedirectCode, place: RecordPlace },
     /// Another URL redirected to it.
@@ -35,10 +35,10 @@ pub(super) enum CaptureRecord<'a> {
 impl<'a> CaptureRecord<'a> {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match *self {
-            CaptureRecord::Capture { content, answer, time } => {
+            CaptureRecord::Capture { content, response, time } => {
                 out.push(CAPTURE);
                 out.put_u64(content);
-                out.push(answer);
+                out.push(response);
                 out.put_u64(time.unwrap_or(UNKNOWN_TIME) as u64);
             }
             CaptureRecord::Redirect { to, code, place } => {
@@ -67,8 +67,8 @@ impl<'a> CaptureRecord<'a> {
         let mut fields = FieldReader(bytes);
         match fields.u8() {
             CAPTURE => {
-                let (content, answer, time) = (fields.u64(), fields.u8(), fields.u64() as i64);
-                CaptureRecord::Capture { content, answer, time: (time != UNKNOWN_TIME).then_some(time) }
+                let (content, response, time) = (fields.u64(), fields.u8(), fields.u64() as i64);
+                CaptureRecord::Capture { content, response, time: (time != UNKNOWN_TIME).then_some(time) }
             }
             REDIRECT => {
                 let (to, code) = (fields.text(), RedirectCode::numbered(fields.u8()));
@@ -93,8 +93,8 @@ mod tests {
     fn records_are_read_as_they_were_written() {
         let place = RecordPlace { source: 3, record: 0x0102_0304_0506 };
         let records = [
-            CaptureRecord::Capture { content: 1 << 60, answer: 5, time: Some(-20_000) },
-            CaptureRecord::Capture { content: 1, answer: 4, time: None },
+            CaptureRecord::Capture { content: 1 << 60, response: 5, time: Some(-20_000) },
+            CaptureRecord::Capture { content: 1, response: 4, time: None },
             CaptureRecord::Redirect { to: b"http://a/", code: RedirectCode::Temporary, place },
             CaptureRecord::Target(TargetSource { is_counted: true, source: 7 }),
             CaptureRecord::Target(TargetSource { is_counted: false, source: 7 }),

@@ -112,14 +112,14 @@ impl CaptureSort<'_> {
         let Some(url) = UrlParts::of(rows.uri.get(row)) else { return };
         let has_content = self.has_contents && can_be_scope(url.authority());
         let content = if has_content { content_of(rows, row) } else { None };
-        let answer = answer_of(rows, row) | if content.is_some() { HAS_CONTENT } else { 0 };
-        if answer == 0 {
+        let response = response_of(rows, row) | if content.is_some() { HAS_CONTENT } else { 0 };
+        if response == 0 {
             return;
         }
         let time = rows.carried.times.get(row).copied().flatten();
         records.push_with(|record| {
             write_url(&url, record);
-            CaptureRecord::Capture { content: content.unwrap_or(0), answer, time }.write(record);
+            CaptureRecord::Capture { content: content.unwrap_or(0), response, time }.write(record);
         });
         if content.is_some() && self.days.is_some() {
             days.days.push(day_of(time));
@@ -183,20 +183,20 @@ pub(super) fn write_canonical(uri: &[u8], canonical: &[u8], records: &mut BytesB
     }
 }
 
-/// The answer of a URL, as bits: its content is evidence.
+/// The response of a URL, as bits: its content is evidence.
 pub(super) const HAS_CONTENT: u8 = 1;
 
-/// It answered with a success status.
+/// It responded with a success status.
 pub(super) const IS_SERVED: u8 = 2;
 
-/// It answered with the status of a permanent redirect without a target.
+/// It responded with the status of a permanent redirect without a target.
 pub(super) const IS_PERMANENT: u8 = 4;
 
-/// It answered with the status of a temporary redirect without a target.
+/// It responded with the status of a temporary redirect without a target.
 pub(super) const IS_TEMPORARY: u8 = 8;
 
-/// Returns what the record of a row without a target states about the answer of its URL.
-fn answer_of(rows: &Rows, row: usize) -> u8 {
+/// Returns what the record of a row without a target states about the response of its URL.
+fn response_of(rows: &Rows, row: usize) -> u8 {
     let carried = &rows.carried;
     let Some(status) = carried.statuses[row].filter(|_| carried.redirects.get(row).is_empty()) else { return 0 };
     match RedirectCode::of(status) {

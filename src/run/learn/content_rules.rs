@@ -155,7 +155,7 @@ impl LearnedContent {
 }
 
 /// Learns rules about content from the captures of all hosts, on `threads` threads, while the observer of `hosts` sees all
-/// redirects and answers.
+/// redirects and responses.
 pub(super) fn learn_content(
     mut hosts: HostReader<'_>,
     threads: usize,

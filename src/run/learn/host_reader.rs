@@ -61,14 +61,14 @@ impl HostUnit {
     }
 }
 
-/// Reads captures of one host after the other, and gives what records state about redirects and answers to an observer.
+/// Reads captures of one host after the other, and gives what records state about redirects and responses to an observer.
 pub(super) struct HostReader<'a> {
     merger: BytesMerger,
     /// Bytes of temporary files.
     pub(super) spilled: u64,
     hold_out: Option<HoldOut>,
     observer: &'a mut RedirectObserver<DiskStore>,
-    /// Answers matter only if there are redirects.
+    /// Responses matter only if there are redirects.
     has_redirects: bool,
     limit: UrlLimit,
     /// The URL of the current record, and its length as it is stored.
@@ -193,27 +193,27 @@ impl<'a> HostReader<'a> {
                 unit.documents.add_canonical(uri, canonical);
                 Ok(())
             }
-            CaptureRecord::Capture { content, answer, time } => {
-                if answer & HAS_CONTENT != 0 {
+            CaptureRecord::Capture { content, response, time } => {
+                if response & HAS_CONTENT != 0 {
                     let is_held_out =
                         unit.is_site_held_out || hold_out.is_some_and(|hold_out| hold_out.contains(uri, day_of(time)));
                     let captures = if is_held_out { &mut unit.held_out } else { &mut unit.captures };
                     captures.push_at(uri, content, time);
                 }
-                self.add_answer(answer)
+                self.add_response(response)
             }
         }
     }
 
-    /// Adds the answer of the current URL; a URL that succeeded several times counts once.
-    fn add_answer(&mut self, answer: u8) -> Result<(), SpillError> {
-        if answer & IS_SERVED != 0 && !std::mem::replace(&mut self.is_served, true) {
+    /// Adds the response of the current URL; a URL that succeeded several times counts once.
+    fn add_response(&mut self, response: u8) -> Result<(), SpillError> {
+        if response & IS_SERVED != 0 && !std::mem::replace(&mut self.is_served, true) {
             match self.has_redirects {
                 true => self.observer.served(&self.uri)?,
                 false => self.observer.count_served(),
             }
         }
-        let code = match answer & (IS_PERMANENT | IS_TEMPORARY) {
+        let code = match response & (IS_PERMANENT | IS_TEMPORARY) {
             IS_PERMANENT => RedirectCode::Permanent,
             IS_TEMPORARY => RedirectCode::Temporary,
             _ => return Ok(()),

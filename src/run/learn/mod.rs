@@ -1,4 +1,4 @@
-//! Collects what records state about redirects, answers and contents, and learns from it: [`observe`].
+//! Collects what records state about redirects, responses and contents, and learns from it: [`observe`].
 //!
 //! ```text
 //! records   --CaptureSort-----+                                    +--> RedirectObserver: classes, patterns of hosts
@@ -60,7 +60,7 @@ pub(crate) struct ObserveOptions {
 
 pub(crate) struct ObserveResult {
     pub(crate) summary: Summary,
-    /// What was learned from redirects and answers.
+    /// What was learned from redirects and responses.
     pub(crate) redirects: LearnedRedirects<DiskStore>,
     /// Names of the sources, sorted by bytes; a [`RecordPlace::source`](crate::learn::RecordPlace) is an index of this list.
     pub(crate) sources: Vec<String>,
@@ -73,7 +73,7 @@ pub(crate) struct ObserveResult {
 /// Maximum number of URLs that can be numbered; patterns may add as many.
 const MAX_URLS: usize = 1 << 31;
 
-/// Collects the redirects and answers that the records of a run state, on the rung `scheme` of its policy, and learns from them
+/// Collects the redirects and responses that the records of a run state, on the rung `scheme` of its policy, and learns from them
 /// and from the contents of their captures, and of their documents if these are given.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ fn members_are_sources() {
     let local = directory.path().join("a.wacz");
     std::fs::write(&local, &archive).unwrap();
     let objects = || [("/b/a.wacz".to_string(), archive.clone()), ("/b/x.zip".to_string(), b"http://x/\n".to_vec())];
-    let quiet = Server::start([], |_, _| Fault::Answer);
+    let quiet = Server::start([], |_, _| Fault::None);
     let flags = ["canon", "-q", "--output-format", "csv", "--columns", "uri,source,record"];
     for members in ["", "!urls.txt", "!archive/*", "!archive/b.warc.gz"] {
         let expected = irikey_at(&quiet, &[&flags[..], &[&format!("{}{members}", local.display())]].concat(), &[]);
@@ -37,7 +37,7 @@ fn members_are_sources() {
             );
         }
     }
-    let server = Server::start(objects(), |_, _| Fault::Answer);
+    let server = Server::start(objects(), |_, _| Fault::None);
     // A list names archives as an argument does.
     let list = directory.path().join("list");
     std::fs::write(&list, "s3://b/a.wacz\ns3://b/x.zip\n").unwrap();
@@ -59,7 +59,7 @@ fn members_are_sources() {
     let mut damaged = archive.clone();
     let at = archive.windows(9).rposition(|part| part == b"http://a/").unwrap();
     damaged[at + 7] = b'b';
-    let server = Server::start([("/b/a.wacz".to_string(), damaged)], |_, _| Fault::Answer);
+    let server = Server::start([("/b/a.wacz".to_string(), damaged)], |_, _| Fault::None);
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/a.wacz!urls.txt"], &[]);
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("checksum"), "{}", stderr(&ran));
 }

@@ -26,7 +26,7 @@ pub fn transient(seed: u64) -> impl Fn(usize, &Request) -> Fault + Send + Sync +
         4 => Fault::Truncate(0),
         5 => Fault::Truncate(1000),
         6 => Fault::Delay(Duration::from_millis(3)),
-        _ => Fault::Answer,
+        _ => Fault::None,
     }
 }
 
@@ -44,10 +44,10 @@ fn failed_requests_are_repeated_and_continue_at_the_byte() {
     }
 }
 
-/// Some servers take the range of the first byte for the whole object, or answer for an empty object with a range that does not
+/// Some servers take the range of the first byte for the whole object, or respond for an empty object with a range that does not
 /// exist.
 #[test]
-fn servers_may_answer_with_a_wrong_range() {
+fn servers_may_respond_with_a_wrong_range() {
     let names = ["crawl.cdxj", "urls.txt.gz", "crawl.parquet"];
     let mut objects: Vec<_> = names.iter().map(|name| (format!("/b/{name}"), sample(name))).collect();
     objects.extend([("/b/empty.txt".to_string(), Vec::new()), ("/b/one.txt".to_string(), b"h".to_vec())]);
@@ -72,7 +72,7 @@ pub fn long_gzip_file() -> (Vec<u8>, Vec<u8>) {
     let (text, packed) = (directory.path().join("x.txt"), directory.path().join("x.txt.gz"));
     let text_bytes = lines.collect::<String>().into_bytes();
     std::fs::write(&text, &text_bytes).unwrap();
-    let quiet = Server::start([], |_, _| Fault::Answer);
+    let quiet = Server::start([], |_, _| Fault::None);
     let flags = ["canon", "-q", text.to_str().unwrap(), "-o", packed.to_str().unwrap(), "--row-group-size", "60000"];
     assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
     let packed = std::fs::read(packed).unwrap();
@@ -101,7 +101,7 @@ fn a_late_block_does_not_stop_the_job() {
     let late = format!("bytes={}-", 3 * BLOCK_LEN);
     let server = Server::start([("/b/x.txt.gz".to_string(), packed)], move |_, request: &Request| {
         let is_late = request.header("range").is_some_and(|range| range.starts_with(&late));
-        if is_late { Fault::Delay(Duration::from_secs(2)) } else { Fault::Answer }
+        if is_late { Fault::Delay(Duration::from_secs(2)) } else { Fault::None }
     });
     let block_size = format!("block_size={BLOCK_LEN}");
     let flags = ["canon", "-q", "-j", "2", "--store-option", &block_size, "s3://b/x.txt.gz", "-o", "s3://b/y.txt"];
@@ -126,7 +126,7 @@ fn busy_servers_are_asked_again() {
             let count = |left: usize| left.checked_sub(1);
             let order = std::sync::atomic::Ordering::Relaxed;
             let is_busy = request.method == method && busy.fetch_update(order, order, count).is_ok();
-            if is_busy { Fault::Status(503, "<Error><Code>SlowDown</Code></Error>") } else { Fault::Answer }
+            if is_busy { Fault::Status(503, "<Error><Code>SlowDown</Code></Error>") } else { Fault::None }
         });
         let part_size = if method == "POST" { "part_size=1000" } else { "part_size=1000000" };
         let ran =
@@ -141,7 +141,7 @@ fn an_object_that_changes_ends_its_source() {
     let name = "crawl.cdxj";
     for (number, fault) in (1..4).flat_map(|number| [(number, Fault::Change), (number, Fault::IgnoreRange)]) {
         let (chosen, fault_of_request) = (number, fault.clone());
-        let faults = move |number, _: &Request| if number == chosen { fault_of_request.clone() } else { Fault::Answer };
+        let faults = move |number, _: &Request| if number == chosen { fault_of_request.clone() } else { Fault::None };
         let server = Server::start([(format!("/b/{name}"), sample(name))], faults);
         let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("s3://b/{name}")]].concat(), &[]);
         let (expected, _) = local(&FLAGS, name);
@@ -163,7 +163,7 @@ fn a_server_that_fails_for_long_ends_the_source() {
     let name = "crawl.cdxj";
     for fault in [Fault::Status(503, ""), Fault::Drop, Fault::Truncate(10), Fault::Status(403, "")] {
         let fault_of_requests = fault.clone();
-        let faults = move |number, _: &Request| if number > 3 { fault_of_requests.clone() } else { Fault::Answer };
+        let faults = move |number, _: &Request| if number > 3 { fault_of_requests.clone() } else { Fault::None };
         let server = Server::start([(format!("/b/{name}"), sample(name))], faults);
         let flags = ["--store-option", "retry_timeout=0"];
         let ran = irikey_at(&server, &[&FLAGS[..], &flags, &[&format!("s3://b/{name}")]].concat(), &[]);
@@ -179,7 +179,7 @@ fn a_server_that_fails_for_long_ends_the_source() {
 fn a_table_with_keys_that_changes_is_an_error() {
     let (_, bytes) = long_urls(400, &["--row-group-size", "300K"]);
     for changed in 3..6 {
-        let faults = move |number, _: &Request| if number == changed { Fault::Change } else { Fault::Answer };
+        let faults = move |number, _: &Request| if number == changed { Fault::Change } else { Fault::None };
         let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], faults);
         let ran = dedup_listed(&server, "s3://b/x.parquet", &[]);
         let message = stderr(&ran);
@@ -193,7 +193,7 @@ fn a_table_with_keys_that_changes_is_an_error() {
 fn a_server_that_fails_within_a_table_is_named() {
     let (text, bytes) = long_urls(400, &["--row-group-size", "300K"]);
     for threads in ["1", "2"] {
-        let faults = |number, _: &Request| if number > 3 { Fault::Status(503, "") } else { Fault::Answer };
+        let faults = |number, _: &Request| if number > 3 { Fault::Status(503, "") } else { Fault::None };
         let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], faults);
         let flags = ["canon", "-q", "-j", threads, "--store-option", "retry_timeout=0", "s3://b/x.parquet"];
         let ran = irikey_at(&server, &flags, &[]);
@@ -210,7 +210,7 @@ fn errors_may_have_pages_in_any_charset() {
     let server = Server::start([("/b/x".to_string(), sample("crawl.cdxj"))], |number, _| match number {
         // More than the crate repeats a request by itself.
         1..=8 => Fault::Page(503, b"\xFCberlastet"),
-        _ => Fault::Answer,
+        _ => Fault::None,
     });
     let ran = irikey_at(&server, &[&FLAGS[..], &["s3://b/x"]].concat(), &[]);
     assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{}", stderr(&ran));
@@ -224,7 +224,7 @@ fn errors_may_have_pages_in_any_charset() {
 fn ranges_that_end_before_they_begin_are_refused() {
     let faults = |_, request: &Request| match request.header("range") {
         Some("bytes=4096-8191") => Fault::BackwardRange(100),
-        _ => Fault::Answer,
+        _ => Fault::None,
     };
     let server = Server::start([("/b/x".to_string(), sample("crawl.cdxj"))], faults);
     let ran = irikey_at(&server, &[&FLAGS[..], &["s3://b/x"]].concat(), &[]);
@@ -260,8 +260,8 @@ fn files_with_an_empty_head_are_read() {
 /// RFC 9110: three forms of dates, bodies in chunks, ranges that end early or do not state the length of the object, fields that
 /// are not ASCII.
 #[test]
-fn legal_answers_of_all_kinds_are_read() {
-    let answers = [
+fn legal_responses_of_all_kinds_are_read() {
+    let responses = [
         Fault::ChunkedRange,
         Fault::ShortRange(1000),
         Fault::UnknownLength,
@@ -270,15 +270,15 @@ fn legal_answers_of_all_kinds_are_read() {
         Fault::Untagged("Sun Nov  6 08:49:37 1994"),
         Fault::Untagged("yesterday"),
     ];
-    for answer in answers {
+    for response in responses {
         for name in ["crawl.cdxj", "crawl.parquet", "crawl.warc.gz"] {
-            let fault = answer.clone();
+            let fault = response.clone();
             let server = Server::start([(format!("/b/{name}"), sample(name))], move |_, _| fault.clone());
             let ran =
                 irikey_at(&server, &[&FLAGS[..], &[&format!("http://{}/b/{name}", server.address)]].concat(), &[]);
             assert!(
                 (ran.stdout.clone(), ran.status.code()) == local(&FLAGS, name),
-                "{answer:?} {name}: {}",
+                "{response:?} {name}: {}",
                 stderr(&ran)
             );
             assert!(server.requests().iter().all(|request| request.header("accept-encoding") == Some("identity")));
@@ -288,7 +288,7 @@ fn legal_answers_of_all_kinds_are_read() {
 
 /// gzip is recognized by its first bytes, also if the server is not asked for it. Other encodings are refused.
 #[test]
-fn encoded_answers_are_decoded_or_refused() {
+fn encoded_responses_are_decoded_or_refused() {
     let name = "urls.txt.gz";
     for (coding, is_read) in
         [("gzip", true), ("x-gzip", true), ("identity", true), ("br", false), ("gzip, deflate", false)]
@@ -361,7 +361,7 @@ fn busy_servers_choose_the_pause() {
     let arrived = std::sync::Arc::clone(&times);
     let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], move |number, _| {
         arrived.lock().unwrap().push(Instant::now());
-        if number == 0 { Fault::Busy("1") } else { Fault::Answer }
+        if number == 0 { Fault::Busy("1") } else { Fault::None }
     });
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/x"], &[]);
     assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));

@@ -33,7 +33,7 @@ struct Tally {
 
 impl Tally {
     fn count(&self, fault: &Fault) {
-        if !matches!(fault, Fault::Answer | Fault::Delay(_)) {
+        if !matches!(fault, Fault::None | Fault::Delay(_)) {
             self.faults.fetch_add(1, Ordering::Relaxed);
             let kind = format!("{fault:?}").split(['(', ' ']).next().unwrap_or_default().to_string();
             *self.by_kind.lock().unwrap().entry(kind).or_default() += 1;
@@ -61,7 +61,7 @@ fn faults(
             2 if is_object => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
             _ => transient(number, request),
         };
-        if matches!(fault, Fault::Answer | Fault::Delay(_)) {
+        if matches!(fault, Fault::None | Fault::Delay(_)) {
             sent.insert(request.path().to_string());
         }
         tally.count(&fault);
@@ -89,7 +89,7 @@ fn run(server: &Server, flags: &[&str], names: &[String]) -> Output {
 
 /// The rows of a run with local files, which are named as objects.
 fn expected(flags: &[&str], names: &[&str]) -> Vec<u8> {
-    static QUIET: LazyLock<Server> = LazyLock::new(|| Server::start([], |_, _| Fault::Answer));
+    static QUIET: LazyLock<Server> = LazyLock::new(|| Server::start([], |_, _| Fault::None));
     let ran = run(&QUIET, flags, &local(names));
     assert_eq!(ran.status.code(), Some(0), "{names:?}: {}", stderr(&ran));
     let directory = local(&[""]).concat();

@@ -8,7 +8,7 @@ use super::{VARIABLES, irikey_at, sample, stderr};
 #[test]
 fn objects_that_cannot_be_read_prevent_the_job() {
     let objects = || [("/b/x".to_string(), b"http://a/\n".to_vec()), ("/b/e".to_string(), Vec::new())];
-    let server = Server::start(objects(), |_, _| Fault::Answer);
+    let server = Server::start(objects(), |_, _| Fault::None);
     let message = |server: &Server, name: &str| {
         let ran = irikey_at(server, &["canon", "-q", name], &[]);
         (ran.status.code(), stderr(&ran))
@@ -30,21 +30,21 @@ fn objects_that_cannot_be_read_prevent_the_job() {
     expect(&server, "https://\"a.invalid/y", &["'\"' is not allowed in a host"]);
     expect(&server, "http://127.0.0.1:9:80/y", &["the address is not valid: "]);
     assert_eq!(message(&server, "s3://b/e").0, Some(0));
-    let answering = |fault: Fault| Server::start(objects(), move |_, _: &Request| fault.clone());
+    let responding = |fault: Fault| Server::start(objects(), move |_, _: &Request| fault.clone());
     let denied = "<Error><Code>AccessDenied</Code><Message>secret</Message></Error>";
     expect(
-        &answering(Fault::Status(403, denied)),
+        &responding(Fault::Status(403, denied)),
         "s3://b/x",
         &["403 AccessDenied", "no credentials were found", "AWS_ACCESS_KEY_ID"],
     );
     let region = "<Error><Code>PermanentRedirect</Code></Error>";
-    expect(&answering(Fault::Status(301, region)), "s3://b/x", &["in another region", "--store-option region="]);
-    let server = answering(Fault::Redirect("/b/x?again".to_string()));
+    expect(&responding(Fault::Status(301, region)), "s3://b/x", &["in another region", "--store-option region="]);
+    let server = responding(Fault::Redirect("/b/x?again".to_string()));
     expect(&server, &format!("http://{}/b/x", server.address), &["redirects again and again"]);
     assert!(server.requests().len() < 20);
-    // An answer of another service, and an endpoint that is no URL, at which the crate panics.
+    // A response of another service, and an endpoint that is no URL, at which the crate panics.
     let other = Fault::Status(200, "{\"kind\": \"secret\"}");
-    expect(&answering(other), "s3://b/", &["does not respond as a store does"]);
+    expect(&responding(other), "s3://b/", &["does not respond as a store does"]);
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", "endpoint=ftp://secret"], &[]);
     let message = stderr(&ran);
     assert!(ran.status.code() == Some(2) && message.contains("endpoint") && !message.contains("secret"), "{message}");
@@ -53,7 +53,7 @@ fn objects_that_cannot_be_read_prevent_the_job() {
         let message = stderr(&ran);
         assert!(message.contains(&format!(": {key}: ")) && !message.contains("secret"), "{message}");
     }
-    let server = answering(Fault::Status(418, "<html>secret"));
+    let server = responding(Fault::Status(418, "<html>secret"));
     expect(&server, &format!("http://{}/b/x", server.address), &["the server responds with 418"]);
 }
 
@@ -62,7 +62,7 @@ fn objects_that_cannot_be_read_prevent_the_job() {
 fn documents_on_servers_have_their_address_as_base() {
     let page = |base: &str| format!("<!DOCTYPE html>{base}<a href=x>").into_bytes();
     let pages = [("/b/d/p.html", page("")), ("/b/d/q.html", page("<base href=/e/>"))];
-    let server = Server::start(pages.map(|(name, page)| (name.to_string(), page)), |_, _| Fault::Answer);
+    let server = Server::start(pages.map(|(name, page)| (name.to_string(), page)), |_, _| Fault::None);
     let place = format!("http://{}/b/d", server.address);
     let uri = |name: &str, flags: &[&str]| {
         let ran = irikey_at(&server, &[&["extract", "-q", name, "--columns", "element,uri"], flags].concat(), &[]);
@@ -125,7 +125,7 @@ fn formats_are_recognized_by_the_names_of_files() {
     let server = Server::start(objects.map(|(name, bytes)| (name.to_string(), bytes)), |_, request| {
         match request.target.split_once("?to=") {
             Some((_, place)) => Fault::Redirect(format!("/b/{place}")),
-            None => Fault::Answer,
+            None => Fault::None,
         }
     });
     let directory = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn formats_are_recognized_by_the_names_of_files() {
 #[test]
 fn indexes_name_archives_without_the_query_of_their_address() {
     let names = ["/b/x.warc.gz", "/b/get", "/b/y?z.warc.gz", "/"];
-    let server = Server::start(names.map(|name| (name.to_string(), sample("crawl.warc.gz"))), |_, _| Fault::Answer);
+    let server = Server::start(names.map(|name| (name.to_string(), sample("crawl.warc.gz"))), |_, _| Fault::None);
     let address = server.address.to_string();
     let file = |name: &str| {
         let flags = ["canon", "-q", "--output-format", "cdxj", "--limit", "1"];
@@ -190,7 +190,7 @@ fn indexes_name_archives_without_the_query_of_their_address() {
 #[test]
 fn secrets_of_addresses_are_in_no_base() {
     let page = b"<!DOCTYPE html><a href=x><a href='?y'><a href=''><a href='#f'>".to_vec();
-    let server = Server::start([("/b/p.html".to_string(), page)], |_, _| Fault::Answer);
+    let server = Server::start([("/b/p.html".to_string(), page)], |_, _| Fault::None);
     let place = format!("http://{}/b", server.address);
     let uris = |query: &str| {
         let name = format!("{place}/p.html?{query}");
@@ -250,7 +250,7 @@ fn documents_on_servers_have_the_charset_of_their_head() {
 #[test]
 fn a_page_of_html_is_not_taken_for_a_packed_file() {
     let page = b"<!DOCTYPE html>\n<html><body>Please log in</body></html>\n".to_vec();
-    let server = Server::start([("/b/x.warc.gz".to_string(), page)], |_, _| Fault::Answer);
+    let server = Server::start([("/b/x.warc.gz".to_string(), page)], |_, _| Fault::None);
     for name in [format!("http://{}/b/x.warc.gz?id=1", server.address), "s3://b/x.warc.gz".to_string()] {
         let ran = irikey_at(&server, &["canon", "-q", &name], &[]);
         let message = stderr(&ran);
@@ -262,7 +262,7 @@ fn a_page_of_html_is_not_taken_for_a_packed_file() {
 /// Some values are only checked when a store is opened.
 #[test]
 fn wrong_and_useless_options_are_reported() {
-    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::None);
     let directory = tempfile::tempdir().unwrap();
     let local = directory.path().join("x");
     fs::write(&local, "http://a/\n").unwrap();
@@ -299,7 +299,7 @@ fn wrong_and_useless_options_are_reported() {
 /// An endpoint without TLS is one that the user chose, however it is named; letter case of schemes does not matter.
 #[test]
 fn endpoints_without_tls_are_allowed() {
-    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::None);
     let run = |arguments: &[&str], variable: (&str, &str)| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
         VARIABLES.iter().for_each(|name| _ = command.env_remove(name));
@@ -326,7 +326,7 @@ fn endpoints_without_tls_are_allowed() {
 fn credentials_are_shown_nowhere() {
     let text = b"http://a/\nx\n".to_vec();
     let server = Server::start([("/b/x".to_string(), text)], |_, request| match request.path() {
-        "/b/x" => Fault::Answer,
+        "/b/x" => Fault::None,
         _ => Fault::Status(403, ""),
     });
     let directory = tempfile::tempdir().unwrap();

@@ -29,7 +29,7 @@ fn local_output(server: &Server, name: &str) -> Vec<u8> {
 fn objects_have_the_bytes_of_local_outputs() {
     for (seed, name) in ["x.parquet", "x.arrow", "x.csv", "x.jsonl.gz", "x.txt", "x.cdxj"].into_iter().enumerate() {
         // One request, many parts, and many parts of which some fail.
-        let servers = [(empty_server(|_, _| Fault::Answer), "1000000"), (empty_server(|_, _| Fault::Answer), "5000")];
+        let servers = [(empty_server(|_, _| Fault::None), "1000000"), (empty_server(|_, _| Fault::None), "5000")];
         for (server, part_size) in servers.into_iter().chain([(empty_server(transient(seed as u64)), "5000")]) {
             let expected = local_output(&server, name);
             let part_size = format!("part_size={part_size}");
@@ -46,7 +46,7 @@ fn objects_have_the_bytes_of_local_outputs() {
 #[test]
 fn inputs_are_not_replaced_under_another_name() {
     let objects = ["x.txt", "list", "p/y.txt"].map(|name| (format!("/b/{name}"), b"http://h/\n".to_vec()));
-    let server = Server::start(objects, |_, _| Fault::Answer);
+    let server = Server::start(objects, |_, _| Fault::None);
     for (input, output) in [
         ("s3://b/x.txt", "s3://b/x.txt"),
         ("s3://b/x.txt", "S3://b//x.txt"),
@@ -68,7 +68,7 @@ fn failed_uploads_leave_nothing() {
     for (failing, part_size) in [("PUT", 1_000_000), ("PUT", 5000), ("POST", 5000)] {
         let server = empty_server(move |number, request| match request.method == failing && number > 1 {
             true => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
-            false => Fault::Answer,
+            false => Fault::None,
         });
         let part_size = format!("part_size={part_size}");
         let flags = ["canon", "-q", SAMPLE, "-o", "s3://b/x.csv", "--store-option", &part_size];
@@ -80,7 +80,7 @@ fn failed_uploads_leave_nothing() {
         assert!(message.contains("s3://b/x.csv") && message.contains("403 AccessDenied"), "{message}");
         assert_eq!(server.upload_count(), 0);
     }
-    let server = empty_server(|_, _| Fault::Answer);
+    let server = empty_server(|_, _| Fault::None);
     let ran = irikey_at(&server, &["canon", "-q", SAMPLE, "-o", "s3://b/"], &[]);
     assert_eq!(ran.status.code(), Some(5), "{}", stderr(&ran));
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/other", "-o", "s3://b/other", "--output-format", "csv"], &[]);
@@ -91,7 +91,7 @@ fn failed_uploads_leave_nothing() {
 /// They are refused before the job, and the server is not asked for a listing.
 #[test]
 fn files_on_servers_are_no_outputs() {
-    let server = empty_server(|_, _| Fault::Answer);
+    let server = empty_server(|_, _| Fault::None);
     let place = format!("http://{}/b/out", server.address);
     let [file, report, directory] = ["x.csv", "x.json", ""].map(|name| format!("{place}/{name}"));
     let local = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ fn an_index_is_never_beside_data_of_another_run() {
                 let writes = completes || request.method == "PUT" && !request.target.contains("partNumber");
                 match writes && request.path() == "/b/x.cdx.gz" {
                     true => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
-                    false => Fault::Answer,
+                    false => Fault::None,
                 }
             });
             let names = ["/b/x.cdx.gz", "/b/x.idx", "/b/x.loc"];
@@ -180,7 +180,7 @@ fn an_index_is_never_beside_data_of_another_run() {
 #[cfg(unix)]
 #[test]
 fn a_signal_aborts_the_upload() {
-    let server = empty_server(|_, _| Fault::Answer);
+    let server = empty_server(|_, _| Fault::None);
     let mut command =
         command_at(&server, &["canon", "-q", "-", "-o", "s3://b/x.txt", "--store-option", "part_size=1000"], &[]);
     let mut job = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -198,7 +198,7 @@ fn a_signal_aborts_the_upload() {
 
 #[test]
 fn objects_are_not_replaced_if_that_is_forbidden() {
-    let server = Server::start([("/b/x.csv".to_string(), b"old".to_vec())], |_, _| Fault::Answer);
+    let server = Server::start([("/b/x.csv".to_string(), b"old".to_vec())], |_, _| Fault::None);
     for part_size in ["part_size=1000000", "part_size=5000"] {
         let flags = ["canon", "-q", SAMPLE, "--no-clobber", "--store-option", part_size, "-o"];
         let ran = irikey_at(&server, &[&flags[..], &["s3://b/x.csv"]].concat(), &[]);
@@ -219,7 +219,7 @@ fn objects_are_not_replaced_if_that_is_forbidden() {
 #[test]
 fn objects_of_other_jobs_are_not_replaced_if_that_is_forbidden() {
     for part_size in ["part_size=1000000", "part_size=1000"] {
-        let server = empty_server(|_, _| Fault::Answer);
+        let server = empty_server(|_, _| Fault::None);
         let flags = ["canon", "-q", "-", "--no-clobber", "-o", "s3://b/x.csv", "--store-option", part_size];
         let mut job = command_at(&server, &flags, &[]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // The job reads its input when it has asked for the object.
@@ -245,7 +245,7 @@ fn parts_of_a_failed_job_are_not_taken_for_an_output() {
             let is_failing = request.path() == "/b/out/part-00001.parquet" && !has_failed.swap(true, Ordering::Relaxed);
             match is_failing || request.method == "DELETE" && !may_delete {
                 true => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
-                false => Fault::Answer,
+                false => Fault::None,
             }
         });
         let ran = irikey_at(&server, &[&PARTS[..], &["s3://b/out/"]].concat(), &[]);
@@ -272,7 +272,7 @@ fn outputs_without_rows_can_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let local = directory.path().join("out").display().to_string();
     for flags in [&[][..], &["--partition", "host:4"], &["--part-rows", "9"]] {
-        let server = empty_server(|_, _| Fault::Answer);
+        let server = empty_server(|_, _| Fault::None);
         let outputs = [local.as_str(), "s3://b/out/"];
         let found = outputs.map(|output| {
             let _ = fs::remove_dir_all(&local);
@@ -302,7 +302,7 @@ fn complete_parts_have_no_mark() {
     for may_delete in [true, false] {
         let server = empty_server(move |_, request| match request.method == "DELETE" && !may_delete {
             true => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
-            false => Fault::Answer,
+            false => Fault::None,
         });
         let ran = irikey_at(&server, &[&PARTS[..], &["s3://b/out/"]].concat(), &[]);
         assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
@@ -315,19 +315,20 @@ fn complete_parts_have_no_mark() {
     }
 }
 
-/// The store writes the object, and the connection breaks before its answer arrives: also of repetitions, which find another state.
+/// The store writes the object, and the connection breaks before its response arrives: also of repetitions, which find another
+/// state.
 #[test]
-fn objects_are_written_if_only_the_answer_is_lost() {
+fn objects_are_written_if_only_the_response_is_lost() {
     let jobs = [("part_size=1000000", "PUT", ""), ("part_size=5000", "POST", "uploadId")];
-    let answers = [
-        ("--no-clobber", 1, Fault::Answer),
-        ("--no-clobber", usize::MAX, Fault::Answer),
-        ("--threads=1", 1, Fault::Answer),
-        ("--threads=1", usize::MAX, Fault::Answer),
+    let responses = [
+        ("--no-clobber", 1, Fault::None),
+        ("--no-clobber", usize::MAX, Fault::None),
+        ("--threads=1", 1, Fault::None),
+        ("--threads=1", usize::MAX, Fault::None),
         ("--no-clobber", 1, Fault::UnquotedTag),
     ];
     for (part_size, method, parameter) in jobs {
-        for (flag, lost, other) in answers.clone() {
+        for (flag, lost, other) in responses.clone() {
             let state = format!("{part_size} {flag} {lost} {other:?}");
             let count = AtomicUsize::new(0);
             let server = empty_server(move |_, request| {
@@ -344,20 +345,20 @@ fn objects_are_written_if_only_the_answer_is_lost() {
     }
 }
 
-/// Answers are read into memory.
+/// Responses are read into memory.
 #[test]
-fn long_answers_to_requests_that_write_are_refused() {
+fn long_responses_to_requests_that_write_are_refused() {
     const LEN: usize = (1 << 20) + 1;
-    let answer = |element: &str, content: &str| {
+    let response = |element: &str, content: &str| {
         let xml = format!("<{element}><Bucket>b</Bucket><Key>k</Key>{content}</{element}>");
         &*(xml + &" ".repeat(LEN)).leak()
     };
-    let begun = answer("InitiateMultipartUploadResult", "<UploadId>upload-1</UploadId>");
-    let completed = answer("CompleteMultipartUploadResult", "<ETag>x</ETag>");
+    let begun = response("InitiateMultipartUploadResult", "<UploadId>upload-1</UploadId>");
+    let completed = response("CompleteMultipartUploadResult", "<ETag>x</ETag>");
     for (parameter, page) in [("uploads", begun), ("uploadId", completed)] {
         let server = empty_server(move |_, request| match request.method.as_str() {
             "POST" if request.target.contains(parameter) => Fault::Status(200, page),
-            _ => Fault::Answer,
+            _ => Fault::None,
         });
         let flags = ["canon", "-q", SAMPLE, "-o", "s3://b/x.csv", "--store-option", "part_size=5000"];
         let ran = irikey_at(&server, &flags, &[]);
@@ -369,7 +370,7 @@ fn long_answers_to_requests_that_write_are_refused() {
 
 #[test]
 fn reports_may_be_objects() {
-    let server = empty_server(|_, _| Fault::Answer);
+    let server = empty_server(|_, _| Fault::None);
     let ran = irikey_at(&server, &["canon", "-q", SAMPLE, "-o", "s3://b/x.csv", "--report", "s3://b/x.json"], &[]);
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     let report: serde_json::Value = serde_json::from_slice(&server.object("/b/x.json").unwrap()).unwrap();

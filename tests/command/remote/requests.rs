@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::server::{Fault, Server};
 use super::{dedup_listed, irikey_at, long_urls, stderr};
 
-/// Every answer comes so much later, milliseconds.
+/// Every response comes so much later, milliseconds.
 fn slow(milliseconds: u64) -> impl Fn(usize, &super::server::Request) -> Fault + Send + Sync + 'static {
     move |_, _| Fault::Delay(Duration::from_millis(milliseconds))
 }
@@ -73,7 +73,7 @@ fn row_groups_are_requested_once_and_ahead() {
 #[test]
 fn row_groups_with_keys_are_requested_once() {
     let (_, bytes) = long_urls(1200, &["--row-group-size", "600K"]);
-    let server = Server::start([("/b/x.parquet".to_string(), bytes)], |_, _| Fault::Answer);
+    let server = Server::start([("/b/x.parquet".to_string(), bytes)], |_, _| Fault::None);
     let ran = dedup_listed(&server, "s3://b/x.parquet", &["-j", "1"]);
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     let requests = server.requests();
@@ -89,7 +89,7 @@ fn long_column_chunks_give_the_same_rows() {
     let (text, bytes) = long_urls(4500, &flags);
     assert!(bytes.len() > 17 << 20);
     for threads in ["1", "2"] {
-        let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], |_, _| Fault::Answer);
+        let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], |_, _| Fault::None);
         let ran = irikey_at(&server, &["canon", "-q", "-j", threads, "s3://b/x.parquet"], &[]);
         assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
         assert!(ran.stdout == text);
@@ -101,7 +101,7 @@ fn long_column_chunks_give_the_same_rows() {
 /// The report for people has the figures of the report for programs.
 #[test]
 fn reports_tell_what_was_transferred() {
-    let fails = |number, _: &super::server::Request| if number == 1 { Fault::Status(503, "") } else { Fault::Answer };
+    let fails = |number, _: &super::server::Request| if number == 1 { Fault::Status(503, "") } else { Fault::None };
     let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], fails);
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("x.html");
@@ -116,7 +116,7 @@ fn reports_tell_what_was_transferred() {
 /// Small tables take two requests.
 #[test]
 fn short_tables_are_read_with_their_end() {
-    let server = Server::start([("/b/x.parquet".to_string(), super::sample("crawl.parquet"))], |_, _| Fault::Answer);
+    let server = Server::start([("/b/x.parquet".to_string(), super::sample("crawl.parquet"))], |_, _| Fault::None);
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/x.parquet", "--store-option", "block_size=1000000"], &[]);
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     // One asks for the version, because the command line names the object.
@@ -128,7 +128,7 @@ fn short_tables_are_read_with_their_end() {
 fn redirects_do_not_tell_the_next_host_the_address() {
     let file = ("/b/x".to_string(), b"http://a/\n".to_vec());
     for flag in [&["--store-option", "user_agent=other/1"][..], &[]] {
-        let last = Server::start([file.clone()], |_, _| Fault::Answer);
+        let last = Server::start([file.clone()], |_, _| Fault::None);
         let address = format!("http://{}/b/x", last.address.replace("127.0.0.1", "localhost"));
         let first = Server::start([], move |_, _| Fault::Redirect(address.clone()));
         let name = format!("http://user:secret@{}/b/x?sig=secret", first.address);

@@ -12,7 +12,7 @@ use super::{command_at, irikey_at, stderr};
 #[test]
 fn jobs_are_resumed_with_objects() {
     let objects = ["a", "b"].map(|name| (format!("/b/{name}.txt"), b"http://one/\n".to_vec()));
-    let server = Server::start(objects, |_, _| Fault::Answer);
+    let server = Server::start(objects, |_, _| Fault::None);
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out");
     let run = |inputs: &[&str]| {
@@ -77,7 +77,7 @@ fn objects_that_failed_are_read_again() {
     let seen = is_down.clone();
     let server = Server::start(objects, move |_, request: &Request| {
         let fails = request.path() == "/b/b" && seen.load(std::sync::atomic::Ordering::Relaxed);
-        if fails { Fault::Status(503, "") } else { Fault::Answer }
+        if fails { Fault::Status(503, "") } else { Fault::None }
     });
     let directory = tempfile::tempdir().unwrap();
     let run = || {
@@ -100,7 +100,7 @@ fn objects_that_failed_are_read_again() {
 /// Two addresses that differ in a secret are two inputs, although both are shown with the same name.
 #[test]
 fn addresses_with_different_secrets_are_different_inputs() {
-    let server = Server::start([("/b/a.txt".to_string(), b"http://one/\n".to_vec())], |_, _| Fault::Answer);
+    let server = Server::start([("/b/a.txt".to_string(), b"http://one/\n".to_vec())], |_, _| Fault::None);
     let directory = tempfile::tempdir().unwrap();
     let address = |secret: &str| format!("http://{}/b/a.txt?key={secret}", server.address);
     let run = |out: &Path, inputs: &[&String]| {
@@ -132,7 +132,7 @@ fn killed_jobs_end_with_the_rows_of_one_run() {
     let objects = (0..40).map(|number| (format!("/b/{number:02}"), text(number).into_bytes()));
     let faults = transient(17);
     let server = Server::start(objects, move |number, request| match faults(number, request) {
-        Fault::Answer => Fault::Delay(Duration::from_millis(2)),
+        Fault::None => Fault::Delay(Duration::from_millis(2)),
         fault => fault,
     });
     let expected: String = (0..40).map(text).collect();

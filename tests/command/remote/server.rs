@@ -15,21 +15,21 @@ const PAGE_KEYS: usize = 1000;
 /// What happens to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// It is answered.
-    Answer,
-    /// It is answered with this status and body.
+    /// No fault.
+    None,
+    /// The response has this status and body.
     Status(u16, &'static str),
-    /// It is answered with this status and a body that is not UTF-8.
+    /// The response has this status and a body that is not UTF-8.
     Page(u16, &'static [u8]),
-    /// It is answered with this header field in addition.
+    /// The response has this header field in addition.
     Field(&'static str, &'static str),
-    /// The connection is closed without an answer.
+    /// The connection is closed without a response.
     Drop,
     /// The connection is closed after so many bytes of the body.
     Truncate(usize),
-    /// The answer comes later.
+    /// The response comes later.
     Delay(Duration),
-    /// The object is changed before the answer.
+    /// The object is changed before the response.
     Change,
     /// All bytes are sent, whatever range is requested.
     IgnoreRange,
@@ -39,27 +39,27 @@ pub enum Fault {
     Chunked,
     /// As [`Fault::Chunked`], but the connection is closed after so many bytes.
     CutChunks(usize),
-    /// As [`Fault::Answer`], but the bytes of a range are in chunks, without a length.
+    /// As [`Fault::None`], but the bytes of a range are in chunks, without a length.
     ChunkedRange,
     /// At most so many bytes of a range are sent.
     ShortRange(usize),
     /// A range is sent without the length of the object.
     UnknownLength,
-    /// As [`Fault::UnknownLength`], and requests of the head are answered as if the object were empty.
+    /// As [`Fault::UnknownLength`], and HEAD requests get a response as if the object were empty.
     EmptyHead,
     /// So many wrong bytes of a range are sent, which ends before it begins.
     BackwardRange(usize),
     /// The object is sent unpacked and whole, unless gzip is accepted.
     Unpacked(&'static [u8]),
-    /// It is answered with this encoding, which the object has already.
+    /// The response has this encoding, which the object has already.
     Coded(&'static str),
-    /// The request is performed, and the connection is closed without an answer.
+    /// The request is performed, and the connection is closed without a response.
     Lost,
     /// A listing has the first page only, and says that there are others.
     CutListing,
-    /// It is answered without an entity tag; the object was changed at this time.
+    /// The response has no entity tag; the object was changed at this time.
     Untagged(&'static str),
-    /// It is answered with this media type; as [`Fault::IgnoreRange`] unless it has ranges.
+    /// The response has this media type; as [`Fault::IgnoreRange`] unless it has ranges.
     Typed { media_type: &'static str, has_ranges: bool },
     /// The client is sent to this path or address.
     Redirect(String),
@@ -67,7 +67,7 @@ pub enum Fault {
     Busy(&'static str),
     /// The entity tag has no quotes, and `If-Match` never matches, as for the package `net/http` of Go.
     UnquotedTag,
-    /// The connection stays open without an answer.
+    /// The connection stays open without a response.
     Stall,
     /// The body is sent byte by byte, with this pause between them.
     Trickle(Duration),
@@ -130,7 +130,7 @@ struct Contents {
     uploads: BTreeMap<String, BTreeMap<u32, Vec<u8>>>,
     /// Blocks of Azure that are not committed, by `/bucket/key` and name.
     blocks: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
-    /// Requests that are being answered, and the most at a time.
+    /// Requests in progress, and the most at a time.
     current: usize,
     most: usize,
     requests: Vec<Request>,
@@ -177,7 +177,7 @@ impl Server {
         self.contents.lock().unwrap().objects.keys().cloned().collect()
     }
 
-    /// The most requests that were answered at a time.
+    /// The most requests that were in progress at a time.
     pub fn most_at_a_time(&self) -> usize {
         self.contents.lock().unwrap().most
     }
@@ -187,7 +187,7 @@ impl Server {
         self.contents.lock().unwrap().uploads.len()
     }
 
-    /// Answers the requests of a connection.
+    /// Responds to the requests of a connection.
     fn serve(&self, stream: &TcpStream, faults: &Faults) {
         let mut reader = BufReader::new(stream);
         while let Some(request) = read_request(&mut reader) {
@@ -198,7 +198,7 @@ impl Server {
                 contents.most = contents.most.max(contents.current);
                 contents.requests.len() - 1
             };
-            let is_open = self.answer_request(stream, &request, number, faults);
+            let is_open = self.respond_to(stream, &request, number, faults);
             self.contents.lock().unwrap().current -= 1;
             if !is_open {
                 return;
@@ -206,22 +206,22 @@ impl Server {
         }
     }
 
-    /// Answers a request. Returns false if the connection is to be closed.
-    fn answer_request(&self, stream: &TcpStream, request: &Request, number: usize, faults: &Faults) -> bool {
+    /// Responds to a request. Returns false if the connection is to be closed.
+    fn respond_to(&self, stream: &TcpStream, request: &Request, number: usize, faults: &Faults) -> bool {
         let fault = faults(number, request);
         let mut cut = usize::MAX;
-        let answer = match &fault {
+        let response = match &fault {
             Fault::Drop => return false,
             Fault::Stall => {
                 // Returns when the client closes the connection.
                 let _ = (&*stream).read(&mut [0]);
                 return false;
             }
-            Fault::Status(status, body) => Answer::new(*status, body.as_bytes().to_vec()),
-            Fault::Page(status, body) => Answer::new(*status, body.to_vec()),
-            Fault::UnquotedTag if request.header("if-match").is_some() => Answer::new(412, Vec::new()),
-            Fault::Redirect(path) => Answer::new(302, Vec::new()).with_field("Location", path),
-            Fault::Busy(time) => Answer::new(503, Vec::new()).with_field("Retry-After", time),
+            Fault::Status(status, body) => Response::new(*status, body.as_bytes().to_vec()),
+            Fault::Page(status, body) => Response::new(*status, body.to_vec()),
+            Fault::UnquotedTag if request.header("if-match").is_some() => Response::new(412, Vec::new()),
+            Fault::Redirect(path) => Response::new(302, Vec::new()).with_field("Location", path),
+            Fault::Busy(time) => Response::new(503, Vec::new()).with_field("Retry-After", time),
             fault => {
                 match fault {
                     Fault::Delay(time) => thread::sleep(*time),
@@ -229,18 +229,18 @@ impl Server {
                     Fault::Change => self.change(request.path()),
                     _ => {}
                 }
-                self.answer(request, fault)
+                self.response(request, fault)
             }
         };
         let is_chunked = match fault {
             Fault::Chunked | Fault::CutChunks(_) => true,
-            Fault::ChunkedRange => answer.status == 206,
+            Fault::ChunkedRange => response.status == 206,
             _ => false,
         };
         match fault {
             Fault::Lost => false,
-            Fault::Trickle(pause) => answer.trickle(stream, pause),
-            _ => answer.send(stream, request, is_chunked, cut),
+            Fault::Trickle(pause) => response.trickle(stream, pause),
+            _ => response.send(stream, request, is_chunked, cut),
         }
     }
 
@@ -255,18 +255,18 @@ impl Server {
         }
     }
 
-    fn answer(&self, request: &Request, fault: &Fault) -> Answer {
+    fn response(&self, request: &Request, fault: &Fault) -> Response {
         let path = unescape(request.path());
         let mut contents = self.contents.lock().unwrap();
         match request.method.as_str() {
             "GET" if request.parameter("comp").is_some() => list_azure(&contents.objects, &path, request),
             "PUT" if request.parameter("comp").is_some() => contents.write_azure(&path, request),
             "GET" if request.parameter("list-type").is_some() => {
-                let mut answer = list(&contents.objects, &path, request);
+                let mut response = list(&contents.objects, &path, request);
                 if *fault == Fault::CutListing {
-                    answer.cut_listing();
+                    response.cut_listing();
                 }
-                answer
+                response
             }
             "GET" | "HEAD" => {
                 let has_wrong_range = *fault == Fault::WrongRange && request.method == "GET";
@@ -274,39 +274,40 @@ impl Server {
                     fault,
                     Fault::IgnoreRange | Fault::Chunked | Fault::CutChunks(_) | Fault::Typed { has_ranges: false, .. }
                 );
-                let mut answer = get(&contents.objects, &path, request, is_without_ranges || has_wrong_range);
-                answer.limit_range(fault);
-                answer.add_field(fault, request);
+                let mut response = get(&contents.objects, &path, request, is_without_ranges || has_wrong_range);
+                response.limit_range(fault);
+                response.add_field(fault, request);
                 if *fault == Fault::UnquotedTag {
-                    let tags = answer.headers.iter_mut().filter(|(name, _)| name == "ETag");
+                    let tags = response.headers.iter_mut().filter(|(name, _)| name == "ETag");
                     tags.for_each(|(_, tag)| *tag = tag.replace('"', ""));
                 }
                 if let Fault::Untagged(time) = fault {
-                    answer.headers.retain(|(name, _)| name != "ETag" && name != "Last-Modified");
-                    answer.headers.push(("Last-Modified".to_string(), time.to_string()));
+                    response.headers.retain(|(name, _)| name != "ETag" && name != "Last-Modified");
+                    response.headers.push(("Last-Modified".to_string(), time.to_string()));
                 }
                 if let Some(range) =
-                    request.range(answer.body.len()).filter(|_| has_wrong_range && answer.status == 200)
+                    request.range(response.body.len()).filter(|_| has_wrong_range && response.status == 200)
                 {
-                    let len = answer.body.len();
+                    let len = response.body.len();
                     let end = if range.end == 1 { len } else { range.end };
-                    answer.body = answer.body[range.start..end].to_vec();
-                    answer.status = 206;
+                    response.body = response.body[range.start..end].to_vec();
+                    response.status = 206;
                     let place = format!("bytes {}-{}/{len}", range.start, end as i64 - 1);
-                    answer.headers.push(("Content-Range".to_string(), place));
+                    response.headers.push(("Content-Range".to_string(), place));
                 }
-                answer
+                response
             }
             "PUT" | "POST" | "DELETE" => contents.write(&path, request),
-            _ => Answer::new(405, Vec::new()),
+            _ => Response::new(405, Vec::new()),
         }
     }
 }
 
 impl Contents {
-    fn write(&mut self, path: &str, request: &Request) -> Answer {
+    fn write(&mut self, path: &str, request: &Request) -> Response {
         let body = request.body.clone();
-        let tagged = |body: &[u8]| Answer { headers: vec![("ETag".into(), tag(body))], ..Answer::new(200, Vec::new()) };
+        let tagged =
+            |body: &[u8]| Response { headers: vec![("ETag".into(), tag(body))], ..Response::new(200, Vec::new()) };
         let upload = request.parameter("uploadId");
         let part = request.parameter("partNumber").and_then(|number| number.parse::<u32>().ok());
         match (request.method.as_str(), upload, part) {
@@ -317,14 +318,14 @@ impl Contents {
                     "<InitiateMultipartUploadResult><Bucket>b</Bucket><Key>k</Key><UploadId>{id}</UploadId>\
                      </InitiateMultipartUploadResult>"
                 );
-                Answer::new(200, xml.into_bytes())
+                Response::new(200, xml.into_bytes())
             }
             ("PUT", Some(id), Some(part)) => {
                 // A part may arrive after its upload was aborted.
                 let Some(parts) = self.uploads.get_mut(&id) else { return error(404, "NoSuchUpload") };
-                let answer = tagged(&body);
+                let response = tagged(&body);
                 parts.insert(part, body);
-                answer
+                response
             }
             ("POST", Some(id), _) => {
                 if self.is_refused(path, request) {
@@ -338,30 +339,30 @@ impl Contents {
                     tag(&object).replace('"', "&quot;")
                 );
                 self.objects.insert(path.to_string(), object);
-                Answer::new(200, xml.into_bytes())
+                Response::new(200, xml.into_bytes())
             }
             ("DELETE", Some(id), _) => {
                 self.uploads.remove(&id);
-                Answer::new(204, Vec::new())
+                Response::new(204, Vec::new())
             }
             ("PUT", None, _) => {
                 if self.is_refused(path, request) {
                     return error(412, "PreconditionFailed");
                 }
-                let answer = tagged(&body);
+                let response = tagged(&body);
                 self.objects.insert(path.to_string(), body);
-                answer
+                response
             }
             ("DELETE", None, _) => {
                 self.objects.remove(path);
-                Answer::new(204, Vec::new())
+                Response::new(204, Vec::new())
             }
-            _ => Answer::new(400, Vec::new()),
+            _ => Response::new(400, Vec::new()),
         }
     }
 
     /// A block, or the list of blocks that are the object.
-    fn write_azure(&mut self, path: &str, request: &Request) -> Answer {
+    fn write_azure(&mut self, path: &str, request: &Request) -> Response {
         match request.parameter("blockid") {
             Some(id) => _ = self.blocks.entry(path.to_string()).or_default().insert(id, request.body.clone()),
             None => {
@@ -373,7 +374,7 @@ impl Contents {
             }
         }
         let tag = tag(self.objects.get(path).map_or(b"", Vec::as_slice));
-        Answer { headers: vec![("ETag".into(), tag)], ..Answer::new(201, Vec::new()) }
+        Response { headers: vec![("ETag".into(), tag)], ..Response::new(201, Vec::new()) }
     }
 
     /// The object exists, and the request says that it must not.
@@ -384,18 +385,18 @@ impl Contents {
     }
 }
 
-struct Answer {
+struct Response {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
-impl Answer {
-    fn new(status: u16, body: Vec<u8>) -> Answer {
-        Answer { status, headers: Vec::new(), body }
+impl Response {
+    fn new(status: u16, body: Vec<u8>) -> Response {
+        Response { status, headers: Vec::new(), body }
     }
 
-    fn with_field(mut self, name: &str, value: &str) -> Answer {
+    fn with_field(mut self, name: &str, value: &str) -> Response {
         self.headers.push((name.to_string(), value.to_string()));
         self
     }
@@ -486,9 +487,9 @@ impl Answer {
     }
 }
 
-fn error(status: u16, code: &str) -> Answer {
+fn error(status: u16, code: &str) -> Response {
     let xml = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>secret-message</Message></Error>");
-    Answer::new(status, xml.into_bytes())
+    Response::new(status, xml.into_bytes())
 }
 
 fn tag(body: &[u8]) -> String {
@@ -497,7 +498,7 @@ fn tag(body: &[u8]) -> String {
     format!("\"{:016x}\"", hasher.finish())
 }
 
-fn get(objects: &BTreeMap<String, Vec<u8>>, path: &str, request: &Request, is_whole: bool) -> Answer {
+fn get(objects: &BTreeMap<String, Vec<u8>>, path: &str, request: &Request, is_whole: bool) -> Response {
     let Some(object) = objects.get(path) else {
         let bucket = format!("/{}/", path.split('/').nth(1).unwrap_or_default());
         let has_bucket = objects.keys().any(|key| key.starts_with(&bucket));
@@ -515,14 +516,14 @@ fn get(objects: &BTreeMap<String, Vec<u8>>, path: &str, request: &Request, is_wh
         Some(range) => {
             let place = format!("bytes {}-{}/{}", range.start, range.end - 1, object.len());
             headers.push(("Content-Range".to_string(), place));
-            Answer { headers, ..Answer::new(206, object[range].to_vec()) }
+            Response { headers, ..Response::new(206, object[range].to_vec()) }
         }
-        None => Answer { headers, ..Answer::new(200, object.clone()) },
+        None => Response { headers, ..Response::new(200, object.clone()) },
     }
 }
 
 /// A page of a listing.
-fn list(objects: &BTreeMap<String, Vec<u8>>, bucket: &str, request: &Request) -> Answer {
+fn list(objects: &BTreeMap<String, Vec<u8>>, bucket: &str, request: &Request) -> Response {
     let bucket = format!("{}/", bucket.trim_end_matches('/'));
     let prefix = format!("{bucket}{}", request.parameter("prefix").unwrap_or_default());
     let after = request.parameter("continuation-token").unwrap_or_default();
@@ -553,11 +554,11 @@ fn list(objects: &BTreeMap<String, Vec<u8>>, bucket: &str, request: &Request) ->
         ));
     }
     xml.push_str("</ListBucketResult>");
-    Answer::new(200, xml.into_bytes())
+    Response::new(200, xml.into_bytes())
 }
 
 /// A listing of Azure, which is one page.
-fn list_azure(objects: &BTreeMap<String, Vec<u8>>, container: &str, request: &Request) -> Answer {
+fn list_azure(objects: &BTreeMap<String, Vec<u8>>, container: &str, request: &Request) -> Response {
     let container = format!("{}/", container.trim_end_matches('/'));
     let prefix = format!("{container}{}", request.parameter("prefix").unwrap_or_default());
     let is_flat = request.parameter("delimiter").is_none();
@@ -574,7 +575,7 @@ fn list_azure(objects: &BTreeMap<String, Vec<u8>>, container: &str, request: &Re
         }
     }
     xml.push_str("</Blobs><NextMarker /></EnumerationResults>");
-    Answer::new(200, xml.into_bytes())
+    Response::new(200, xml.into_bytes())
 }
 
 fn read_request(reader: &mut impl BufRead) -> Option<Request> {

@@ -16,7 +16,7 @@ fn google_and_azure_are_read_and_written() {
     for scheme in ["gs", "az"] {
         let objects = [("/b/p/a.txt", "http://a/\n"), ("/b/p/b.txt", "http://b/\n"), ("/b/q.txt", "http://q/\n")];
         let objects = objects.map(|(name, text)| (name.to_string(), text.as_bytes().to_vec()));
-        let server = Server::start(objects, |_, _| Fault::Answer);
+        let server = Server::start(objects, |_, _| Fault::None);
         let run = |arguments: &[&str]| {
             let account = ["--store-option", "account_name=account"];
             irikey_at(&server, &[arguments, &account].concat(), &[("GOOGLE_SERVICE_ACCOUNT_KEY", GOOGLE_KEY)])
@@ -60,7 +60,7 @@ fn packed_objects_of_google_are_read_as_they_are_stored() {
         let ran = irikey_at(&server, &[&FLAGS[..], &[name]].concat(), &[]);
         assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{name}: {}", stderr(&ran));
     }
-    // An answer to another request must not be packed.
+    // A response to another request must not be packed.
     let accepts = |request: &&super::server::Request| request.header("accept-encoding").is_some();
     assert!(server.requests().iter().filter(accepts).all(|request| request.header("range").is_some()));
 }
@@ -72,7 +72,7 @@ fn seen_keys_may_be_objects() {
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
     fs::write(path("a"), "http://a/\nhttp://b/\n").unwrap();
     fs::write(path("b"), "http://b/\nhttp://c/\n").unwrap();
-    let quiet = Server::start([], |_, _| Fault::Answer);
+    let quiet = Server::start([], |_, _| Fault::None);
     let flags = ["dedup", "-q", "--columns", "uri", "--seen", &path("seen"), "--update-seen", &path("a")];
     assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
     let files = fs::read_dir(path("seen")).unwrap().map(|entry| entry.unwrap().path());
@@ -105,10 +105,10 @@ fn files_besides_the_inputs_may_be_objects() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
     fs::write(path("in.txt"), "http://a.com/\nhttp://b.com/\nhttp://c.com/\n").unwrap();
-    let quiet = Server::start([], |_, _| Fault::Answer);
+    let quiet = Server::start([], |_, _| Fault::None);
     let points = b"com,b)/\n".to_vec();
     fs::write(path("points"), &points).unwrap();
-    let server = Server::start([("/b/points".to_string(), points)], |_, _| Fault::Answer);
+    let server = Server::start([("/b/points".to_string(), points)], |_, _| Fault::None);
     let run = |server: &Server, out: &str, points: &str| {
         let partition = format!("surt:{points}");
         let flags =
@@ -127,7 +127,7 @@ fn files_besides_the_inputs_may_be_objects() {
     let redirects = concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/redirects.cdxj");
     let learned = irikey_at(&quiet, &["learn", "-q", redirects, "-o", &path("eq.parquet")], &[]);
     assert_eq!(learned.status.code(), Some(0), "{}", stderr(&learned));
-    let eq_server = Server::start([("/b/eq".to_string(), fs::read(path("eq.parquet")).unwrap())], |_, _| Fault::Answer);
+    let eq_server = Server::start([("/b/eq".to_string(), fs::read(path("eq.parquet")).unwrap())], |_, _| Fault::None);
     let keys = |equivalences: &str| {
         let flags =
             ["canon", "-q", redirects, "--output-format", "csv", "--key", "protocol", "--equivalences", equivalences];

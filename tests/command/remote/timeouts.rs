@@ -1,4 +1,4 @@
-//! Servers that do not answer, or hardly: every job ends, and names what it could not read or write.
+//! Servers that do not respond, or hardly: every job ends, and names what it could not read or write.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -30,7 +30,7 @@ fn sources_end_with_a_defect() {
         for first in [0, 4] {
             let fault_of_requests = fault.clone();
             let faults =
-                move |number, _: &Request| if number >= first { fault_of_requests.clone() } else { Fault::Answer };
+                move |number, _: &Request| if number >= first { fault_of_requests.clone() } else { Fault::None };
             for place in ["s3://b", "http"] {
                 let server = server(faults.clone());
                 let place = if place == "http" { format!("http://{}/b", server.address) } else { place.to_string() };
@@ -48,7 +48,7 @@ fn sources_end_with_a_defect() {
     }
 }
 
-/// An answer without a range, of which only the head arrives in time: the pauses are short and many, or one is long.
+/// A response without a range, of which only the head arrives in time: the pauses are short and many, or one is long.
 #[test]
 fn a_server_without_ranges_ends_its_source() {
     for pause in [Duration::from_millis(50), Duration::from_secs(1)] {
@@ -97,7 +97,7 @@ fn listings_and_outputs_end() {
         ];
         for (number, (job, status, name)) in jobs.into_iter().enumerate() {
             if fault == TRICKLE && number == 1 {
-                // The answer has no body.
+                // The response has no body.
                 continue;
             }
             let started = Instant::now();

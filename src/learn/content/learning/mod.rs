@@ -6,7 +6,7 @@
 //! rules of many hosts --GeneralRules--> rules of domains and of all hosts
 //! ```
 //!
-//! Evidence is a digest of the content of a successful answer. Two URLs whose contents differ are different pages, unless
+//! Evidence is a digest of the content of a successful response. Two URLs whose contents differ are different pages, unless
 //! the host changes the content of a URL by itself. Results depend on the captures only, not on their order.
 
 mod alias;

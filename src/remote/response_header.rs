@@ -1,11 +1,11 @@
-//! Rewrites the heads of answers that HTTP allows (RFC 9110) and `object_store` does not accept: [`accept`].
+//! Rewrites header sections of responses that HTTP allows (RFC 9110) and `object_store` does not accept: [`accept`].
 
 use std::ops::Range;
 
 use object_store::client::{HttpRequest, HttpResponse};
 use tower_http::follow_redirect::RequestUri;
 
-/// The length of the object is not known from the answer.
+/// The length of the object is not known from the response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnknownLength;
 
@@ -13,11 +13,11 @@ pub(super) struct UnknownLength;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShorterRange;
 
-/// The address that sent the answer, because the server redirected the request.
+/// The address that sent the response, because the server redirected the request.
 #[derive(Clone, Debug)]
 pub(super) struct FinalAddress(pub(super) String);
 
-/// Adds the [`FinalAddress`] to the answer to a request of the address `requested` (RFC 3986 section 5.1.3).
+/// Adds the [`FinalAddress`] to the response to a request of the address `requested` (RFC 3986 section 5.1.3).
 pub(super) fn add_final_address(response: &mut HttpResponse, requested: &str) {
     let uri = response.extensions().get::<RequestUri>().map(|uri| uri.0.to_string());
     if let Some(address) = uri.filter(|uri| uri != requested) {
@@ -30,7 +30,7 @@ pub(super) fn requested_range(request: &HttpRequest) -> Option<Range<u64>> {
     parse_range(request.headers().get("range")?.to_str().ok()?.strip_prefix("bytes=")?)
 }
 
-/// Rewrites the head of the answer to a request of this range.
+/// Rewrites the header section of the response to a request of this range.
 pub(super) fn accept(response: &mut HttpResponse, requested: Option<Range<u64>>) {
     rewrite_date(response);
     remove_fields_outside_ascii(response);
@@ -83,7 +83,7 @@ fn rewrite_date(response: &mut HttpResponse) {
 }
 
 /// Removes the fields whose values are not ASCII, such as names of files: RFC 9110 section 5.5 allows other bytes, and
-/// `object_store` refuses answers with them.
+/// `object_store` refuses responses with them.
 fn remove_fields_outside_ascii(response: &mut HttpResponse) {
     let headers = response.headers_mut();
     let outside = headers.iter().filter(|(_, value)| value.to_str().is_err());
@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    fn answer(range: &str, requested: Range<u64>) -> HttpResponse {
+    fn response(range: &str, requested: Range<u64>) -> HttpResponse {
         let mut response = HttpResponse::new(HttpResponseBody::from(Vec::new()));
         *response.status_mut() = 206.try_into().unwrap();
         response.headers_mut().insert("content-range", range.parse().unwrap());
@@ -162,7 +162,7 @@ mod tests {
             ("bytes 5-x/20", "bytes 5-x/20", false, true),
             ("bytes 5-3/20", "bytes 5-3/20", false, true),
         ] {
-            let response = answer(range, 5..10);
+            let response = response(range, 5..10);
             assert_eq!(response.headers()["content-range"], rewritten, "{range}");
             assert_eq!(response.extensions().get::<ShorterRange>().is_some(), is_shorter, "{range}");
             assert_eq!(response.extensions().get::<UnknownLength>().is_none(), is_len_known, "{range}");
