@@ -38,7 +38,7 @@ pub(crate) enum BodyDefect {
     TooLong(usize),
     /// The header of the archive's record is too long, so that the body was not found.
     #[error("the header of its record is longer than {0} bytes, and was not read")]
-    LongHead(u64),
+    LongHeader(u64),
     /// Data of this coding is damaged or ends early.
     #[error("the {0} data of the body is damaged or ends early; the bytes before that point were read")]
     Damaged(&'static str),

@@ -59,7 +59,7 @@ impl Sources {
         let mut space = read_ahead() as u64 / 2;
         for source in sources.take(SOURCES_AHEAD) {
             let Origin::Remote(object) = &mut source.origin else { continue };
-            let Some(rest) = space.checked_sub(object.head_len()) else { return };
+            let Some(rest) = space.checked_sub(object.first_request_len()) else { return };
             space = rest;
             object.begin();
         }

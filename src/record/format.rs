@@ -430,7 +430,7 @@ fn is_wat_name(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|name| name.contains(".wat.") || name.ends_with(".wat"))
 }
 
-/// Whether the head of the first record names a WAT file.
+/// Whether the header of the first record names a WAT file.
 fn is_wat(head: &[u8]) -> bool {
     let lines = head.trim_ascii_start().split(|byte| *byte == b'\n');
     let mut fields = lines.take_while(|line| !line.trim_ascii().is_empty());
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_line_may_precede_the_head_of_a_wat_file() {
+    fn a_blank_line_may_precede_the_header_of_a_wat_file() {
         let head = "\r\nWARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Filename: x.warc.wat.gz\r\n\r\n";
         assert_eq!(format_of("x", head), SourceFormat::Archive(ArchiveRows::Links));
     }

@@ -125,7 +125,7 @@ impl AbsentObject {
         self.never()
     }
 
-    pub(crate) fn head_len(&self) -> u64 {
+    pub(crate) fn first_request_len(&self) -> u64 {
         self.never()
     }
 

@@ -25,7 +25,7 @@ mod error;
 #[cfg(feature = "remote")]
 mod failure;
 #[cfg(feature = "remote")]
-mod head;
+mod first_response;
 #[cfg(feature = "remote")]
 mod http_client;
 #[cfg(feature = "remote")]

@@ -12,7 +12,7 @@ use super::buffer::ResponseBuffer;
 use super::client::{Running, client};
 use super::error::RemoteError;
 use super::failure::{Failure, UNUSABLE_KEY, changed};
-use super::head::{Head, ObjectHead, ObjectVersion};
+use super::first_response::{FirstBytes, FirstResponse, ObjectVersion};
 use super::options::block_len;
 use super::repetition::{FetchError, Repetition, lost_task};
 use super::response_header::ShorterRange;
@@ -26,7 +26,7 @@ const MAX_GAP: u64 = 1 << 20;
 const REQUEST_LEN: u64 = 8 << 20;
 
 /// Bytes of the first request of a table: only its format is recognized by them.
-const TABLE_HEAD_LEN: u64 = 4 << 10;
+const TABLE_PREFETCH_LEN: u64 = 4 << 10;
 
 /// Requests of one call at a time.
 const REQUESTS_AT_A_TIME: usize = 8;
@@ -45,8 +45,8 @@ pub(crate) struct RemoteObject {
     version: Option<ObjectVersion>,
     /// The server sends ranges.
     has_ranges: bool,
-    /// The beginning, if it was requested.
-    head: Option<Arc<ObjectHead>>,
+    /// The response to the request of the first bytes, if it was sent.
+    first_response: Option<Arc<FirstResponse>>,
 }
 
 /// The location with this key; `None` if there is none. `Path::parse` removes a slash at the beginning, which is part of another
@@ -64,14 +64,28 @@ impl RemoteObject {
                 .ok_or_else(|| RemoteError::new(format!("this is a key {UNUSABLE_KEY}"), "rename the object"))?,
         };
         let store = client()?.store(url, StorePurpose::Read)?.into();
-        Ok(RemoteObject { name: url.shown_name().into(), store, location, version: None, has_ranges: true, head: None })
+        Ok(RemoteObject {
+            name: url.shown_name().into(),
+            store,
+            location,
+            version: None,
+            has_ranges: true,
+            first_response: None,
+        })
     }
 
     /// An object of a listing.
     pub(super) fn listed(url: &RemoteUrl, store: &Arc<RemoteStore>, meta: ObjectMeta) -> RemoteObject {
         let version = Some(ObjectVersion::of_listing(&meta));
         let name = url.shown_name_of(meta.location.as_ref()).into();
-        RemoteObject { name, store: Arc::clone(store), location: meta.location, version, has_ranges: true, head: None }
+        RemoteObject {
+            name,
+            store: Arc::clone(store),
+            location: meta.location,
+            version,
+            has_ranges: true,
+            first_response: None,
+        }
     }
 
     /// The name without credentials.
@@ -116,26 +130,26 @@ impl RemoteObject {
         is_archive_name(self.path())
     }
 
-    /// Length of the first request, bytes: of a table, only parts are read.
-    pub(crate) fn head_len(&self) -> u64 {
-        let len = if is_table_name(self.path()) { TABLE_HEAD_LEN } else { block_len() };
+    /// Number of bytes that the first request asks for: few of a table, of which only parts are read.
+    pub(crate) fn first_request_len(&self) -> u64 {
+        let len = if is_table_name(self.path()) { TABLE_PREFETCH_LEN } else { block_len() };
         self.len().map_or(len, |all| all.min(len))
     }
 
     /// Requests the beginning of the object, so that it is there when the object is opened.
     pub(crate) fn begin(&mut self) {
-        if self.head.is_some() || self.len() == Some(0) || !self.has_ranges {
+        if self.first_response.is_some() || self.len() == Some(0) || !self.has_ranges {
             return;
         }
-        let (object, len) = (self.clone(), self.head_len());
+        let (object, len) = (self.clone(), self.first_request_len());
         // Without a client, opening the object is an error.
-        let request = client().map(|client| client.start(async move { object.fetch_head(len).await }));
-        self.head = request.ok().map(|request| Arc::new(ObjectHead::new(request)));
+        let request = client().map(|client| client.start(async move { object.fetch_first_bytes(len).await }));
+        self.first_response = request.ok().map(|request| Arc::new(FirstResponse::new(request)));
     }
 
-    /// The beginning, if it was requested and not taken before.
-    pub(super) fn take_head(&self) -> Option<Bytes> {
-        self.head.as_ref()?.take_bytes()
+    /// The first bytes, if they were requested and not taken before.
+    pub(super) fn take_first_bytes(&self) -> Option<Bytes> {
+        self.first_response.as_ref()?.take_bytes()
     }
 
     /// Length in bytes, as far as it is known.
@@ -164,8 +178,8 @@ impl RemoteObject {
     /// # Errors
     /// The object does not exist or cannot be read.
     pub(crate) fn found(mut self) -> Result<RemoteObject, RemoteError> {
-        if let Some(head) = &self.head {
-            self.version = head.version()?.or(self.version);
+        if let Some(response) = &self.first_response {
+            self.version = response.version()?.or(self.version);
         }
         if self.version.is_some() {
             return Ok(self);
@@ -273,7 +287,7 @@ impl RemoteObject {
 
     /// Requests the first `len` bytes, and with them the version of the object. If the object has no such range, or the
     /// server sends none, the error is transient: [`RemoteObject::found`] asks again.
-    async fn fetch_head(&self, len: u64) -> Result<Head, FetchError> {
+    async fn fetch_first_bytes(&self, len: u64) -> Result<FirstBytes, FetchError> {
         if let Some(version) = &self.version {
             return Ok((version.clone(), self.fetch(0..len).await?));
         }

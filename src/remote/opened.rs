@@ -24,10 +24,10 @@ impl RemoteObject {
     pub(crate) fn open(&self) -> Result<OpenedObject, RemoteError> {
         let mut object = self.clone();
         object.begin();
-        let head = object.take_head();
+        let first_bytes = object.take_first_bytes();
         let object = object.found()?;
         match (object.has_ranges(), object.len()) {
-            (true, Some(len)) => Ok(OpenedObject::Ranges(Arc::new(ReadAheadBlocks::new(object, len, head)))),
+            (true, Some(len)) => Ok(OpenedObject::Ranges(Arc::new(ReadAheadBlocks::new(object, len, first_bytes)))),
             _ => Ok(OpenedObject::Stream(Box::new(StreamedBody::open(object)?))),
         }
     }

@@ -32,8 +32,8 @@ pub(crate) struct ReadAheadBlocks {
     len: u64,
     block_len: u64,
     blocks_ahead: u64,
-    /// The beginning, if it is less than a block.
-    head: Bytes,
+    /// The first bytes of the object, if they are less than a block.
+    first_bytes: Bytes,
     slots: Arc<Slots>,
 }
 
@@ -61,17 +61,17 @@ impl Slots {
 }
 
 impl ReadAheadBlocks {
-    /// The bytes of `object`, which has `len` of them, and may begin with `head`.
-    pub(super) fn new(object: RemoteObject, len: u64, head: Option<Bytes>) -> ReadAheadBlocks {
+    /// The bytes of `object`, which has `len` of them, and may begin with `first_bytes`.
+    pub(super) fn new(object: RemoteObject, len: u64, first_bytes: Option<Bytes>) -> ReadAheadBlocks {
         let block_len = block_len();
         let in_memory = read_ahead() as u64 / 2 / block_len;
         let blocks_ahead = in_memory.saturating_sub(BLOCKS_BEHIND + 1).clamp(1, BLOCKS_AHEAD);
         let slots = Arc::<Slots>::default();
-        let mut head = head.unwrap_or_default();
-        if !head.is_empty() && head.len() as u64 == len.min(block_len) {
-            slots.by_number.lock().insert(0, Slot::Arrived(Ok(std::mem::take(&mut head))));
+        let mut first_bytes = first_bytes.unwrap_or_default();
+        if !first_bytes.is_empty() && first_bytes.len() as u64 == len.min(block_len) {
+            slots.by_number.lock().insert(0, Slot::Arrived(Ok(std::mem::take(&mut first_bytes))));
         }
-        ReadAheadBlocks { object, len, block_len, blocks_ahead, head, slots }
+        ReadAheadBlocks { object, len, block_len, blocks_ahead, first_bytes, slots }
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -83,8 +83,8 @@ impl ReadAheadBlocks {
         if at >= self.len {
             return Ok(Bytes::new());
         }
-        if at < self.head.len() as u64 {
-            return Ok(self.head.slice(at as usize..));
+        if at < self.first_bytes.len() as u64 {
+            return Ok(self.first_bytes.slice(at as usize..));
         }
         let number = at / self.block_len;
         let mut slots = self.slots.by_number.lock();

@@ -6,7 +6,7 @@ use object_store::{GetOptions, GetRange};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::failure::Failure;
-use super::head::ObjectVersion;
+use super::first_response::ObjectVersion;
 use super::store::RemoteStore;
 
 /// Bytes per request that reads an object back.

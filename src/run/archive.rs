@@ -4,7 +4,7 @@
 //! mapping | stream --bytes, ends of gzip members--> ArchiveParser --> CaptureBatch --> RecordBuffer
 //! ```
 //!
-//! Of a mapped archive, heads and what else is decoded are copied before they are parsed, because another process may
+//! Of a mapped archive, headers and what else is decoded are copied before they are parsed, because another process may
 //! change the file; payloads are skipped without reading them. Of a stream, bytes are kept as long as the parser may return
 //! to them.
 

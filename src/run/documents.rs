@@ -8,7 +8,9 @@ use crate::encoding::Charset;
 use crate::extract::{HeaderField, Markup, utf16_of_xml};
 use crate::input::detect::{ContentType, content_type};
 use crate::input::{BodyDefect, DecodedBody, Defect, OpenOptions, Source, Stream, decode_body, unpack_body};
-use crate::record::archive::{ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN};
+use crate::record::archive::{
+    ArchiveParser, ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEADER_LEN,
+};
 use crate::record::{
     ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat, is_name_of_format,
     source_head_len,
@@ -282,7 +284,7 @@ impl<'a> CapturedDocument<'a> {
     fn decoded(&self, max_len: usize) -> (Cow<'a, [u8]>, Option<BodyDefect>) {
         let unread = match self.document.state {
             ContentState::TooLong => Some(BodyDefect::TooLong(max_len)),
-            ContentState::LongHead => Some(BodyDefect::LongHead(MAX_HEAD_LEN)),
+            ContentState::LongHeader => Some(BodyDefect::LongHeader(MAX_HEADER_LEN)),
             ContentState::Whole | ContentState::Truncated => None,
         };
         if unread.is_some() {

@@ -460,9 +460,9 @@ fn pages_of_wat_files_are_counted() {
     );
 }
 
-/// A record whose head is too long has no content that can be read; it is reported.
+/// A record whose header is too long has no content that can be read; it is reported.
 #[test]
-fn a_capture_with_a_long_head_is_reported() {
+fn a_capture_with_a_long_header_is_reported() {
     let long = format!("WARC/1.0\r\nWARC-Type: response\r\nx: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(1 << 20));
     let page = response("http://a/6", "200 OK\r\nContent-Type: text/html", b"<a href=x>");
     let out = irikey(&["extract", "-", "--columns", "page,url"], &[long.as_bytes(), &page].concat(), Stdio::piped());

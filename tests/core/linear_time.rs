@@ -444,7 +444,7 @@ fn documents_are_linear() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Records whose lengths are those of all records that follow. The heads of records and of HTTP messages end with different
+/// Records whose lengths are those of all records that follow. The headers of records and of HTTP messages end with different
 /// blank lines: that of a record may contain a space.
 const RECORDS: &[Shape<'_>] = &[
     (

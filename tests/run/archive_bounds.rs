@@ -1,4 +1,4 @@
-//! Where records of archives begin and end: heads that are too long, bytes that are no head, and lengths that are wrong. The
+//! Where records of archives begin and end: headers that are too long, bytes that are no header, and lengths that are wrong. The
 //! rows do not depend on how the archive is read.
 
 use crate::collect::{Out, file, gzip, options, path, pipe, run};
@@ -6,10 +6,10 @@ use irikey::iri::Flags;
 use irikey::record::{ArchiveRows, InputFormat};
 use irikey::run::RunOptions;
 
-/// Longest head of a record.
-const MAX_HEAD_LEN: usize = 1 << 20;
+/// Longest header of a record.
+const MAX_HEADER_LEN: usize = 1 << 20;
 
-/// A record with this content, whose head says `len`. No line ends follow the content.
+/// A record with this content, whose header says `len`. No line ends follow the content.
 fn record(url: &str, content: &str, len: usize) -> String {
     format!("WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: {url}\r\nContent-Length: {len}\r\n\r\n{content}")
 }
@@ -19,8 +19,8 @@ fn sound(url: &str) -> String {
     record(url, "body", 4) + "\r\n\r\n"
 }
 
-/// A head that is `len` bytes long.
-fn head(len: usize) -> String {
+/// A header that is `len` bytes long.
+fn header(len: usize) -> String {
     let fields = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://long/\r\nContent-Length: 0\r\nx: ";
     format!("{fields}{}\r\n\r\n", "x".repeat(len - fields.len() - 4))
 }
@@ -66,34 +66,34 @@ fn members(parts: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_head_may_have_a_mebibyte() {
+fn a_header_may_have_a_mebibyte() {
     let (first, last) = (sound("http://a/"), sound("http://b/"));
     let at = first.len();
     let rows = |len: usize, row: &str| {
         let end = at + len;
         assert_eq!(
-            records(&[&first, &head(len), &last]),
+            records(&[&first, &header(len), &last]),
             ["0 http://a/  ".to_string(), format!("{at} {row} "), format!("{end} http://b/  ")],
             "{len}"
         );
     };
-    rows(MAX_HEAD_LEN - 1, "http://long/ ");
-    rows(MAX_HEAD_LEN, "http://long/ ");
-    rows(MAX_HEAD_LEN + 1, " too-long");
-    rows(MAX_HEAD_LEN + 9, " too-long");
+    rows(MAX_HEADER_LEN - 1, "http://long/ ");
+    rows(MAX_HEADER_LEN, "http://long/ ");
+    rows(MAX_HEADER_LEN + 1, " too-long");
+    rows(MAX_HEADER_LEN + 9, " too-long");
 }
 
 #[test]
-fn a_line_that_is_too_long_is_a_head_or_stray() {
+fn a_line_that_is_too_long_is_a_header_or_stray() {
     let (first, last) = (sound("http://a/"), sound("http://b/"));
     let at = first.len();
-    for (begin, len) in [("WARC/1.0", MAX_HEAD_LEN), ("WARC/1.0", 2 * MAX_HEAD_LEN + 7)] {
+    for (begin, len) in [("WARC/1.0", MAX_HEADER_LEN), ("WARC/1.0", 2 * MAX_HEADER_LEN + 7)] {
         let line = format!("{begin}{}\r\n", "x".repeat(len));
         let end = at + line.len();
         let expected = ["0 http://a/  ".to_string(), format!("{at}  too-long "), format!("{end} http://b/  ")];
         assert_eq!(records(&[&first, &line, &last]), expected);
     }
-    let line = format!("{}\n", "x".repeat(MAX_HEAD_LEN + 5));
+    let line = format!("{}\n", "x".repeat(MAX_HEADER_LEN + 5));
     let end = at + line.len();
     let expected = [
         "0 http://a/  ".to_string(),
@@ -106,7 +106,7 @@ fn a_line_that_is_too_long_is_a_head_or_stray() {
     assert_eq!(records(&[&first, &line, &last]), expected);
 }
 
-/// The content of a record contains what may be a record, and its length is right if a head follows.
+/// The content of a record contains what may be a record, and its length is right if a header follows.
 #[test]
 fn the_length_of_a_record_is_checked_by_what_follows() {
     let inner = record("http://inner/", "", 0);
@@ -115,13 +115,13 @@ fn the_length_of_a_record_is_checked_by_what_follows() {
         let outer = record("http://outer/", &content, content.len());
         let inner_at = outer.len() - content.len();
         let whole = |next: &str| vec!["0 http://outer/  ".to_string(), format!("{} {next}", outer.len())];
-        // A head that is too long is a head.
-        assert_eq!(records(&[&outer, "\r\n", &head(MAX_HEAD_LEN + 1)])[..1], whole("")[..1]);
-        let line = format!("{}\n", "y".repeat(MAX_HEAD_LEN + 5));
+        // A header that is too long is a header.
+        assert_eq!(records(&[&outer, "\r\n", &header(MAX_HEADER_LEN + 1)])[..1], whole("")[..1]);
+        let line = format!("{}\n", "y".repeat(MAX_HEADER_LEN + 5));
         let cut = records(&[&outer, "\r\n", &line, &sound("http://b/")]);
         assert_eq!(cut[..2], ["0 http://outer/  cut".to_string(), format!("{inner_at} http://inner/  ")]);
         assert!(cut[2].ends_with("http://b/  stray-bytes") && cut.len() == 4, "{cut:?}");
-        // A head begins after a line end.
+        // A header begins after a line end.
         let next = records(&[&outer, &sound("http://b/")]);
         if end == "\n" {
             assert_eq!(next, whole("http://b/  "));
@@ -132,9 +132,9 @@ fn the_length_of_a_record_is_checked_by_what_follows() {
     }
 }
 
-/// A record with a gzip member of its own ends with it, whatever it contains; otherwise its content is searched for a head.
+/// A record with a gzip member of its own ends with it, whatever it contains; otherwise its content is searched for a header.
 #[test]
-fn a_length_that_is_too_long_ends_with_the_member_or_at_a_head() {
+fn a_length_that_is_too_long_ends_with_the_member_or_at_a_header() {
     let content = format!("text\r\n{}", record("http://inner/", "", 0));
     let wrong = record("http://outer/", &content, content.len() + 60) + "\r\n\r\n";
     let (first, last) = (sound("http://a/"), sound("http://b/"));
@@ -161,13 +161,13 @@ fn a_length_that_is_too_long_ends_with_the_member_or_at_a_head() {
     );
 }
 
-/// The links of a page come before the record with the long head that follows.
+/// The links of a page come before the record with the long header that follows.
 #[test]
-fn a_long_head_follows_a_page() {
+fn a_long_header_follows_a_page() {
     let json = r#"{"Envelope":{"Payload-Metadata":{"HTTP-Response-Metadata":{"HTML-Metadata":{"Links":[{"url":"1"},{"url":"2"}]}}}}}"#;
     let page = record("http://a/", json, json.len()).replace("resource", "metadata") + "\r\n\r\n";
-    let bytes = [&page, &head(MAX_HEAD_LEN + 1), &page].map(|part| part.as_bytes()).concat();
-    let (at, end) = (page.len(), page.len() + MAX_HEAD_LEN + 1);
+    let bytes = [&page, &header(MAX_HEADER_LEN + 1), &page].map(|part| part.as_bytes()).concat();
+    let (at, end) = (page.len(), page.len() + MAX_HEADER_LEN + 1);
     let row = |at: usize, row: &str| format!("{at} {row} ");
     let links = |at: usize| [row(at, "http://a/1 "), row(at, "http://a/2 ")];
     let expected = [&links(0)[..], &[row(at, " too-long")], &links(end)].concat();

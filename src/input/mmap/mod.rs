@@ -5,7 +5,7 @@
 //!   process with exit code 4.
 //! - If bytes change while they are mapped, the run sees a mixture of old and new bytes. Therefore mapped bytes are only
 //!   searched for delimiters and copied, and everything else works on the copies: a worker reads each chunk into a buffer
-//!   before it decodes it ([`Block::copied`](super::Block::copied)), the parser of archives copies heads and contents, and
+//!   before it decodes it ([`Block::copied`](super::Block::copied)), the parser of archives copies headers and contents, and
 //!   the decompressors read into buffers. A search reads a byte and returns a position within the slice, so a change can move
 //!   the end of a record, but it cannot make checked UTF-8 invalid: the rows are those of some mixture of the bytes. The
 //!   rows of such a run do not repeat; `--no-mmap` has the same limit.

@@ -396,7 +396,7 @@ impl CompactReader<'_> {
         is_count.then_some(number >> 1).ok_or(CompactError::NotOfFormat)
     }
 
-    /// Reads the head of a field. `id` is the number of the field before it, and becomes its own. `None` is the end of the
+    /// Reads the header of a field. `id` is the number of the field before it, and becomes its own. `None` is the end of the
     /// struct.
     fn field(&mut self, id: &mut u64) -> CompactResult<Option<TypeCode>> {
         let head = self.byte()?;

@@ -1,9 +1,9 @@
-//! Makes rows of records: [`RecordAssembler`] takes their heads and contents, one record after the other.
+//! Makes rows of records: [`RecordAssembler`] takes their headers and contents, one record after the other.
 
 use super::batch::{Capture, CaptureBatch};
 use super::documents::{ArchivedDocument, ContentState, DocumentKind};
 use super::exchange::{PendingRequest, RecordIds};
-use super::heads::{ArcHead, Detected, MAX_HTTP_LEN, ResponseHead, WarcHead, without_brackets};
+use super::headers::{ArcHeader, Detected, MAX_HTTP_LEN, ResponseHeader, WarcHeader, without_brackets};
 use super::links::LinkReader;
 use super::request::{MAX_REQUEST_LEN, RequestQuery};
 use super::selection::RecordTypes;
@@ -35,7 +35,7 @@ enum RecordKind {
 pub(super) enum ContentPart {
     Nothing,
     /// Up to a blank line, at most this many bytes.
-    Head(u64),
+    Header(u64),
     /// At most this many bytes.
     First(u64),
     /// All of it, after the record has ended: the JSON of a WAT record, or a document.
@@ -47,8 +47,8 @@ pub(super) enum ContentPart {
 pub(super) enum PayloadPart {
     #[default]
     Nothing,
-    /// What follows the head of an HTTP message.
-    AfterHead,
+    /// What follows the header of an HTTP message.
+    AfterHeader,
     Content,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct RecordAssembler {
     /// The record before the current one, if it was a request without a response before it.
     last_request: Option<PendingRequest>,
     /// What was read from the content of the current record.
-    response: ResponseHead,
+    response: ResponseHeader,
     detected: Detected,
     held: Option<HeldCapture>,
     /// A capture whose memory can be used again.
@@ -128,76 +128,76 @@ impl RecordAssembler {
         self.current.archive_offset = file_at.map(|at| at as i64);
     }
 
-    pub(super) fn begin_arc(&mut self, head: &ArcHead<'_>, at: u64, member_at: Option<u64>, flags: Flags) {
+    pub(super) fn begin_arc(&mut self, header: &ArcHeader<'_>, at: u64, member_at: Option<u64>, flags: Flags) {
         self.begin(at, member_at, flags);
         let capture = &mut self.current;
-        capture.url.extend_from_slice(head.url);
-        capture.mime.extend_from_slice(head.mime);
-        capture.redirect.extend_from_slice(head.redirect);
-        (capture.time, capture.status) = (time::from_first_digits(head.date), head.status);
-        let name: &[u8] = if head.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
+        capture.url.extend_from_slice(header.url);
+        capture.mime.extend_from_slice(header.mime);
+        capture.redirect.extend_from_slice(header.redirect);
+        (capture.time, capture.status) = (time::from_first_digits(header.date), header.status);
+        let name: &[u8] = if header.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
         self.is_skipped = !self.types.has(name);
         self.document_kind = DocumentKind::Response;
         self.kind = if self.max_document_len.is_some() { RecordKind::Document } else { RecordKind::Response };
         self.choose_payload(name);
     }
 
-    pub(super) fn begin_warc(&mut self, head: &WarcHead<'_>, at: u64, member_at: Option<u64>, flags: Flags) {
+    pub(super) fn begin_warc(&mut self, header: &WarcHeader<'_>, at: u64, member_at: Option<u64>, flags: Flags) {
         self.begin(at, member_at, flags);
-        let (url, is_bracketed) = without_brackets(&head.target);
+        let (url, is_bracketed) = without_brackets(&header.target);
         let capture = &mut self.current;
         capture.url.extend_from_slice(url);
-        capture.digest.extend_from_slice(&head.digest);
-        capture.truncated.extend_from_slice(&head.truncated);
-        capture.detected_mime.extend_from_slice(media_type::without_parameters(&head.payload_type));
-        capture.time = time::from_w3c(&head.date);
+        capture.digest.extend_from_slice(&header.digest);
+        capture.truncated.extend_from_slice(&header.truncated);
+        capture.detected_mime.extend_from_slice(media_type::without_parameters(&header.payload_type));
+        capture.time = time::from_w3c(&header.date);
         if is_bracketed {
             capture.flags |= Flags::BRACKETED;
         }
-        capture.fault = match head.content_len {
+        capture.fault = match header.content_len {
             None => Some(FaultKind::NotOfFormat),
             Some(_) if url.is_empty() => Some(FaultKind::NoUrl),
             Some(_) => None,
         };
         let has_links = self.links.is_some();
-        self.kind = match &head.record_type[..] {
+        self.kind = match &header.record_type[..] {
             b"response" | b"revisit" if !has_links => RecordKind::Response,
             b"request" if has_request(self.carry) && !has_links => RecordKind::Request,
             b"metadata" if has_links => RecordKind::Links,
             b"metadata" => RecordKind::Metadata,
             _ => RecordKind::Other,
         };
-        set_media_type(capture, head, self.types == RecordTypes::Replayable);
-        self.is_skipped = !self.types.has_record(head);
+        set_media_type(capture, header, self.types == RecordTypes::Replayable);
+        self.is_skipped = !self.types.has_record(header);
         if has_request(self.carry) {
-            self.ids = RecordIds::of(head);
+            self.ids = RecordIds::of(header);
         }
-        self.choose_payload(&head.record_type);
+        self.choose_payload(&header.record_type);
         if self.max_document_len.is_some() {
-            self.begin_document(head);
+            self.begin_document(header);
         }
     }
 
     /// Determines of which part of the content the digest is computed, as warcio does: transfer codings stay.
     fn choose_payload(&mut self, record_type: &[u8]) {
         let is_wanted = self.carry.payload_digest && self.current.digest.is_empty() && !self.is_skipped;
-        let has_head = self.current.url.starts_with(b"http:") || self.current.url.starts_with(b"https:");
+        let has_header = self.current.url.starts_with(b"http:") || self.current.url.starts_with(b"https:");
         self.payload_part = match record_type {
             _ if !is_wanted || self.links.is_some() => PayloadPart::Nothing,
             b"warcinfo" | b"revisit" | b"request" => PayloadPart::Nothing,
-            b"response" if has_head => PayloadPart::AfterHead,
+            b"response" if has_header => PayloadPart::AfterHeader,
             _ => PayloadPart::Content,
         };
     }
 
-    fn begin_document(&mut self, head: &WarcHead<'_>) {
+    fn begin_document(&mut self, header: &WarcHeader<'_>) {
         self.kind = RecordKind::Document;
-        self.document_kind = match &head.record_type[..] {
+        self.document_kind = match &header.record_type[..] {
             b"response" => DocumentKind::Response,
             b"revisit" => DocumentKind::Revisit,
             _ => DocumentKind::Resource,
         };
-        self.current.charset = media_type::charset(&head.content_type).to_vec();
+        self.current.charset = media_type::charset(&header.content_type).to_vec();
     }
 
     /// States the length of the current record's content.
@@ -210,7 +210,7 @@ impl RecordAssembler {
         self.is_too_long |= len > max_len;
     }
 
-    /// Begins a record whose head is too long to be read.
+    /// Begins a record whose header is too long to be read.
     pub(super) fn begin_too_long(&mut self, at: u64, member_at: Option<u64>, flags: Flags) {
         self.begin(at, member_at, flags);
         self.current.fault = Some(FaultKind::TooLong);
@@ -236,7 +236,7 @@ impl RecordAssembler {
     /// The part of the current record's content that [`RecordAssembler::read_content`] needs.
     pub(super) fn content_part(&self) -> ContentPart {
         match self.kind {
-            RecordKind::Response => ContentPart::Head(MAX_HTTP_LEN),
+            RecordKind::Response => ContentPart::Header(MAX_HTTP_LEN),
             RecordKind::Request => ContentPart::First(MAX_REQUEST_LEN),
             RecordKind::Metadata => ContentPart::First(MAX_HTTP_LEN),
             RecordKind::Links | RecordKind::Document if !self.is_too_long && !self.is_skipped => ContentPart::Whole,
@@ -247,7 +247,7 @@ impl RecordAssembler {
     /// Reads the part of the content that [`RecordAssembler::content_part`] names.
     pub(super) fn read_content(&mut self, part: &[u8]) {
         match self.kind {
-            RecordKind::Response => self.response = ResponseHead::parse(part),
+            RecordKind::Response => self.response = ResponseHeader::parse(part),
             RecordKind::Request => self.request = RequestQuery::parse(part),
             RecordKind::Metadata => self.detected = Detected::parse(part),
             RecordKind::Links | RecordKind::Document | RecordKind::Other => {}
@@ -256,7 +256,7 @@ impl RecordAssembler {
 
     /// Forgets what was read in the content, which is not that of the current record.
     pub(super) fn forget_content(&mut self) {
-        (self.response, self.detected) = (ResponseHead::default(), Detected::default());
+        (self.response, self.detected) = (ResponseHeader::default(), Detected::default());
         self.request = RequestQuery::default();
     }
 
@@ -343,7 +343,7 @@ impl RecordAssembler {
         if !self.is_skipped {
             let state = match content {
                 Some(_) => ContentState::Whole,
-                None if self.current.fault == Some(FaultKind::TooLong) => ContentState::LongHead,
+                None if self.current.fault == Some(FaultKind::TooLong) => ContentState::LongHeader,
                 None if self.is_too_long => ContentState::TooLong,
                 None => ContentState::Truncated,
             };
@@ -364,17 +364,17 @@ impl RecordAssembler {
     }
 
     fn take_response(&mut self) {
-        let head = std::mem::take(&mut self.response);
+        let header = std::mem::take(&mut self.response);
         let capture = &mut self.current;
-        capture.status = head.status.or(capture.status);
-        if !(head.mime.is_empty() && head.charset.is_empty()) {
-            capture.charset = head.charset;
+        capture.status = header.status.or(capture.status);
+        if !(header.mime.is_empty() && header.charset.is_empty()) {
+            capture.charset = header.charset;
         }
-        if !head.mime.is_empty() && capture.mime != REVISIT {
-            capture.mime = head.mime;
+        if !header.mime.is_empty() && capture.mime != REVISIT {
+            capture.mime = header.mime;
         }
-        if !head.redirect.is_empty() {
-            capture.redirect = head.redirect;
+        if !header.redirect.is_empty() {
+            capture.redirect = header.redirect;
         }
     }
 
@@ -449,12 +449,12 @@ fn has_request(carry: FieldSet) -> bool {
     carry.method || carry.request_body
 }
 
-/// Sets the media type and the charset that the head of a record states for its content. An HTTP response has its own head,
+/// Sets the media type and the charset that the header of a record states for its content. An HTTP response has its own header,
 /// and indexes mark revisits by a media type of their own. In an index for replay, as cdxj-indexer writes it, other responses
 /// have none.
-fn set_media_type(capture: &mut Capture, head: &WarcHead<'_>, is_for_replay: bool) {
-    let content_type = &head.content_type[..];
-    match &head.record_type[..] {
+fn set_media_type(capture: &mut Capture, header: &WarcHeader<'_>, is_for_replay: bool) {
+    let content_type = &header.content_type[..];
+    match &header.record_type[..] {
         b"request" => {}
         b"response" if is_for_replay || media_type::is_http(content_type) => {}
         b"revisit" => capture.mime.extend_from_slice(REVISIT),

@@ -1,10 +1,10 @@
-//! The content of a record, and where the record ends: where its length states, at a head within it, or with its gzip
+//! The content of a record, and where the record ends: where its length states, at a header within it, or with its gzip
 //! member.
 
 use super::assembler::{ContentPart, PayloadPart};
-use super::heads::{self, is_head, is_version};
-use super::window::{ArchiveKind, ArchiveWindow, HeadSearch};
-use super::{ArchiveParser, CaptureBatch, MAX_HEAD_LEN, MAX_LEN_ERROR, ParserState, RecordContent};
+use super::headers::{self, is_header, is_version};
+use super::window::{ArchiveKind, ArchiveWindow, HeaderSearch};
+use super::{ArchiveParser, CaptureBatch, MAX_HEADER_LEN, MAX_LEN_ERROR, ParserState, RecordContent};
 use crate::iri::Flags;
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ impl ArchiveParser {
         let end = at.saturating_add(len.unwrap_or(0));
         self.records.set_content_len(len.unwrap_or(0));
         let is_unread = end > at && self.records.content_part() != ContentPart::Nothing;
-        let search = HeadSearch::new(kind, at);
+        let search = HeaderSearch::new(kind, at);
         let read_to = if is_unread { None } else { Some(at) };
         self.content = RecordContent { at, end, read_to, part_searched_to: at, is_cut: false, search };
         self.payload.abandon();
-        let has_head = self.records.payload_part() == PayloadPart::AfterHead && end > at;
-        if len.is_some() && !has_head && self.records.payload_part() != PayloadPart::Nothing {
+        let has_header = self.records.payload_part() == PayloadPart::AfterHeader && end > at;
+        if len.is_some() && !has_header && self.records.payload_part() != PayloadPart::Nothing {
             self.payload.begin(at);
         }
         (self.at, self.follows_line_end, self.is_open_ended) = (at, true, len.is_none());
@@ -54,7 +54,7 @@ impl ArchiveParser {
 
     /// Reads what is needed of the content up to byte `to`.
     ///
-    /// The record may end at the first line that looks like a head, however long it is stated to be. What follows that line
+    /// The record may end at the first line that looks like a header, however long it is stated to be. What follows that line
     /// is read when the record has ended, because bytes that belong to the next records would be read again for each of
     /// them. Of a mapped archive, all of the content is read then.
     fn read_content_to(&mut self, window: ArchiveWindow<'_>, to: u64) {
@@ -73,9 +73,9 @@ impl ArchiveParser {
             // Read when the record has ended.
             ContentPart::Whole => None,
             ContentPart::First(max_len) => Some(content_end.min(at + max_len)).filter(|part_end| *part_end <= to),
-            ContentPart::Head(max_len) => {
+            ContentPart::Header(max_len) => {
                 let limit = content_end.min(at + max_len);
-                let blank = heads::blank_line_end(window.slice(from..to.min(limit)));
+                let blank = headers::blank_line_end(window.slice(from..to.min(limit)));
                 // The last two bytes may be a part of a blank line.
                 self.content.part_searched_to = from.max(to.min(limit).saturating_sub(2));
                 let blank = blank.map(|len| from + len as u64);
@@ -86,27 +86,27 @@ impl ArchiveParser {
             let part = &self.stable(window.slice(at..read_to));
             self.records.read_content(part);
             self.content.read_to = Some(read_to);
-            if self.records.payload_part() == PayloadPart::AfterHead {
-                match heads::http_head_end(part) {
+            if self.records.payload_part() == PayloadPart::AfterHeader {
+                match headers::http_header_end(part) {
                     Some(len) => self.payload.begin(at + len as u64),
                     None if read_to == content_end => self.payload.begin(read_to),
-                    // The head is too long.
+                    // The header is too long.
                     None => {}
                 }
             }
         }
     }
 
-    /// Ends the current record before its stated end, if its content has a line before byte `to` that is the head of
+    /// Ends the current record before its stated end, if its content has a line before byte `to` that is the header of
     /// another record. Returns whether it has; the parser continues there.
     pub(super) fn end_early(&mut self, window: ArchiveWindow<'_>, to: u64, batch: &mut CaptureBatch) -> bool {
-        let head_at = self.content.search.finish(window, to).filter(|head_at| *head_at < self.content.end);
-        let Some(head_at) = head_at else { return false };
-        self.cut_content(window, head_at);
-        self.members.seek(head_at);
+        let header_at = self.content.search.finish(window, to).filter(|header_at| *header_at < self.content.end);
+        let Some(header_at) = header_at else { return false };
+        self.cut_content(window, header_at);
+        self.members.seek(header_at);
         let has_links = self.end_record(window, batch);
-        (self.at, self.follows_line_end) = (head_at, true);
-        self.state = if has_links { ParserState::Links } else { ParserState::Head { line_at: head_at } };
+        (self.at, self.follows_line_end) = (header_at, true);
+        self.state = if has_links { ParserState::Links } else { ParserState::Header { line_at: header_at } };
         true
     }
 
@@ -174,7 +174,7 @@ impl ArchiveParser {
 
     /// Passes the end of a gzip member, after which nothing is visible.
     pub(super) fn pass_member_end(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) {
-        let is_within = matches!(self.state, ParserState::Head { .. } | ParserState::Content);
+        let is_within = matches!(self.state, ParserState::Header { .. } | ParserState::Content);
         let file_at = self.members.pass(is_within);
         if self.members.are_records() && matches!(self.state, ParserState::Between | ParserState::Line) {
             self.state = ParserState::Between;
@@ -184,30 +184,30 @@ impl ArchiveParser {
         }
     }
 
-    /// Looks whether the gzip member that begins at byte `at`, within a head or a content, begins with a head. Then the
+    /// Looks whether the gzip member that begins at byte `at`, within a header or a content, begins with a header. Then the
     /// record before it ends there. Returns false if more bytes are needed.
     pub(super) fn probe_member(&mut self, window: ArchiveWindow<'_>, at: u64, batch: &mut CaptureBatch) -> bool {
-        let bytes = window.slice(at..window.end().min(at + MAX_HEAD_LEN));
+        let bytes = window.slice(at..window.end().min(at + MAX_HEADER_LEN));
         let line_len = memchr::memchr(b'\n', bytes).map(|at| at + 1);
-        if line_len.is_none() && (bytes.len() as u64) < MAX_HEAD_LEN {
+        if line_len.is_none() && (bytes.len() as u64) < MAX_HEADER_LEN {
             return false;
         }
-        let is_head = line_len.is_some_and(|len| is_head(&bytes[..len]));
-        self.members.end_probe(is_head);
-        if is_head {
+        let is_header = line_len.is_some_and(|len| is_header(&bytes[..len]));
+        self.members.end_probe(is_header);
+        if is_header {
             self.end_with_member(window, at, batch);
         }
         true
     }
 
-    /// Ends a record in the middle of its head or content, at byte `at`, where a gzip member begins.
+    /// Ends a record in the middle of its header or content, at byte `at`, where a gzip member begins.
     fn end_with_member(&mut self, window: ArchiveWindow<'_>, at: u64, batch: &mut CaptureBatch) {
-        if let ParserState::Head { .. } = self.state {
-            let head = window.slice(self.at..at);
-            if is_version(head) {
-                self.begin_warc(head);
+        if let ParserState::Header { .. } = self.state {
+            let header = window.slice(self.at..at);
+            if is_version(header) {
+                self.begin_warc(header);
             } else {
-                self.skip_stray(head);
+                self.skip_stray(header);
             }
         }
         if self.state == ParserState::Content {

@@ -1,6 +1,6 @@
 //! Documents of archives: [`ArchivedDocument`] is a capture with its content, [`HttpDocument`] the parts of an HTTP response.
 
-use super::heads::{MAX_HTTP_LEN, ResponseHead, blank_line_end, for_each_field, response_status};
+use super::headers::{MAX_HTTP_LEN, ResponseHeader, blank_line_end, for_each_field, response_status};
 
 /// The kinds of records that hold documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(crate) enum ContentState {
     Whole,
     /// It is longer than allowed, and was not read.
     TooLong,
-    /// The head of its record is longer than [`super::MAX_HEAD_LEN`], and nothing was read.
-    LongHead,
+    /// The header of its record is longer than [`super::MAX_HEADER_LEN`], and nothing was read.
+    LongHeader,
     /// The archive ends within it, and it was not read.
     Truncated,
 }
@@ -38,18 +38,18 @@ pub(crate) struct ArchivedDocument {
     pub(crate) time: Option<i64>,
     /// Byte of the decompressed archive at which the record begins.
     pub(crate) offset: u64,
-    /// Media type and charset that the head of the record states. For an HTTP response, those of its own head are used
+    /// Media type and charset that the header of the record states. For an HTTP response, those of its own header are used
     /// instead.
     pub(crate) mime: Vec<u8>,
     pub(crate) charset: Vec<u8>,
     /// The digest that the record states; empty if it states none.
     pub(crate) digest: Vec<u8>,
     pub(crate) state: ContentState,
-    /// The content, HTTP head included.
+    /// The content, HTTP header included.
     pub(crate) content: Vec<u8>,
 }
 
-/// The head of an HTTP response as far as it matters for links.
+/// The header of an HTTP response as far as it matters for links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HttpDocument {
     pub(crate) status: Option<i32>,
@@ -69,20 +69,21 @@ pub(crate) struct HttpDocument {
 }
 
 impl HttpDocument {
-    /// Parses the head of a response; `None` if `content` does not begin with one.
+    /// Parses the header of a response; `None` if `content` does not begin with one.
     pub(crate) fn parse(content: &[u8]) -> Option<HttpDocument> {
         let limited = &content[..content.len().min(MAX_HTTP_LEN as usize)];
         let (status, fields) = response_status(limited)?;
         let body_at = blank_line_end(limited).unwrap_or(limited.len());
-        let (mut head, mut document) = (ResponseHead { status, ..ResponseHead::default() }, HttpDocument::default());
+        let (mut header, mut document) =
+            (ResponseHeader { status, ..ResponseHeader::default() }, HttpDocument::default());
         for_each_field(fields, |name, value| match name.to_ascii_lowercase().as_slice() {
             b"content-encoding" => append(&mut document.content_encoding, &value),
             b"transfer-encoding" => append(&mut document.transfer_encoding, &value),
             b"link" => append(&mut document.links, &value),
             b"refresh" if document.refresh.is_empty() => document.refresh = value.into_owned(),
-            _ => head.set(name, value),
+            _ => header.set(name, value),
         });
-        let ResponseHead { redirect: location, charset, mime, .. } = head;
+        let ResponseHeader { redirect: location, charset, mime, .. } = header;
         Some(HttpDocument { status, mime, charset, location, body_at, ..document })
     }
 
@@ -105,22 +106,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_of_responses_are_parsed() {
+    fn headers_of_responses_are_parsed() {
         let content = b"HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=KOI8-R\r\nLink: <a>\r\nLINK: <b>\r\n\
                         Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\nRefresh: 0;url=x\r\nRefresh: 9;url=y\r\n\r\nbody";
-        let head = HttpDocument::parse(content).unwrap();
-        assert_eq!((head.status, &content[head.body_at..]), (Some(200), &b"body"[..]));
+        let header = HttpDocument::parse(content).unwrap();
+        assert_eq!((header.status, &content[header.body_at..]), (Some(200), &b"body"[..]));
         assert_eq!(
-            (&head.mime[..], &head.charset[..], &head.links[..]),
+            (&header.mime[..], &header.charset[..], &header.links[..]),
             (&b"text/html"[..], &b"KOI8-R"[..], &b"<a>, <b>"[..])
         );
-        assert_eq!((&head.content_encoding[..], &head.transfer_encoding[..]), (&b"gzip"[..], &b"chunked"[..]));
-        assert!(!head.is_redirect() && head.refresh == b"0;url=x");
+        assert_eq!((&header.content_encoding[..], &header.transfer_encoding[..]), (&b"gzip"[..], &b"chunked"[..]));
+        assert!(!header.is_redirect() && header.refresh == b"0;url=x");
         for (content, body) in
             [("HTTP/1.1 200\n\nx", "x"), ("HTTP/1.0 302\r\n\r\nx\n\ny", "x\n\ny"), ("HTTP/1.1 200 OK", "")]
         {
-            let head = HttpDocument::parse(content.as_bytes()).unwrap();
-            assert_eq!(&content[head.body_at..], body);
+            let header = HttpDocument::parse(content.as_bytes()).unwrap();
+            assert_eq!(&content[header.body_at..], body);
         }
         assert_eq!(HttpDocument::parse(b"<html>"), None);
     }

@@ -1,7 +1,7 @@
 //! Requests and their responses: two neighboring records of the same URL, of which one names the other in
 //! `WARC-Concurrent-To`.
 
-use super::heads::WarcHead;
+use super::headers::WarcHeader;
 use super::request::RequestQuery;
 
 /// The identifiers by which records refer to each other.
@@ -13,8 +13,8 @@ pub(super) struct RecordIds {
 }
 
 impl RecordIds {
-    pub(super) fn of(head: &WarcHead<'_>) -> RecordIds {
-        RecordIds { id: head.id.to_vec(), concurrent_to: head.concurrent_to.to_vec() }
+    pub(super) fn of(header: &WarcHeader<'_>) -> RecordIds {
+        RecordIds { id: header.id.to_vec(), concurrent_to: header.concurrent_to.to_vec() }
     }
 
     /// Whether the next record has the identifiers of a record of the same exchange: one of them names the other, or

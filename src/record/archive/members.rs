@@ -17,7 +17,7 @@ pub(super) struct Members {
     passed: usize,
     /// A member began within a record, so the ends of members are not those of records.
     is_in_blocks: bool,
-    /// The beginning of a member within a record, if it is not known yet whether it is a head.
+    /// The beginning of a member within a record, if it is not known yet whether it is a header.
     probe_at: Option<u64>,
     /// Records that began in the current member.
     record_count: u64,
@@ -105,14 +105,14 @@ impl Members {
         self.passed.checked_sub(1).and_then(|last| self.ends.get(last)).map(|end| end.packed)
     }
 
-    /// The beginning of a member within a record, if it is not known yet whether it is a head.
+    /// The beginning of a member within a record, if it is not known yet whether it is a header.
     pub(super) fn probe_at(&self) -> Option<u64> {
         self.probe_at
     }
 
-    /// States whether the member within a record begins with a head.
-    pub(super) fn end_probe(&mut self, is_head: bool) {
+    /// States whether the member within a record begins with a header.
+    pub(super) fn end_probe(&mut self, is_header: bool) {
         self.probe_at = None;
-        self.is_in_blocks |= !is_head;
+        self.is_in_blocks |= !is_header;
     }
 }

@@ -1,8 +1,8 @@
 //! WARC (ISO 28500), ARC and WAT: a push parser for the decompressed bytes of an archive.
 //!
 //! ```text
-//! bytes --ArchiveParser::push--> heads and contents --RecordAssembler--> CaptureBatch (columns) --> RecordBuffer
-//!            | Members, HeadSearch: where records end
+//! bytes --ArchiveParser::push--> headers and contents --RecordAssembler--> CaptureBatch (columns) --> RecordBuffer
+//!            | Members, HeaderSearch: where records end
 //! ```
 //!
 //! The parser skips payloads, so its memory is bounded, however long the records are; only the JSON of WAT records and,
@@ -12,17 +12,17 @@
 //!
 //! - A `WARC-Target-URI` in angle brackets loses them and gets a flag.
 //! - A metadata record that names the charset of the response before it also sets the charset of that response.
-//! - A head without a readable length is a record with a fault, and so is a head that is too long. The bytes after it,
-//!   up to the next head, are its content.
-//! - A record ends where its length states, if the next head or the end of the archive follows. Otherwise the length is
-//!   wrong if the content has a line that is a head: the record ends there. In a file of gzip members that begin with
-//!   heads, a record ends with its member. Such a record gets a flag and is counted.
+//! - A header without a readable length is a record with a fault, and so is a header that is too long. The bytes after it,
+//!   up to the next header, are its content.
+//! - A record ends where its length states, if the next header or the end of the archive follows. Otherwise the length is
+//!   wrong if the content has a line that is a header: the record ends there. In a file of gzip members that begin with
+//!   headers, a record ends with its member. Such a record gets a flag and is counted.
 //! - Bytes between records that belong to no record are skipped up to the next line that begins a record; the record that
 //!   follows gets a flag, and the bytes are counted.
 //! - On request, the digest of each payload is computed if the record has none, and a response gets the method and body of
 //!   its request, which is the record before or after it.
 //! - In an archive that is a file, captures have their position in it. In an uncompressed file, a capture reaches from its
-//!   head to the end of its content; in a file of gzip members, it is the member, if the member holds only this record.
+//!   header to the end of its content; in a file of gzip members, it is the member, if the member holds only this record.
 
 mod assembler;
 mod batch;
@@ -31,7 +31,7 @@ mod damage;
 mod documents;
 mod exchange;
 mod form;
-mod heads;
+mod headers;
 mod json_query;
 mod links;
 mod members;
@@ -53,14 +53,14 @@ use crate::iri::Flags;
 use crate::kernel::strip_prefix_ignoring_case;
 use crate::record::fields::FieldSet;
 use assembler::{ArchiveFile, RecordAssembler};
-use heads::{ArcHead, WarcHead, is_head, is_version, may_begin_arc_head};
+use headers::{ArcHeader, WarcHeader, is_header, is_version, may_begin_arc_header};
 use links::LinkReader;
 use members::Members;
 use payload::PayloadHasher;
-use window::{ArchiveKind, HeadSearch};
+use window::{ArchiveKind, HeaderSearch};
 
-/// Longest head of a record, in bytes; a longer one is a fault.
-pub(crate) const MAX_HEAD_LEN: u64 = 1 << 20;
+/// Longest header of a record, in bytes; a longer one is a fault.
+pub(crate) const MAX_HEADER_LEN: u64 = 1 << 20;
 /// Lengths that are wrong by at most this many bytes are common: the line ends between records are counted or not. They
 /// lose nothing and are only flagged.
 const MAX_LEN_ERROR: u64 = 4;
@@ -69,14 +69,14 @@ const MAX_LEN_ERROR: u64 = 4;
 #[derive(Debug, Default)]
 pub struct ArchiveParser {
     state: ParserState,
-    /// The next byte to parse; in a head, its first byte.
+    /// The next byte to parse; in a header, its first byte.
     at: u64,
     content: RecordContent,
     /// The content of the current record has ended, but the record has not: what follows is not known yet.
     is_ending: bool,
     /// A line end is before `at`.
     follows_line_end: bool,
-    /// The content of the last record has no known end: the bytes up to the next head belong to it.
+    /// The content of the last record has no known end: the bytes up to the next header belong to it.
     is_open_ended: bool,
     /// Bytes since the last record that belong to no record, and where the first one is.
     stray_len: u64,
@@ -98,11 +98,11 @@ enum ParserState {
     /// Between records.
     #[default]
     Between,
-    /// In a line that may begin a record, or in the head that it begins. The line at `line_at` is not whole.
-    Head {
+    /// In a line that may begin a record, or in the header that it begins. The line at `line_at` is not whole.
+    Header {
         line_at: u64,
     },
-    /// In the rest of a line that is too long to be a head.
+    /// In the rest of a line that is too long to be a header.
     Line,
     Content,
     /// The links of a WAT record are being pushed.
@@ -120,7 +120,7 @@ struct RecordContent {
     part_searched_to: u64,
     /// The record ended before its stated end.
     is_cut: bool,
-    search: HeadSearch,
+    search: HeaderSearch,
 }
 
 /// The end of an archive.
@@ -137,13 +137,13 @@ pub enum ArchiveEnd {
 /// Whether `head`, the first bytes of a source, begins an archive, possibly after blank lines.
 pub(crate) fn is_archive(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
-    lines.find(|line| !line.trim_ascii().is_empty()).is_some_and(is_head)
+    lines.find(|line| !line.trim_ascii().is_empty()).is_some_and(is_header)
 }
 
 /// Whether the first line in `head` that begins a record is one of ARC. Other bytes may be before it.
 pub(crate) fn is_arc(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
-    lines.find(|line| is_head(line)).is_some_and(|line| !is_version(line))
+    lines.find(|line| is_header(line)).is_some_and(|line| !is_version(line))
 }
 
 /// Whether two lines in `head`, which does not begin an archive, are the first ones of a WARC record: its version and a field.
@@ -256,7 +256,7 @@ impl ArchiveParser {
         }
         match self.state {
             ParserState::Between => self.skip_line_ends(window),
-            ParserState::Head { line_at } => self.read_head(window, line_at, batch),
+            ParserState::Header { line_at } => self.read_header(window, line_at, batch),
             ParserState::Line => self.skip_line(window),
             ParserState::Content => self.read_content(window),
             ParserState::Links => self.push_links(window, batch),
@@ -264,7 +264,7 @@ impl ArchiveParser {
     }
 
     /// Ends the archive, after a `push` that parsed all bytes and left `batch` not full. A record whose content is
-    /// truncated becomes a flagged row if its own head is whole.
+    /// truncated becomes a flagged row if its own header is whole.
     pub fn finish(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> ArchiveEnd {
         self.members.end_probe(true);
         let end = window.end();
@@ -276,13 +276,13 @@ impl ArchiveParser {
                 }
                 self.truncate_content(window, batch);
             }
-            ParserState::Head { .. } => {
-                let head = window.slice(self.at..end);
-                let is_sound = self.may_begin_next_arc_head(head);
+            ParserState::Header { .. } => {
+                let header = window.slice(self.at..end);
+                let is_sound = self.may_begin_next_arc_header(header);
                 if self.is_ending && !is_sound && self.end_early(window, end, batch) || self.end_record(window, batch) {
                     return ArchiveEnd::NotYet;
                 }
-                self.truncate_head(head);
+                self.truncate_header(header);
                 self.records.end_held(self.at, false);
             }
             ParserState::Between | ParserState::Line => {
@@ -312,27 +312,27 @@ impl ArchiveParser {
     /// Ends the current record at the end of the archive, within its content.
     fn truncate_content(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) {
         self.records.flag(Flags::CUT);
-        // The first part of a head is not read: it may have another meaning than the whole head.
+        // The first part of a header is not read: it may have another meaning than the whole header.
         self.read_content_part(window, window.end());
         self.records.end(None, batch);
         self.lost_len = Some(0);
     }
 
-    /// Ends the archive with a line that is not whole, or with a part of a head.
-    fn truncate_head(&mut self, head: &[u8]) {
-        let is_lost = is_head(head) || b"WARC/".starts_with(&head[..head.len().min(5)]);
-        if is_lost || self.may_begin_next_arc_head(head) {
-            self.lost_len = Some(head.len() as u64);
+    /// Ends the archive with `rest`: a line that is not whole, or a part of a header.
+    fn truncate_header(&mut self, rest: &[u8]) {
+        let is_lost = is_header(rest) || b"WARC/".starts_with(&rest[..rest.len().min(5)]);
+        if is_lost || self.may_begin_next_arc_header(rest) {
+            self.lost_len = Some(rest.len() as u64);
         } else {
-            self.skip_stray(head);
+            self.skip_stray(rest);
         }
     }
 
-    /// Whether `head`, the last bytes of the archive, may be the beginning of the head of the next record of an ARC. Records
+    /// Whether `rest`, the last bytes of the archive, may be the beginning of the header of the next record of an ARC. Records
     /// of an ARC end with a line end, so that the record before is whole then.
-    fn may_begin_next_arc_head(&self, head: &[u8]) -> bool {
+    fn may_begin_next_arc_header(&self, rest: &[u8]) -> bool {
         let is_after_record = self.follows_line_end && !self.is_open_ended;
-        is_after_record && self.content.search.kind() == ArchiveKind::Arc && may_begin_arc_head(head)
+        is_after_record && self.content.search.kind() == ArchiveKind::Arc && may_begin_arc_header(rest)
     }
 
     fn skip_line_ends(&mut self, window: ArchiveWindow<'_>) -> bool {
@@ -341,7 +341,7 @@ impl ArchiveParser {
         self.follows_line_end |= bytes[..len].contains(&b'\n');
         self.at += len as u64;
         if len < bytes.len() {
-            self.state = ParserState::Head { line_at: self.at };
+            self.state = ParserState::Header { line_at: self.at };
         }
         len < bytes.len()
     }
@@ -378,16 +378,16 @@ impl ArchiveParser {
         if len > 0 { Flags::STRAY_BYTES } else { Flags::NONE }
     }
 
-    /// Reads a head, whose lines before `line_at` are whole and belong to it.
-    fn read_head(&mut self, window: ArchiveWindow<'_>, mut line_at: u64, batch: &mut CaptureBatch) -> bool {
+    /// Reads a header, whose lines before `line_at` are whole and belong to it.
+    fn read_header(&mut self, window: ArchiveWindow<'_>, mut line_at: u64, batch: &mut CaptureBatch) -> bool {
         loop {
-            let rest = window.slice(line_at..window.end().min(self.at + MAX_HEAD_LEN));
+            let rest = window.slice(line_at..window.end().min(self.at + MAX_HEADER_LEN));
             let Some(len) = memchr::memchr(b'\n', rest).map(|at| at as u64 + 1) else {
-                if window.end() - self.at >= MAX_HEAD_LEN {
-                    self.end_long_head(window, line_at, batch);
+                if window.end() - self.at >= MAX_HEADER_LEN {
+                    self.end_long_header(window, line_at, batch);
                     return true;
                 }
-                self.state = ParserState::Head { line_at };
+                self.state = ParserState::Header { line_at };
                 return false;
             };
             let line = &rest[..len as usize];
@@ -403,24 +403,24 @@ impl ArchiveParser {
         }
     }
 
-    /// Handles a line between records. Returns whether it begins a head of several lines.
+    /// Handles a line between records. Returns whether it begins a header of several lines.
     fn read_first_line(&mut self, window: ArchiveWindow<'_>, line: &[u8], batch: &mut CaptureBatch) -> bool {
         let line_end = self.at + line.len() as u64;
-        let is_head = is_head(line);
+        let is_header = is_header(line);
         if self.is_ending {
-            let is_sound = is_head && self.follows_line_end;
+            let is_sound = is_header && self.follows_line_end;
             if !is_sound && self.end_early(window, line_end, batch) || self.end_record(window, batch) {
                 return false;
             }
         }
-        if is_head {
+        if is_header {
             self.records.end_held(self.at, false);
         }
         if is_version(line) {
             return true;
         }
-        match ArcHead::parse(&self.stable(line)) {
-            Some(head) => self.begin_arc(&head, line_end),
+        match ArcHeader::parse(&self.stable(line)) {
+            Some(header) => self.begin_arc(&header, line_end),
             None => {
                 self.skip_stray(line);
                 (self.state, self.follows_line_end) = (ParserState::Between, true);
@@ -429,9 +429,9 @@ impl ArchiveParser {
         false
     }
 
-    /// Ends a head, or a line that may begin one, that is longer than allowed.
-    fn end_long_head(&mut self, window: ArchiveWindow<'_>, line_at: u64, batch: &mut CaptureBatch) {
-        let end = self.at + MAX_HEAD_LEN;
+    /// Ends a header, or a line that may begin one, that is longer than allowed.
+    fn end_long_header(&mut self, window: ArchiveWindow<'_>, line_at: u64, batch: &mut CaptureBatch) {
+        let end = self.at + MAX_HEADER_LEN;
         let is_warc = line_at > self.at || is_version(window.slice(self.at..end));
         if self.is_ending && (!is_warc && self.end_early(window, end, batch) || self.end_record(window, batch)) {
             return;
@@ -446,18 +446,18 @@ impl ArchiveParser {
         self.state = ParserState::Line;
     }
 
-    fn begin_arc(&mut self, head: &ArcHead<'_>, content_at: u64) {
+    fn begin_arc(&mut self, header: &ArcHeader<'_>, content_at: u64) {
         let (flags, member_at) = (self.end_stray(false), self.members.begin_record(self.at));
-        let flags = if head.content_len.is_none() { flags | Flags::CUT } else { flags };
-        self.records.begin_arc(head, self.at, member_at, flags);
-        self.begin_content(content_at, head.content_len, ArchiveKind::Arc);
+        let flags = if header.content_len.is_none() { flags | Flags::CUT } else { flags };
+        self.records.begin_arc(header, self.at, member_at, flags);
+        self.begin_content(content_at, header.content_len, ArchiveKind::Arc);
     }
 
     fn begin_warc(&mut self, bytes: &[u8]) {
-        let head = &self.stable(bytes);
-        let head = WarcHead::parse(head);
+        let header = &self.stable(bytes);
+        let header = WarcHeader::parse(header);
         let (flags, member_at) = (self.end_stray(false), self.members.begin_record(self.at));
-        self.records.begin_warc(&head, self.at, member_at, flags);
-        self.begin_content(self.at + bytes.len() as u64, head.content_len, ArchiveKind::Warc);
+        self.records.begin_warc(&header, self.at, member_at, flags);
+        self.begin_content(self.at + bytes.len() as u64, header.content_len, ArchiveKind::Warc);
     }
 }

@@ -9,7 +9,7 @@
 //! here both are written. JSON in UTF-16 or UTF-32 is not read here.
 
 use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
-use super::heads::{for_each_field, http_head_end};
+use super::headers::{for_each_field, http_header_end};
 use super::json_query::write_json;
 use crate::iri::octets;
 use crate::kernel::parse_bytes;
@@ -19,7 +19,7 @@ use data_encoding::BASE64;
 /// Longest content of a request that is read, in bytes. A longer body is read up to there.
 pub(super) const MAX_REQUEST_LEN: u64 = 4 << 20;
 
-/// Bytes of a body that are read if the head does not state how long it is.
+/// Bytes of a body that are read if the header does not state how long it is.
 const DEFAULT_BODY_LEN: usize = 8192;
 
 /// What identifies a request besides its URL.
@@ -54,12 +54,12 @@ struct RequestBody<'a> {
 }
 
 impl<'a> RequestBody<'a> {
-    /// The body after the head of an HTTP request; `None` without one.
+    /// The body after the header of an HTTP request; `None` without one.
     fn of(content: &'a [u8]) -> Option<RequestBody<'a>> {
-        let (head, body) = content.split_at(http_head_end(content)?);
+        let (header, body) = content.split_at(http_header_end(content)?);
         let (mut media_type, mut len) = (None, None);
-        let fields_at = memchr::memchr(b'\n', head)? + 1;
-        for_each_field(&head[fields_at..], |name, value| {
+        let fields_at = memchr::memchr(b'\n', header)? + 1;
+        for_each_field(&header[fields_at..], |name, value| {
             if name.eq_ignore_ascii_case(b"content-type") {
                 media_type.get_or_insert_with(|| String::from_utf8_lossy(&value).into_owned());
             } else if name.eq_ignore_ascii_case(b"content-length") {
@@ -113,7 +113,7 @@ impl<'a> RequestBody<'a> {
         query
     }
 
-    /// The parts of a form (RFC 7578); `None` if the head names no boundary.
+    /// The parts of a form (RFC 7578); `None` if the header names no boundary.
     fn multipart(&self) -> Option<Vec<u8>> {
         let boundary = parameter(&self.media_type, "boundary").filter(|boundary| !boundary.is_empty())?;
         let (delimiter, end) = (format!("--{boundary}").into_bytes(), format!("--{boundary}--").into_bytes());
@@ -138,10 +138,10 @@ impl<'a> RequestBody<'a> {
 
 /// Writes a part of a form, with the line end before the boundary.
 fn write_part(part: &[u8], form: &mut FormWriter) {
-    let (head, value) = part.split_at(http_head_end(part).unwrap_or(part.len()));
+    let (header, value) = part.split_at(http_header_end(part).unwrap_or(part.len()));
     let value = without_cr(value.strip_suffix(b"\n").unwrap_or(value));
     let (mut name, mut is_file) = (None, false);
-    for_each_field(head, |field, disposition| {
+    for_each_field(header, |field, disposition| {
         if field.eq_ignore_ascii_case(b"content-disposition") {
             let disposition = String::from_utf8_lossy(&disposition);
             name = parameter(&disposition, "name");
@@ -179,8 +179,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn query_of(media_type: &str, body: &[u8]) -> String {
-        let head = format!("POST /x HTTP/1.1\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n", body.len());
-        let query = RequestQuery::parse(&[head.as_bytes(), body].concat());
+        let header =
+            format!("POST /x HTTP/1.1\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n", body.len());
+        let query = RequestQuery::parse(&[header.as_bytes(), body].concat());
         assert_eq!(query.method, b"POST");
         String::from_utf8(query.body).unwrap()
     }
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_without_a_body_and_malformed_heads() {
+    fn methods_without_a_body_and_malformed_headers() {
         let of = |text: &str| {
             let RequestQuery { method, body } = RequestQuery::parse(text.as_bytes());
             (String::from_utf8(method).unwrap(), String::from_utf8(body).unwrap())
@@ -306,8 +307,8 @@ mod tests {
             count in prop_oneof![Just(1), 0..3000_usize],
         ) {
             let body = [text.repeat(count).as_bytes(), noise.as_slice()].concat();
-            let head = format!("{method} / HTTP/1.1\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n", body.len());
-            let query = RequestQuery::parse(&[head.as_bytes(), &body].concat());
+            let header = format!("{method} / HTTP/1.1\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n", body.len());
+            let query = RequestQuery::parse(&[header.as_bytes(), &body].concat());
             let query = String::from_utf8(query.body).unwrap();
             prop_assert!(query.chars().count() <= MAX_QUERY_LEN);
             let has_body = matches!(&*method, "POST" | "PUT") && !body.is_empty();

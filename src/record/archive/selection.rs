@@ -1,11 +1,11 @@
 //! Which records of an archive become rows: [`RecordTypes`].
 
-use super::heads::WarcHead;
+use super::headers::WarcHeader;
 use crate::record::media_type::without_parameters;
 
 /// Which records of archives become rows. The others are counted.
 ///
-/// A record whose head does not state its type or its length always becomes a row.
+/// A record whose header does not state its type or its length always becomes a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RecordTypes {
     /// All records.
@@ -50,13 +50,13 @@ impl RecordTypes {
         }
     }
 
-    /// Whether the record with this head is selected.
-    pub(super) fn has_record(&self, head: &WarcHead<'_>) -> bool {
+    /// Whether the record with this header is selected.
+    pub(super) fn has_record(&self, header: &WarcHeader<'_>) -> bool {
         let is_about_crawl = || {
-            matches!(&head.record_type[..], b"resource" | b"metadata")
-                && without_parameters(&head.content_type).eq_ignore_ascii_case(RecordTypes::FIELDS)
+            matches!(&header.record_type[..], b"resource" | b"metadata")
+                && without_parameters(&header.content_type).eq_ignore_ascii_case(RecordTypes::FIELDS)
         };
-        let is_selected = self.has(&head.record_type) && !(*self == RecordTypes::Replayable && is_about_crawl());
-        is_selected || head.content_len.is_none()
+        let is_selected = self.has(&header.record_type) && !(*self == RecordTypes::Replayable && is_about_crawl());
+        is_selected || header.content_len.is_none()
     }
 }

@@ -127,7 +127,7 @@ fn row(url: &str, offset: usize) -> Row {
     (url.into(), None, 0, None, String::new(), String::new(), offset as u64)
 }
 
-/// Ten records; the length of the fourth is too long by `excess`, and the payload of the second shows a head.
+/// Ten records; the length of the fourth is too long by `excess`, and the payload of the second shows a header.
 fn with_wrong_length(excess: usize) -> Vec<String> {
     let fields = |i| format!("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/{i}");
     let payload =
@@ -181,7 +181,7 @@ fn records_of_every_type_in_pieces_of_any_length() {
 }
 
 #[test]
-fn every_truncation_gives_whole_heads_and_is_reported() {
+fn every_truncation_gives_whole_headers_and_is_reported() {
     let text = sample();
     let whole = read(text.as_bytes(), 100).0;
     for len in 1..text.len() {
@@ -211,7 +211,7 @@ fn stray_bytes_are_skipped_flagged_and_counted() {
         assert_eq!(damage(headless.as_bytes(), step), of(0, 0, None));
         assert_eq!(damage(&long[..1 << 21], step.max(4096)), of(1 << 21, 1, Some(0)));
         let whole = record("WARC-Type: resource\r\nWARC-Target-URI: x:y", "1");
-        // The last head lost its first letter.
+        // The last header lost its first letter.
         let broken = format!("{whole}{}", &whole[1..]);
         let (at, len) = (whole.len() as u64, whole.len() as u64 - 1);
         assert_eq!(damage(broken.as_bytes(), step), of(len - 4, 1, Some(at)), "{step}");
@@ -256,7 +256,7 @@ fn types_are_selected_by_what_they_hold() {
 }
 
 #[test]
-fn fields_of_heads_are_those_of_rows() {
+fn fields_of_headers_are_those_of_rows() {
     let fields = "WARC-Type: resource\r\nWARC-Target-URI: http://a.org/\r\nWARC-Truncated: length\r\nContent-Type: a/b;c=d\r\n\
         WARC-Identified-Payload-Type: text/html; charset=x";
     let mut batch = unlimited();
@@ -268,7 +268,7 @@ fn fields_of_heads_are_those_of_rows() {
     assert_eq!(columns.map(|column| shown(&records, column[0])), ["length", "text/html", "a/b"]);
 }
 
-/// The media type of an HTTP response is in its own head; that of other contents is in the head of their record.
+/// The media type of an HTTP response is in its own header; that of other contents is in the header of their record.
 #[test]
 fn contents_have_the_media_type_of_their_record() {
     let of = |kind: &str, url: &str, content_type: &str, content: &str| {
@@ -282,7 +282,7 @@ fn contents_have_the_media_type_of_their_record() {
         ("response", "ftp://a.org/x", "text/plain; charset=KOI8-R", "x", "text/plain", "KOI8-R"),
         ("response", "http://a.org/", "application/http; msgtype=response", http, "text/css", "c"),
         ("response", "http://a.org/", "Application/HTTP;msgtype=response;charset=no", untyped, "", ""),
-        ("response", "http://a.org/", "application/http; msgtype=response", "no head", "", ""),
+        ("response", "http://a.org/", "application/http; msgtype=response", "no header", "", ""),
         ("response", "http://a.org/", "message/http", untyped, "", ""),
         ("response", "http://a.org/", "text/html; charset=x", http, "text/css", "c"),
         ("resource", "http://a.org/", "text/html; charset=\"KOI8-R\"", "x", "text/html", "KOI8-R"),
@@ -316,9 +316,9 @@ fn an_archive_may_begin_at_any_byte() {
     assert_eq!(rows(&batch.into_rows()), [row("http://a.org/", 100)]);
 }
 
-/// A part of an HTTP head is not read, because a field that is not whole has another value.
+/// A part of an HTTP header is not read, because a field that is not whole has another value.
 #[test]
-fn the_head_of_a_response_is_read_if_it_is_whole() {
+fn the_header_of_a_response_is_read_if_it_is_whole() {
     let http = "HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n";
     let next = record("WARC-Type: resource\r\nWARC-Target-URI: http://b.org/", "1");
     let of = |content: &str| {
@@ -327,7 +327,7 @@ fn the_head_of_a_response_is_read_if_it_is_whole() {
     };
     let part = &http[..http.len() - 2];
     for step in [0, 1, 64, 1000] {
-        // The archive ends, or another head follows.
+        // The archive ends, or another header follows.
         for (rest, count) in [("", 1), (&next[..], 2)] {
             for (content, status) in [(http, Some(302)), (&format!("{http}body\n"), Some(302)), (part, None)] {
                 let (rows, _) = read((of(content) + rest).as_bytes(), step);
@@ -338,11 +338,11 @@ fn the_head_of_a_response_is_read_if_it_is_whole() {
     }
 }
 
-/// Documents have what the head of their own record states.
+/// Documents have what the header of their own record states.
 #[test]
 fn documents_of_every_kind() {
     const MAX_LEN: u64 = 5;
-    let longest = MAX_LEN + heads::MAX_HTTP_LEN;
+    let longest = MAX_LEN + headers::MAX_HTTP_LEN;
     let arc = |url: &str| format!("{url} 192.0.2.1 20140216050221 a/b 3\nabc\n");
     let warc = |kind: &str, url: &str, content: &str| {
         let fields = format!("WARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nContent-Type: text/html; charset=KOI8-R");

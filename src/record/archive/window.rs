@@ -1,6 +1,6 @@
-//! The part of a decompressed archive that the parser can see, and the search for heads in it.
+//! The part of a decompressed archive that the parser can see, and the search for headers in it.
 
-use super::heads::{ArcHead, is_version};
+use super::headers::{ArcHeader, is_version};
 use std::ops::Range;
 
 /// Decompressed bytes of an archive, of which the first one is at byte `at`.
@@ -32,7 +32,7 @@ impl<'a> ArchiveWindow<'a> {
     }
 }
 
-/// The kinds of archives, whose records have different heads.
+/// The kinds of archives, whose records have different headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ArchiveKind {
     #[default]
@@ -41,7 +41,7 @@ pub(super) enum ArchiveKind {
 }
 
 impl ArchiveKind {
-    /// A line end and the first bytes of a line that may be a head.
+    /// A line end and the first bytes of a line that may be a header.
     fn pattern(self) -> &'static [u8] {
         match self {
             ArchiveKind::Warc => b"\nWARC/",
@@ -49,9 +49,9 @@ impl ArchiveKind {
         }
     }
 
-    /// Whether a whole line within the content of a record looks like the head of another one. `next` is the line that
+    /// Whether a whole line within the content of a record looks like the header of another one. `next` is the line that
     /// follows, if it is known.
-    fn is_head(self, line: &[u8], next: Option<&&[u8]>) -> bool {
+    fn is_header(self, line: &[u8], next: Option<&&[u8]>) -> bool {
         let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
         match self {
             ArchiveKind::Warc => {
@@ -63,17 +63,18 @@ impl ArchiveKind {
                     && parts.next().is_some_and(is_number)
                     && parts.next().is_none()
             }
-            ArchiveKind::Arc => ArcHead::parse(line).is_some(),
+            ArchiveKind::Arc => ArcHeader::parse(line).is_some(),
         }
     }
 }
 
-/// Searches the last [`HeadSearch::MAX_LEN`] bytes of the content of a record for a line that may be the head of another record.
+/// Searches the last [`HeaderSearch::MAX_LEN`] bytes of the content of a record for a line that may be the header of another
+/// record.
 ///
 /// A stream is searched while it is read, because it cannot be read again. What follows the line is kept until the line is too
 /// far back. A mapped file is searched only if a record seems to have a wrong length. Both ways find the same line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HeadSearch {
+pub(super) struct HeaderSearch {
     kind: ArchiveKind,
     /// Where the search continues: at a byte that may be the line end before the line.
     searched_to: u64,
@@ -81,13 +82,13 @@ pub(super) struct HeadSearch {
     found_at: Option<u64>,
 }
 
-impl HeadSearch {
-    /// A record is searched for a head up to this many bytes before its end.
+impl HeaderSearch {
+    /// A record is searched for a header up to this many bytes before its end.
     pub(super) const MAX_LEN: u64 = 32 << 20;
 
     /// A search in the content that begins at byte `content_at`, after a line end.
-    pub(super) fn new(kind: ArchiveKind, content_at: u64) -> HeadSearch {
-        HeadSearch { kind, searched_to: content_at.saturating_sub(1), found_at: None }
+    pub(super) fn new(kind: ArchiveKind, content_at: u64) -> HeaderSearch {
+        HeaderSearch { kind, searched_to: content_at.saturating_sub(1), found_at: None }
     }
 
     /// The kind of the archive, or the default one before the first record.
@@ -100,7 +101,7 @@ impl HeadSearch {
         self.found_at.unwrap_or(self.searched_to).min(at)
     }
 
-    /// The content was searched up to byte `to`. Returns up to where no line was found that may be a head, so that the record
+    /// The content was searched up to byte `to`. Returns up to where no line was found that may be a header, so that the record
     /// does not end before.
     pub(super) fn clear_to(&self, to: u64) -> u64 {
         self.found_at.unwrap_or(to)
@@ -114,7 +115,7 @@ impl HeadSearch {
 
     /// Searches on up to byte `to`.
     pub(super) fn advance(&mut self, window: ArchiveWindow<'_>, to: u64) {
-        let first = to.saturating_sub(HeadSearch::MAX_LEN);
+        let first = to.saturating_sub(HeaderSearch::MAX_LEN);
         if let Some(at) = self.found_at.take_if(|at| *at < first) {
             self.searched_to = at;
         }
@@ -127,14 +128,14 @@ impl HeadSearch {
         }
     }
 
-    /// The first line up to byte `to` that looks like a head. All bytes up to there are in the window.
+    /// The first line up to byte `to` that looks like a header. All bytes up to there are in the window.
     pub(super) fn finish(mut self, window: ArchiveWindow<'_>, to: u64) -> Option<u64> {
         self.advance(window, to);
         let mut at = self.found_at?;
         let mut lines = window.slice(at..to).split_inclusive(|&byte| byte == b'\n').peekable();
         while let Some(line) = lines.next().filter(|line| line.ends_with(b"\n")) {
             let next = lines.peek().filter(|next| next.ends_with(b"\n"));
-            if self.kind.is_head(line, next) {
+            if self.kind.is_header(line, next) {
                 return Some(at);
             }
             at += line.len() as u64;

@@ -248,9 +248,9 @@ fn bodies_of_unknown_length_are_continued() {
     assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{}", stderr(&ran));
 }
 
-/// Some servers say that every file is empty if they are asked for its head.
+/// Some servers respond to HEAD requests as if every file were empty.
 #[test]
-fn files_with_an_empty_head_are_read() {
+fn files_with_an_empty_response_to_head_are_read() {
     let server = Server::start([("/b/x".to_string(), sample("crawl.cdxj"))], |_, _| Fault::EmptyHead);
     let expected = local(&FLAGS, "crawl.cdxj");
     let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("http://{}/b/x", server.address)]].concat(), &[]);

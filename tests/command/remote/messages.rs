@@ -206,7 +206,7 @@ fn secrets_of_addresses_are_in_no_base() {
 
 /// The server declares the charset of a page, with ranges and without.
 #[test]
-fn documents_on_servers_have_the_charset_of_their_head() {
+fn documents_on_servers_have_the_charset_of_their_header() {
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let pages = [
         ("/b/p.html", b"<meta charset=koi8-r><a href=\xE9>".to_vec()),

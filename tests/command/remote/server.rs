@@ -446,9 +446,9 @@ impl Response {
         self.headers.push((name.to_string(), value.to_string()));
     }
 
-    /// Sends the head, and then the body byte by byte, until the client closes the connection.
+    /// Sends the header, and then the body byte by byte, until the client closes the connection.
     fn trickle(&self, mut stream: &TcpStream, pause: Duration) -> bool {
-        let is_sent = stream.write_all(self.head(false).as_bytes()).is_ok();
+        let is_sent = stream.write_all(self.header(false).as_bytes()).is_ok();
         is_sent
             && self.body.iter().all(|byte| {
                 thread::sleep(pause);
@@ -456,7 +456,7 @@ impl Response {
             })
     }
 
-    fn head(&self, is_chunked: bool) -> String {
+    fn header(&self, is_chunked: bool) -> String {
         let mut text = format!("HTTP/1.1 {} x\r\n", self.status);
         for (name, value) in &self.headers {
             text.push_str(&format!("{name}: {value}\r\n"));
@@ -470,7 +470,7 @@ impl Response {
 
     /// Sends at most `cut` bytes of the body. Returns false if the connection is to be closed.
     fn send(&self, mut stream: &TcpStream, request: &Request, is_chunked: bool, cut: usize) -> bool {
-        let mut bytes = self.head(is_chunked).into_bytes();
+        let mut bytes = self.header(is_chunked).into_bytes();
         let body = &self.body[..self.body.len().min(cut)];
         if request.method == "HEAD" {
         } else if is_chunked {

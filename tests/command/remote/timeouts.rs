@@ -48,7 +48,7 @@ fn sources_end_with_a_defect() {
     }
 }
 
-/// A response without a range, of which only the head arrives in time: the pauses are short and many, or one is long.
+/// A response without a range, of which only the header arrives in time: the pauses are short and many, or one is long.
 #[test]
 fn a_server_without_ranges_ends_its_source() {
     for pause in [Duration::from_millis(50), Duration::from_secs(1)] {

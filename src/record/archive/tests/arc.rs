@@ -13,9 +13,9 @@ fn arc_records_of_both_versions() {
     assert_eq!((got, ended), (want.to_vec(), ArchiveEnd::Whole));
 }
 
-/// What an HTTP head does not state is that of the columns. The first record of a file is one of the type `warcinfo`.
+/// What an HTTP header does not state is that of the columns. The first record of a file is one of the type `warcinfo`.
 #[test]
-fn columns_of_arc_heads() {
+fn columns_of_arc_headers() {
     let text = "filedesc://x.arc 0.0.0.0 20140216050221 text/plain 10\n1 0 Some\nx\n\
         http://a.org/ 192.0.2.1 20140216050222 text/html 302 - /b 77 x.arc 4\nbody\n\
         http://b.org/ 192.0.2.1 20140216050222 - 5\n12345\n\
@@ -33,7 +33,7 @@ fn columns_of_arc_heads() {
 }
 
 #[test]
-fn arc_heads_that_programs_wrote() {
+fn arc_headers_that_programs_wrote() {
     let text = "\nfiledesc://x.arc 0.0.0.0 201402160502 text/plain 5\n1 0 S\n\nhttp://a.org/ 192.0.2.1 201402160502 text/html -1\n\
         HTTP/1.1 200 OK\n\nbody\nhttp://b.org/ 192.0.2.1 20140216050221 text/html 5\n12345\n\
         http://c.org/ 192.0.2.1 20140216050221 text/html 3\n12\nhttp://d.org/ 192.0.2.1 20140216050221 text/html 5\n12\n\
@@ -58,7 +58,7 @@ fn arc_heads_that_programs_wrote() {
 }
 
 #[test]
-fn an_arc_that_ends_within_a_head_is_truncated() {
+fn an_arc_that_ends_within_a_header_is_truncated() {
     let info = "filedesc://x.arc 0.0.0.0 201402160502 text/plain 5\n1 0 S\n\n";
     let arc = |content: &str| {
         let len = content.len();
@@ -66,18 +66,18 @@ fn an_arc_that_ends_within_a_head_is_truncated() {
     };
     let of = |text: &str, step| parse(ArchiveParser::default(), text.as_bytes(), (step, usize::MAX));
     let stray = |len, at| ArchiveDamage { stray_len: len, stray_count: 1, short_count: 0, at: Some(at as u64) };
-    let heads =
+    let headers =
         ["h", "http", "https", "http:", "http://b.org/ 192.0.2.1 2014", "d", "dns:b", "f", "ftp:", "w", "filedesc"];
-    // The last content has a line that looks like a head.
+    // The last content has a line that looks like a header.
     let contents = ["12345", "1\nhttp://c.org/ 192.0.2.1 20140216050221 text/html 1\n2"];
     for (step, content) in [0, 1, 7, 1000].into_iter().flat_map(|step| contents.map(|content| (step, content))) {
         let whole = arc(content);
         let rows = of(&(whole.clone() + "\n"), step).0;
         assert_eq!(rows[0].iter().map(|row| row.2).collect::<Vec<_>>(), [0, 0]);
         let digests = index_fields(whole.as_bytes(), step);
-        for head in heads {
-            let text = format!("{whole}\n{head}");
-            let end = ArchiveEnd::Truncated(head.len() as u64);
+        for header in headers {
+            let text = format!("{whole}\n{header}");
+            let end = ArchiveEnd::Truncated(header.len() as u64);
             assert_eq!(of(&text, step), (rows.clone(), end, ArchiveDamage::default()), "{step} {text}");
             assert_eq!(index_fields(text.as_bytes(), step), digests, "{step} {text}");
         }
@@ -87,10 +87,10 @@ fn an_arc_that_ends_within_a_head_is_truncated() {
         // Other bytes after a line end are not part of the record.
         let (rows, end, damage) = of(&format!("{whole}\n1234"), step);
         assert_eq!((rows[0][1].2, end, damage), (0, ArchiveEnd::Whole, stray(4, whole.len() + 1)), "{step}");
-        // Bytes right after the content are its rest, although they could begin a head.
+        // Bytes right after the content are its rest, although they could begin a header.
         let (rows, end, damage) = of(&format!("{whole}http"), step);
         assert_eq!((rows[0][1].2, end, damage), (Flags::CUT.0, ArchiveEnd::Whole, ArchiveDamage::default()), "{step}");
-        // In a WARC, the head has another first word.
+        // In a WARC, the header has another first word.
         let warc = record("WARC-Type: resource\r\nWARC-Target-URI: x:y", "1");
         let (rows, end, damage) = of(&format!("{warc}http"), step);
         assert_eq!((rows[0][0].2, end, damage), (Flags::CUT.0, ArchiveEnd::Whole, ArchiveDamage::default()), "{step}");

@@ -11,7 +11,7 @@ fn digests_of_payloads_without_one() {
     let no_length = |kind: &str| format!("WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://a.org/\r\n\r\n");
     let http = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     let records = [
-        // The payload as it was transferred, without the head.
+        // The payload as it was transferred, without the header.
         (of("response", "http://a.org/", "", http), "sha1:FPKJFAEPEIMEFSS2G2SDNSN5YKX3N5JX"),
         (of("response", "http://a.org/", "\r\nWARC-Payload-Digest: sha256:x", http), "sha256:x"),
         // Of other schemes, the whole content.
@@ -51,13 +51,13 @@ fn a_digest_of_a_wrong_length_is_not_made() {
 /// A record that ends before its stated end is not hashed up to there: its length may be that of all records that follow.
 #[test]
 fn no_byte_is_hashed_for_several_records() {
-    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
+    let header = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
     let response = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
     let arc = "http://h/ 192.0.2.1 20140216050221 a/b 30000000\n";
     let shapes = [
-        format!("{head}x\r\n\r\n"),
-        // Lines that begin like a head, and are none.
-        format!("{head}x\nWARC/\n\nWARC/1.0\n\nx\r\n\r\n"),
+        format!("{header}x\r\n\r\n"),
+        // Lines that begin like a header, and are none.
+        format!("{header}x\nWARC/\n\nWARC/1.0\n\nx\r\n\r\n"),
         format!("{response}HTTP/1.1 200 OK\r\n\r\nx\r\n\r\n"),
         format!("{response}HTTP/1.1 200 OK\r\nx\r\n"),
         format!("{arc}HTTP/1.1 200 OK\r\n\r\nx\n"),
@@ -73,20 +73,20 @@ fn no_byte_is_hashed_for_several_records() {
     }
 }
 
-/// The digest of a record that is as long as stated covers lines that look like heads.
+/// The digest of a record that is as long as stated covers lines that look like headers.
 #[test]
-fn digests_cover_heads_within_payloads() {
-    let head = |kind: &str| format!("WARC-Type: {kind}\r\nWARC-Target-URI: http://h/");
+fn digests_cover_headers_within_payloads() {
+    let header = |kind: &str| format!("WARC-Type: {kind}\r\nWARC-Target-URI: http://h/");
     let lines =
         "x\nWARC/\nWARC/1.0\r\nWARC-Type: x\r\nContent-Length: 0\r\n\r\nhttp://h/ 192.0.2.1 20140216050221 a/b 1\ny";
     let arc = |content: &str| format!("http://h/ 192.0.2.1 20140216050221 a/b {}\n{content}\n", content.len());
     let http = "HTTP/1.1 200 OK\r\n\r\n";
-    // Within an HTTP head that is not whole.
+    // Within an HTTP header that is not whole.
     let http_lines = format!("HTTP/1.1 200 OK\nWARC/1.0\nhttp://h/ 192.0.2.1 20140216050221 a/b 1\n\n{lines}");
     let warc = [
-        record(&head("resource"), lines),
-        record(&head("response"), &format!("{http}{lines}")),
-        record(&head("response"), &http_lines),
+        record(&header("resource"), lines),
+        record(&header("response"), &format!("{http}{lines}")),
+        record(&header("response"), &http_lines),
     ]
     .concat();
     let arc = [arc(&format!("{http}{lines}")), arc(&http_lines)].concat();

@@ -1,16 +1,16 @@
-//! Heads, records and links that are too long, and batches that are full.
+//! Headers, records and links that are too long, and batches that are full.
 
 use super::*;
 use crate::record::archive::links::MAX_BASE_LEN;
 
 #[test]
-fn long_heads_are_a_fault_for_any_pieces() {
+fn long_headers_are_a_fault_for_any_pieces() {
     let long = |len: usize| {
         let fields = format!("WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nX: {}", "x".repeat(len));
         record(&fields, "content") + &record("WARC-Type: resource\r\nWARC-Target-URI: http://b/", "c")
     };
     let fixed = long(0).find("\r\n\r\n").unwrap() + 4;
-    let max_len = MAX_HEAD_LEN as usize - fixed;
+    let max_len = MAX_HEADER_LEN as usize - fixed;
     for (len, fault) in [(max_len, None), (max_len + 1, Some(FaultKind::TooLong)), (3 << 20, Some(FaultKind::TooLong))]
     {
         let text = long(len);
@@ -158,9 +158,9 @@ fn the_body_of_a_request_counts_if_it_is_read() {
     }
 }
 
-/// A head in the rest of a line that is too long is a part of that line, also if the bytes before it were read alone.
+/// A header in the rest of a line that is too long is a part of that line, also if the bytes before it were read alone.
 #[test]
-fn a_head_does_not_begin_within_a_line() {
+fn a_header_does_not_begin_within_a_line() {
     let text = "x".repeat(2 << 20) + &record("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/", "1");
     for step in [0, 1 << 20] {
         let (rows, end, damage) = parse(ArchiveParser::default(), text.as_bytes(), (step, usize::MAX));
@@ -170,14 +170,14 @@ fn a_head_does_not_begin_within_a_line() {
 
 /// Lines that are too far back are no reason not to look for others.
 #[test]
-fn a_record_ends_at_a_head_after_lines_that_are_too_far_back() {
-    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Length: 99999999\r\n\r\n";
+fn a_record_ends_at_a_header_after_lines_that_are_too_far_back() {
+    let header = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Length: 99999999\r\n\r\n";
     let inner = "WARC/1.0\r\nWARC-Target-URI: http://b/\r\n\r\n";
-    let max_len = HeadSearch::MAX_LEN as usize;
+    let max_len = HeaderSearch::MAX_LEN as usize;
     let lines = "x\nWARC/\n".repeat(max_len / 8);
     let few = format!("WARC/\n{}WARC/\n", "x".repeat(max_len / 2));
     for before in [lines, few] {
-        let text = [head, &before, inner, &"x".repeat(max_len - inner.len())].concat();
+        let text = [header, &before, inner, &"x".repeat(max_len - inner.len())].concat();
         for step in [0, 1 << 20, 16 << 20] {
             let (rows, ended) = read(text.as_bytes(), step);
             assert_eq!(rows.iter().map(|row| &row.0[..]).collect::<Vec<_>>(), ["http://a/", "http://b/"], "{step}");
@@ -186,17 +186,17 @@ fn a_record_ends_at_a_head_after_lines_that_are_too_far_back() {
     }
 }
 
-/// What follows a line that may be a head is kept up to a limit, which is the same for an archive in memory.
+/// What follows a line that may be a header is kept up to a limit, which is the same for an archive in memory.
 #[test]
-fn a_record_ends_at_a_head_that_is_not_too_far_back() {
-    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Length: 99999999\r\n\r\n";
+fn a_record_ends_at_a_header_that_is_not_too_far_back() {
+    let header = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Length: 99999999\r\n\r\n";
     let inner = "WARC/1.0\r\nWARC-Target-URI: http://b/\r\n\r\n";
-    let max_len = HeadSearch::MAX_LEN as usize - inner.len();
+    let max_len = HeaderSearch::MAX_LEN as usize - inner.len();
     for (len, urls, end) in [
         (max_len, vec!["http://a/", "http://b/"], ArchiveEnd::Whole),
         (max_len + 1, vec!["http://a/"], ArchiveEnd::Truncated(0)),
     ] {
-        let text = [head, inner, &"x".repeat(len)].concat();
+        let text = [header, inner, &"x".repeat(len)].concat();
         for step in [0, 16 << 20] {
             let (rows, ended) = read(text.as_bytes(), step);
             assert_eq!(rows.iter().map(|row| &row.0[..]).collect::<Vec<_>>(), urls, "{len} {step}");

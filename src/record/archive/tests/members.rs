@@ -116,8 +116,8 @@ fn positions_are_those_of_members_that_are_records() {
 /// Members within a record are not passed one by one for each record whose length is that of all that follow.
 #[test]
 fn records_with_wrong_lengths_in_blocks_are_those_without_blocks() {
-    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
-    let wrong = format!("{head}x\nWARC/1.0\n\n\r\n\r\n").repeat(200);
+    let header = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/\r\nContent-Length: 30000000\r\n\r\n";
+    let wrong = format!("{header}x\nWARC/1.0\n\n\r\n\r\n").repeat(200);
     for text in [wrong, with_wrong_length(0).concat(), with_wrong_length(1000).concat(), sample()] {
         let whole = parse(ArchiveParser::default(), text.as_bytes(), (64, usize::MAX));
         for block_len in [7, 13, 53, 333] {
@@ -138,9 +138,9 @@ fn records_with_wrong_lengths_in_blocks_are_those_without_blocks() {
     }
 }
 
-/// The content of a record is searched for heads of the usual form; a gzip member may begin with any head.
+/// The content of a record is searched for headers of the usual form; a gzip member may begin with any header.
 #[test]
-fn a_record_ends_with_its_member_before_any_head() {
+fn a_record_ends_with_its_member_before_any_header() {
     let arc = "http://a/ 192.0.2.1 20140216050221 a/b 900\nbody";
     let dns = "dns:b 192.0.2.1 20140216050221 text/dns 5\n12345\n";
     let warc = bare_record("a", "body", 900);
@@ -161,19 +161,19 @@ fn a_record_ends_with_its_member_before_any_head() {
     }
 }
 
-/// The head of a record, or a line that is none, ends with its member too.
+/// The header of a record, or a line that is none, ends with its member too.
 #[test]
-fn a_head_ends_with_its_member() {
+fn a_header_ends_with_its_member() {
     let first = bare_record("a", "body\r\n\r\n", 0);
     let next = bare_record("b", "1", 0).replace("WARC/1.0", "warc/1.0");
-    let head = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://x/\r\n";
+    let header = "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://x/\r\n";
     let [a, b] = [0, 1].map(|i| sound([("a", Flags::NONE), ("b", Flags::NONE)])[i].clone());
     let x = |fault, flags: Flags| ("http://x/".to_string(), fault, flags.0);
     let flagged = (b.0.clone(), None, Flags::STRAY_BYTES.0);
     for (between, rows, stray_len, short_count) in [
         ("garbage".to_string(), vec![a.clone(), flagged], 7, 0),
-        (format!("{head}Content-Le"), vec![a.clone(), x(Some(FaultKind::NotOfFormat), Flags::NONE), b.clone()], 0, 0),
-        (format!("{head}Content-Length: 9"), vec![a.clone(), x(None, Flags::CUT), b.clone()], 0, 1),
+        (format!("{header}Content-Le"), vec![a.clone(), x(Some(FaultKind::NotOfFormat), Flags::NONE), b.clone()], 0, 0),
+        (format!("{header}Content-Length: 9"), vec![a.clone(), x(None, Flags::CUT), b.clone()], 0, 1),
     ] {
         let text = [&first[..], &between, &next].concat();
         let ends = [(text.len() - next.len()) as u64, text.len() as u64];
@@ -185,9 +185,9 @@ fn a_head_ends_with_its_member() {
     }
 }
 
-/// A head within a record moves the parser back, and the end of a member is passed again.
+/// A header within a record moves the parser back, and the end of a member is passed again.
 #[test]
-fn members_end_the_records_after_a_head_within_a_record() {
+fn members_end_the_records_after_a_header_within_a_record() {
     let (a, b) = (bare_record("a", "1\n", 900), bare_record("b", "2\n", 900));
     let next = bare_record("c", "3", 0).replace("WARC/1.0", "warc/1.0");
     let text = [&a[..], &b, &next].concat();
@@ -264,12 +264,12 @@ fn a_wrong_length_within_a_block_costs_no_record() {
     }
 }
 
-/// A block that begins with more bytes without a line end than a head may have is a part of the record.
+/// A block that begins with more bytes without a line end than a header may have is a part of the record.
 #[test]
 fn a_block_without_lines_ends_no_record() {
-    let content = "x".repeat(50 + MAX_HEAD_LEN as usize);
+    let content = "x".repeat(50 + MAX_HEADER_LEN as usize);
     let first = bare_record("a", &content, 0);
-    let block = (first.len() - MAX_HEAD_LEN as usize) as u64;
+    let block = (first.len() - MAX_HEADER_LEN as usize) as u64;
     let text = first + "\r\n\r\n" + &bare_record("b", "1", 0);
     for step in [1 << 18, 1 << 20, 4 << 20] {
         let found = parse_members(&text, &[block, text.len() as u64], step);
@@ -283,7 +283,7 @@ fn a_block_without_lines_ends_no_record() {
 fn stray_bytes_between_members() {
     let first = bare_record("a", "y\nWARC/1.0\r\nA: b\r\n\r\nz\n", 0);
     let next = bare_record("b", "1", 0);
-    let long = "x".repeat(MAX_HEAD_LEN as usize + 5);
+    let long = "x".repeat(MAX_HEADER_LEN as usize + 5);
     // After the end of a member, and a line that is too long and has no end.
     for (stray, has_member) in [("garbage\r\n", false), (&long[..], true)] {
         let text = [&first[..], stray, &next].concat();
@@ -301,9 +301,9 @@ fn stray_bytes_between_members() {
     }
 }
 
-/// Only a version of two numbers before a field is a head within a record.
+/// Only a version of two numbers before a field is a header within a record.
 #[test]
-fn lines_within_a_record_that_are_no_heads() {
+fn lines_within_a_record_that_are_no_headers() {
     let lines = "x\nWARC/1.\r\nA: b\nWARC/1.x\r\nA: b\nWARC/1.0\r\nno field\nWARC/1.0\r\n1: b\n";
     let (a, b) = (bare_record("a", lines, 900), bare_record("b", "1", 0));
     let whole = bare_record("a", &format!("{lines}WARC/1.0\r\nA: b\r\n\r\n"), 0);
@@ -311,7 +311,7 @@ fn lines_within_a_record_that_are_no_heads() {
         let (rows, end, damage) = parse_members(&[&a[..], &b].concat(), &[], step);
         assert_eq!(rows, sound([("a", Flags::CUT), ("b", Flags::NONE)]), "{step}");
         assert_eq!((end, damage.short_count), (ArchiveEnd::Whole, 1), "{step}");
-        // A head right after the content shows that the length is right, whatever the content has.
+        // A header right after the content shows that the length is right, whatever the content has.
         let found = parse_members(&[&whole[..], &b].concat(), &[], step);
         let rows = sound([("a", Flags::NONE), ("b", Flags::NONE)]);
         assert_eq!(found, (rows, ArchiveEnd::Whole, ArchiveDamage::default()), "{step}");
@@ -343,7 +343,7 @@ fn links_of_pages_whose_lengths_are_wrong() {
         ([&wrong[..], &page(2)].concat(), vec![], 1000),
         ([&wrong[..], &lower].concat(), vec![end], 1),
         ([&wrong[..], &lower].concat(), vec![end], 1000),
-        // The last line is a part of the head of another record.
+        // The last line is a part of the header of another record.
         ([&page(1)[..], &page(2), "WARC"].concat(), vec![], 0),
         ([&page(1)[..], &page(2), "WARC"].concat(), vec![], 1),
     ] {
@@ -359,21 +359,21 @@ fn links_of_pages_whose_lengths_are_wrong() {
     }
 }
 
-/// In an uncompressed file, a record reaches to the end of its content; without a length, to the next head.
+/// In an uncompressed file, a record reaches to the end of its content; without a length, to the next header.
 #[test]
 fn positions_in_an_uncompressed_file() {
     let a = record("WARC-Type: resource\r\nWARC-Target-URI: http://a/", "content");
     let no_length = "WARC/1.0\r\nWARC-Target-URI: http://b/\r\n\r\nline\nline\n";
-    let long_head = format!("WARC/1.0\r\nX: {}\r\n\r\nline\r\n\r\n", "x".repeat(MAX_HEAD_LEN as usize));
+    let long_header = format!("WARC/1.0\r\nX: {}\r\n\r\nline\r\n\r\n", "x".repeat(MAX_HEADER_LEN as usize));
     let arc = [
         "http://c/ 192.0.2.1 20140216050221 a/b -1\nHTTP/1.1 200 OK\n\nbody\n",
         "http://d/ 192.0.2.1 20140216050221 a/b 3\n123\n",
     ];
     let cases = [
         // The parts of the text, and how many of their last bytes are not a part of the record.
-        vec![(&a[..], 4), (no_length, 0), (&long_head, 0), (&a, 4), (no_length, 0)],
+        vec![(&a[..], 4), (no_length, 0), (&long_header, 0), (&a, 4), (no_length, 0)],
         vec![(no_length, 0), (&a, 4)],
-        // The last line has no end, and is a part of the record or of another head.
+        // The last line has no end, and is a part of the record or of another header.
         vec![(&a, 4), ("WARC/1.0\r\n\r\nline\nli", 0)],
         vec![(&a, 4), ("WARC/1.0\r\n\r\nline\nWARC", 4)],
         vec![(arc[0], 0), (arc[1], 1), (arc[0], 0)],

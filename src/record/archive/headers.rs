@@ -1,4 +1,4 @@
-//! Heads of records in archives: the named fields of WARC (ISO 28500), the columns of ARC, and the HTTP head of a
+//! Headers of records in archives: the named fields of WARC (ISO 28500), the columns of ARC, and the HTTP header of a
 //! response in either.
 
 use crate::kernel::{parse_bytes, strip_prefix_ignoring_case};
@@ -9,12 +9,12 @@ use bstr::ByteSlice;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// The HTTP head of a response is read up to this many bytes of the content.
+/// The HTTP header of a response is read up to this many bytes of the content.
 pub(super) const MAX_HTTP_LEN: u64 = 256 << 10;
 
-/// The fields of a WARC head that are used.
+/// The fields of a WARC header that are used.
 #[derive(Default)]
-pub(super) struct WarcHead<'a> {
+pub(super) struct WarcHeader<'a> {
     /// In lower case.
     pub(super) record_type: Cow<'a, [u8]>,
     pub(super) target: Cow<'a, [u8]>,
@@ -32,12 +32,12 @@ pub(super) struct WarcHead<'a> {
     pub(super) content_len: Option<u64>,
 }
 
-impl<'a> WarcHead<'a> {
-    /// Parses a whole head, version line included. Of several fields with one name, the last is used.
-    pub(super) fn parse(head: &'a [u8]) -> WarcHead<'a> {
-        let mut fields = WarcHead::default();
-        let after_version = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
-        for_each_field(&head[after_version..], |name, value| {
+impl<'a> WarcHeader<'a> {
+    /// Parses a whole header, version line included. Of several fields with one name, the last is used.
+    pub(super) fn parse(header: &'a [u8]) -> WarcHeader<'a> {
+        let mut fields = WarcHeader::default();
+        let after_version = memchr::memchr(b'\n', header).map_or(header.len(), |at| at + 1);
+        for_each_field(&header[after_version..], |name, value| {
             let slot = match name.len() {
                 9 if name.eq_ignore_ascii_case(b"warc-type") => &mut fields.record_type,
                 9 if name.eq_ignore_ascii_case(b"warc-date") => &mut fields.date,
@@ -72,8 +72,8 @@ pub(super) fn is_version(line: &[u8]) -> bool {
 }
 
 /// Whether `line` begins a record.
-pub(super) fn is_head(line: &[u8]) -> bool {
-    is_version(line) || ArcHead::parse(line).is_some()
+pub(super) fn is_header(line: &[u8]) -> bool {
+    is_version(line) || ArcHeader::parse(line).is_some()
 }
 
 /// Removes `<` and `>` around a URI, which wget writes as the first edition of the standard demands; returns whether they
@@ -95,8 +95,8 @@ fn append_word<'a>(values: &mut Cow<'a, [u8]>, value: Cow<'a, [u8]>) {
     }
 }
 
-/// Where the head of an HTTP message ends: after its first blank line.
-pub(super) fn http_head_end(text: &[u8]) -> Option<usize> {
+/// Where the header of an HTTP message ends: after its first blank line.
+pub(super) fn http_header_end(text: &[u8]) -> Option<usize> {
     match text {
         [b'\n', ..] => Some(1),
         [b'\r', b'\n', ..] => Some(2),
@@ -144,9 +144,9 @@ fn language_codes(json: &[u8]) -> Vec<u8> {
     codes.collect::<Vec<_>>().join(&b","[..])
 }
 
-/// The head of an ARC record: `URL IP date type length`, or with five more columns before the length.
+/// The header of an ARC record: `URL IP date type length`, or with five more columns before the length.
 #[derive(Debug)]
-pub(super) struct ArcHead<'a> {
+pub(super) struct ArcHeader<'a> {
     pub(super) url: &'a [u8],
     pub(super) date: &'a [u8],
     /// Empty if the line has none, as in `redirect`.
@@ -157,9 +157,9 @@ pub(super) struct ArcHead<'a> {
     pub(super) content_len: Option<u64>,
 }
 
-impl<'a> ArcHead<'a> {
+impl<'a> ArcHeader<'a> {
     /// Parses a line from its end, so that the URL may contain spaces.
-    pub(super) fn parse(line: &'a [u8]) -> Option<ArcHead<'a>> {
+    pub(super) fn parse(line: &'a [u8]) -> Option<ArcHeader<'a>> {
         let line = line.trim_ascii_end();
         let mut words = line.rsplitn(11, |&byte| byte == b' ');
         let length = words.next()?;
@@ -174,7 +174,7 @@ impl<'a> ArcHead<'a> {
         let url = line.get(..line.len().checked_sub(after_url + length.len() + 1)?)?;
         let optional = |at: usize| Some(rest[at]).filter(|word| date_at == 6 && *word != b"-");
         let has_scheme = memchr::memchr(b':', url).is_some_and(|at| at > 0);
-        has_scheme.then(|| ArcHead {
+        has_scheme.then(|| ArcHeader {
             url,
             date: rest[date_at],
             mime: Some(rest[date_at - 1]).filter(|word| !matches!(*word, b"-" | b"no-type")).unwrap_or_default(),
@@ -185,9 +185,9 @@ impl<'a> ArcHead<'a> {
     }
 }
 
-/// Where the date of an ARC head is among `words`, which are counted from the length backwards: before the type, or before
+/// Where the date of an ARC header is among `words`, which are counted from the length backwards: before the type, or before
 /// five more columns. The offset among these columns may look like a date, so a date after an address is preferred. Without
-/// an address, a head of more columns is more likely than a URL with a date among its spaces.
+/// an address, a header of more columns is more likely than a URL with a date among its spaces.
 fn arc_date_at(words: &[&[u8]; 10]) -> Option<usize> {
     let is_date = |at: &usize| is_arc_date(words[*at]);
     let follows_address = |at: &usize| words[at + 1].to_str().is_ok_and(|word| word.parse::<IpAddr>().is_ok());
@@ -198,8 +198,8 @@ fn arc_date_at(words: &[&[u8]; 10]) -> Option<usize> {
 /// The schemes of the URLs in ARC files: those that crawlers fetch, and that of the first record.
 const ARC_SCHEMES: [&[u8]; 6] = [b"http:", b"https:", b"dns:", b"ftp:", b"whois:", b"filedesc:"];
 
-/// Whether `line`, whose end is missing, may be the beginning of the head of an ARC record.
-pub(super) fn may_begin_arc_head(line: &[u8]) -> bool {
+/// Whether `line`, whose end is missing, may be the beginning of the header of an ARC record.
+pub(super) fn may_begin_arc_header(line: &[u8]) -> bool {
     ARC_SCHEMES.iter().any(|scheme| scheme.starts_with(line) || line.starts_with(scheme))
 }
 
@@ -219,9 +219,9 @@ pub(super) fn response_status(text: &[u8]) -> Option<(Option<i32>, &[u8])> {
     Some((words.next().and_then(|word| parse_bytes(word.trim_ascii())), rest))
 }
 
-/// The fields of an HTTP response head that are used.
+/// The fields of an HTTP response header that are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ResponseHead {
+pub(super) struct ResponseHeader {
     pub(super) status: Option<i32>,
     /// `Location` of a 3xx response.
     pub(super) redirect: Vec<u8>,
@@ -231,14 +231,14 @@ pub(super) struct ResponseHead {
     pub(super) mime: Vec<u8>,
 }
 
-impl ResponseHead {
-    /// Parses a head up to its blank line or as far as it goes; nothing if `text` does not begin with `HTTP/` or `ICY `.
+impl ResponseHeader {
+    /// Parses a header up to its blank line or as far as it goes; nothing if `text` does not begin with `HTTP/` or `ICY `.
     /// Of several fields with one name, the first that has a value is used.
-    pub(super) fn parse(text: &[u8]) -> ResponseHead {
-        let Some((status, rest)) = response_status(text) else { return ResponseHead::default() };
-        let mut head = ResponseHead { status, ..ResponseHead::default() };
-        for_each_field(rest, |name, value| head.set(name, value));
-        head
+    pub(super) fn parse(text: &[u8]) -> ResponseHeader {
+        let Some((status, rest)) = response_status(text) else { return ResponseHeader::default() };
+        let mut header = ResponseHeader { status, ..ResponseHeader::default() };
+        for_each_field(rest, |name, value| header.set(name, value));
+        header
     }
 
     /// Takes a field, if it is used and the first of its name that has a value.
@@ -290,23 +290,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_arc_head_without_all_its_columns_is_refused() {
-        let head = |line: &str| ArcHead::parse(line.as_bytes()).map(|head| (head.url.to_vec(), head.content_len));
-        assert_eq!(head("http://a/ 192.0.2.1 20140216050221 a/b 7"), Some((b"http://a/".to_vec(), Some(7))));
-        assert_eq!(head("http://a/ 192.0.2.1 201402160502 a/b -1\r\n"), Some((b"http://a/".to_vec(), None)));
+    fn an_arc_header_without_all_its_columns_is_refused() {
+        let header =
+            |line: &str| ArcHeader::parse(line.as_bytes()).map(|header| (header.url.to_vec(), header.content_len));
+        assert_eq!(header("http://a/ 192.0.2.1 20140216050221 a/b 7"), Some((b"http://a/".to_vec(), Some(7))));
+        assert_eq!(header("http://a/ 192.0.2.1 201402160502 a/b -1\r\n"), Some((b"http://a/".to_vec(), None)));
         for line in
             ["20140216050221 a/b 7", "1 20140216050221 a/b 7", "a/b 7", "7", "", ":a 192.0.2.1 20140216050221 a/b 7"]
         {
-            assert_eq!(head(line), None, "{line}");
+            assert_eq!(header(line), None, "{line}");
         }
     }
 
     #[test]
-    fn an_offset_in_an_arc_head_is_not_a_date() {
-        let head = |line: &str| {
-            let head = ArcHead::parse(line.as_bytes()).unwrap();
+    fn an_offset_in_an_arc_header_is_not_a_date() {
+        let header = |line: &str| {
+            let header = ArcHeader::parse(line.as_bytes()).unwrap();
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            (text(head.url), text(head.date), head.status)
+            (text(header.url), text(header.date), header.status)
         };
         let date = "20010424210551";
         let offsets = ["209", "1234567", "12345678", "123456789", "1234567890", "123456789012", "12345678901234", "-"];
@@ -314,64 +315,65 @@ mod tests {
             let [plain, spaces, dates] = ["http://a/", "http://a/b c", "http://a/ 20010101 d"].map(String::from);
             for url in [plain, spaces, dates] {
                 let one = format!("{url} {address} {date} text/html 7");
-                assert_eq!(head(&one), (url.clone(), date.into(), None), "{one}");
+                assert_eq!(header(&one), (url.clone(), date.into(), None), "{one}");
                 for (offset, location) in offsets.iter().flat_map(|offset| [(offset, "-"), (offset, "http://c/")]) {
                     let two = format!("{url} {address} {date} text/html 200 fac0 {location} {offset} x.arc 7");
-                    assert_eq!(head(&two), (url.clone(), date.into(), Some(200)), "{two}");
+                    assert_eq!(header(&two), (url.clone(), date.into(), Some(200)), "{two}");
                 }
             }
         }
     }
 
     #[test]
-    fn http_heads_are_parsed() {
-        let head = |text: &str| ResponseHead::parse(text.as_bytes());
+    fn http_headers_are_parsed() {
+        let header = |text: &str| ResponseHeader::parse(text.as_bytes());
         let text = "HTTP/1.1 301 Moved\r\nlocation: /x y\r\nContent-Type: text/html; charset=\"UTF-8\"\r\n\r\n";
         let (redirect, charset, mime) = (b"/x y".to_vec(), b"UTF-8".to_vec(), b"text/html".to_vec());
-        assert_eq!(head(text), ResponseHead { status: Some(301), redirect, charset, mime });
+        assert_eq!(header(text), ResponseHeader { status: Some(301), redirect, charset, mime });
         let text = "HTTP/1.0 200 OK\nLocation: /x\nContent-type: text/html;charset='a'\n\nLocation: no";
-        assert_eq!(head(text).charset, b"'a'");
-        assert_eq!(head("HTTP/1.0 200 OK\nLocation: /x\n").redirect, b"");
-        assert_eq!(head("HTTP/1.0 302\r\nLocation: /x\r\n y\r\nLocation: /z\r\n").redirect, b"/x y");
-        assert_eq!(head("HTTP/1.0 302\r\n\r\nLocation: /x\r\n").redirect, b"");
-        assert_eq!(head("HTTP/2  200\r\nContent-Type: text/html; x=y; CharSet = \"u-8\"; z\r\n").charset, b"u-8");
+        assert_eq!(header(text).charset, b"'a'");
+        assert_eq!(header("HTTP/1.0 200 OK\nLocation: /x\n").redirect, b"");
+        assert_eq!(header("HTTP/1.0 302\r\nLocation: /x\r\n y\r\nLocation: /z\r\n").redirect, b"/x y");
+        assert_eq!(header("HTTP/1.0 302\r\n\r\nLocation: /x\r\n").redirect, b"");
+        assert_eq!(header("HTTP/2  200\r\nContent-Type: text/html; x=y; CharSet = \"u-8\"; z\r\n").charset, b"u-8");
         for text in
             ["", "HTTP/", "HTTP/1.1", "HTTP/1.1 x", "GET / HTTP/1.1\r\nLocation: /x\r\n", "HTTP/1.1 302\n:\n=\n"]
         {
-            assert_eq!(head(text).redirect, b"", "{text}");
+            assert_eq!(header(text).redirect, b"", "{text}");
         }
-        assert_eq!(head("HTTP/1.1 200\nContent-Type: ;=;charset\n").charset, b"");
+        assert_eq!(header("HTTP/1.1 200\nContent-Type: ;=;charset\n").charset, b"");
         // Fields of other names have no media type, and the first field is used.
         let text = "HTTP/1.1 200\nServer: x/y; charset=z\nContent-Type: a/b; charset=c\nContent-Type: d/e; charset=f\n";
-        assert_eq!((&head(text).mime[..], &head(text).charset[..]), (&b"a/b"[..], &b"c"[..]));
+        assert_eq!((&header(text).mime[..], &header(text).charset[..]), (&b"a/b"[..], &b"c"[..]));
         for first in ["a/b", "; charset=c"] {
             let one = format!("HTTP/1.1 200\nContent-Type: {first}\n");
-            assert_eq!(head(&format!("{one}Content-Type: d/e; charset=f\n")), head(&one), "{first}");
+            assert_eq!(header(&format!("{one}Content-Type: d/e; charset=f\n")), header(&one), "{first}");
         }
     }
 
     #[test]
-    fn fields_of_warc_heads_are_found_by_their_whole_names() {
-        let head = |fields: &str| format!("WARC/1.1\r\n{fields}\r\n");
+    fn fields_of_warc_headers_are_found_by_their_whole_names() {
+        let header = |fields: &str| format!("WARC/1.1\r\n{fields}\r\n");
         #[rustfmt::skip]
         let names = [
             "warc-type", "WARC-Date", "Content-Type", "WARC-Record-ID", "WARC-Truncated", "WARC-Target-URI",
             "WARC-Payload-Digest", "WARC-Concurrent-To", "WARC-Identified-Payload-Type", "CONTENT-LENGTH",
         ];
-        let all = |value: &str, len: Option<u64>, head: &WarcHead<'_>| {
-            let WarcHead { record_type, date, content_type, id, truncated, .. } = head;
-            let WarcHead { target, digest, concurrent_to, payload_type, content_len, .. } = head;
+        let all = |value: &str, len: Option<u64>, header: &WarcHeader<'_>| {
+            let WarcHeader { record_type, date, content_type, id, truncated, .. } = header;
+            let WarcHeader { target, digest, concurrent_to, payload_type, content_len, .. } = header;
             let texts = [record_type, date, content_type, id, truncated, target, digest, concurrent_to, payload_type];
             *content_len == len && texts.into_iter().all(|text| **text == *value.as_bytes())
         };
-        let text = head(&names.map(|name| format!("{name}: 7\r\n")).concat());
-        assert!(all("7", Some(7), &WarcHead::parse(text.as_bytes())));
+        let text = header(&names.map(|name| format!("{name}: 7\r\n")).concat());
+        assert!(all("7", Some(7), &WarcHeader::parse(text.as_bytes())));
         // Other names of the same lengths.
-        let text = head(&names.map(|name| format!("x{}: 7\r\n", &name[1..])).concat());
-        assert!(all("", None, &WarcHead::parse(text.as_bytes())));
-        let text =
-            head("WARC-Type: Response\nWARC-Concurrent-To: <a>\nwarc-concurrent-to:<b>\nWARC-Date: 1\nWARC-Date: 2\n");
-        let parsed = WarcHead::parse(text.as_bytes());
+        let text = header(&names.map(|name| format!("x{}: 7\r\n", &name[1..])).concat());
+        assert!(all("", None, &WarcHeader::parse(text.as_bytes())));
+        let text = header(
+            "WARC-Type: Response\nWARC-Concurrent-To: <a>\nwarc-concurrent-to:<b>\nWARC-Date: 1\nWARC-Date: 2\n",
+        );
+        let parsed = WarcHeader::parse(text.as_bytes());
         assert_eq!(
             (&parsed.record_type[..], &parsed.concurrent_to[..], &parsed.date[..]),
             (&b"response"[..], &b"<a> <b>"[..], &b"2"[..])
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_of_a_message_ends_with_its_first_blank_line() {
+    fn the_header_of_a_message_ends_with_its_first_blank_line() {
         for (text, end) in [
             ("\nbody\n\n", Some(1)),
             ("\r\nbody\n\n", Some(2)),
@@ -390,7 +392,7 @@ mod tests {
             ("\r", None),
             ("", None),
         ] {
-            assert_eq!(http_head_end(text.as_bytes()), end, "{text:?}");
+            assert_eq!(http_header_end(text.as_bytes()), end, "{text:?}");
         }
     }
 

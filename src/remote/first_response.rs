@@ -1,5 +1,6 @@
-//! What the first response says of an object: its version, which is compared with that of every later response so that no two
-//! are mixed ([`ObjectVersion`]), and its first bytes, which are requested before it is opened ([`ObjectHead`]).
+//! What is known of an object from the first response: its version, which is compared with that of every later response so
+//! that no two versions are mixed ([`ObjectVersion`]), and its first bytes, which are requested before the object is opened
+//! ([`FirstResponse`]).
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -11,14 +12,14 @@ use super::error::RemoteError;
 use super::repetition::FetchError;
 use super::response_header::{FinalAddress, UnknownLength};
 
-/// What distinguishes two contents of an object.
+/// The properties by which two contents of an object are distinguished.
 #[derive(Clone, Debug)]
 pub(super) struct ObjectVersion {
-    /// Bytes; `None` if the server does not say it.
+    /// Bytes; `None` if the server does not send the length.
     pub(super) len: Option<u64>,
     /// The entity tag as the server sends it. Listings of Azure lack the quotes, which are added.
     tag: Option<String>,
-    /// Time of the last change, seconds since 1970; 0 if the server does not say it.
+    /// Time of the last change, seconds since 1970; 0 if the server does not send it.
     pub(super) modified: i64,
     /// The field `Content-Encoding` of the response, empty without one; `None` in listings. If the server encodes the object, it
     /// is these bytes that are read.
@@ -49,7 +50,7 @@ impl ObjectVersion {
         self.tag.clone().filter(|tag| tag.starts_with('"'))
     }
 
-    /// Both are the same content.
+    /// Returns whether both are the same content.
     pub(super) fn is_same(&self, other: &ObjectVersion) -> bool {
         let is_same_tag = match (self.tag(), other.tag()) {
             (Some(tag), Some(other)) => tag == other,
@@ -84,55 +85,55 @@ impl ObjectVersion {
 }
 
 /// The version of an object, and its first bytes.
-pub(super) type Head = (ObjectVersion, Bytes);
+pub(super) type FirstBytes = (ObjectVersion, Bytes);
 
 /// The response to the first request of an object. Objects that are cloned share it.
 #[derive(Debug)]
-pub(super) struct ObjectHead(Mutex<HeadState>);
+pub(super) struct FirstResponse(Mutex<ResponseState>);
 
 #[derive(Debug)]
-enum HeadState {
-    Requested(Running<Result<Head, FetchError>>),
-    /// The bytes are there until they are taken.
+enum ResponseState {
+    Requested(Running<Result<FirstBytes, FetchError>>),
+    /// The bytes are `None` once they were taken.
     Arrived(ObjectVersion, Option<Bytes>),
     Failed(RemoteError),
-    /// The server does not respond to requests of ranges, or the object is empty, or the request may succeed later.
+    /// The server does not send ranges, or the object is empty, or the request may succeed later.
     Nothing,
 }
 
-impl ObjectHead {
-    /// Waits for the response when it is needed.
-    pub(super) fn new(request: Running<Result<Head, FetchError>>) -> ObjectHead {
-        ObjectHead(Mutex::new(HeadState::Requested(request)))
+impl FirstResponse {
+    /// Stores the request. The methods wait for its response.
+    pub(super) fn new(request: Running<Result<FirstBytes, FetchError>>) -> FirstResponse {
+        FirstResponse(Mutex::new(ResponseState::Requested(request)))
     }
 
     /// The version of the object; `None` if it is not known from the response.
     pub(super) fn version(&self) -> Result<Option<ObjectVersion>, RemoteError> {
         match &*self.arrived() {
-            HeadState::Arrived(version, _) => Ok(Some(version.clone())),
-            HeadState::Failed(error) => Err(error.clone()),
-            HeadState::Nothing | HeadState::Requested(_) => Ok(None),
+            ResponseState::Arrived(version, _) => Ok(Some(version.clone())),
+            ResponseState::Failed(error) => Err(error.clone()),
+            ResponseState::Nothing | ResponseState::Requested(_) => Ok(None),
         }
     }
 
-    /// Takes the bytes. There are none if they were taken before.
+    /// Takes the bytes. Returns `None` if they were taken before.
     pub(super) fn take_bytes(&self) -> Option<Bytes> {
         match &mut *self.arrived() {
-            HeadState::Arrived(_, bytes) => bytes.take(),
+            ResponseState::Arrived(_, bytes) => bytes.take(),
             _ => None,
         }
     }
 
     /// Waits for the response, if it is needed for the first time, and returns the state.
-    fn arrived(&self) -> MutexGuard<'_, HeadState> {
+    fn arrived(&self) -> MutexGuard<'_, ResponseState> {
         let mut state = self.0.lock();
-        if matches!(*state, HeadState::Requested(_))
-            && let HeadState::Requested(request) = std::mem::replace(&mut *state, HeadState::Nothing)
+        if matches!(*state, ResponseState::Requested(_))
+            && let ResponseState::Requested(request) = std::mem::replace(&mut *state, ResponseState::Nothing)
         {
             *state = match request.wait() {
-                Some(Ok((version, bytes))) => HeadState::Arrived(version, Some(bytes)),
-                Some(Err(FetchError::Final(error))) => HeadState::Failed(error),
-                Some(Err(FetchError::Transient(_))) | None => HeadState::Nothing,
+                Some(Ok((version, bytes))) => ResponseState::Arrived(version, Some(bytes)),
+                Some(Err(FetchError::Final(error))) => ResponseState::Failed(error),
+                Some(Err(FetchError::Transient(_))) | None => ResponseState::Nothing,
             };
         }
         state
