@@ -1,8 +1,8 @@
-//! What was learned of redirects: [`Learned`], and as rows in a store [`LearnedRedirects`].
+//! What was learned of redirects: [`Learned`], and as sorted records [`LearnedRedirects`].
 
 use super::patterns::{Pattern, RefusedRules};
 use super::redirect::{RecordPlace, RedirectCode, RedirectVerdict};
-use super::store::{FieldReader, ReadRecords, ReaderOf, RecordFields, RecordStore};
+use super::sorter::{FieldReader, ReadRecords, ReaderOf, RecordFields, SorterFactory};
 use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// Why a URL is in its class.
@@ -137,8 +137,8 @@ impl<'a> MemberRow<'a> {
     }
 }
 
-/// What was learned of redirects, as rows.
-pub(crate) struct LearnedRedirects<S: RecordStore> {
+/// What was learned of redirects, as sorted records.
+pub(crate) struct LearnedRedirects<S: SorterFactory> {
     pub(super) algorithm: KeyAlgorithm,
     /// Counts of redirects and results.
     pub(crate) counts: LearnCounts,
@@ -148,7 +148,7 @@ pub(crate) struct LearnedRedirects<S: RecordStore> {
     pub(super) patterns: ReaderOf<S>,
 }
 
-impl<S: RecordStore> LearnedRedirects<S> {
+impl<S: SorterFactory> LearnedRedirects<S> {
     /// Returns the next member, in the order of [`Learned::members`].
     pub(crate) fn next_member(&mut self) -> Result<Option<ClassMember>, S::Error> {
         let algorithm = self.algorithm;
@@ -179,7 +179,7 @@ fn member(record: &[u8], algorithm: KeyAlgorithm) -> ClassMember {
 
 impl Learned {
     /// Reads all rows.
-    pub(super) fn read<S: RecordStore>(mut redirects: LearnedRedirects<S>) -> Result<Learned, S::Error> {
+    pub(super) fn read<S: SorterFactory>(mut redirects: LearnedRedirects<S>) -> Result<Learned, S::Error> {
         let mut learned = Learned { counts: redirects.counts.clone(), ..Learned::default() };
         while let Some(member) = redirects.next_member()? {
             learned.members.push(member);

@@ -17,7 +17,7 @@
 //!
 //! - `redirect`, `spelling`, `rewrite`: redirects, the parts of URLs that sites spell in several ways, and rules about them
 //! - `observations`, `observer`, `resolution`: what follows from redirects (`learned`), with the votes of `patterns`, the
-//!   loops of `graph`, and the rows of `redirect_rows` in a `store`
+//!   loops of `graph`, and the rows of `redirect_rows` in a `sorter`
 //! - `equivalences`, `protocol_keys`: what was learned, and the key of one URL by it; `trace` shows the steps to this key
 //! - `key_resolver`: the keys of many URLs, with `host_places` and `targets` (those whose hosts have rules), `host_rules`,
 //!   `host_table` and `text_map` (the rules of a host), and `changed_urls`
@@ -41,8 +41,8 @@ mod redirect;
 mod redirect_rows;
 mod resolution;
 mod rewrite;
+mod sorter;
 mod spelling;
-mod store;
 mod targets;
 mod text_map;
 #[cfg(feature = "cli")]
@@ -64,8 +64,8 @@ pub(crate) use redirect::TargetSource;
 pub use redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectVerdict};
 pub use rewrite::{OriginRule, RewriteRule, WwwChange};
 #[cfg(feature = "pipeline")]
-pub(crate) use spelling::Spelling;
+pub(crate) use sorter::{FieldReader, ReadRecords, RecordFields, SortRecords, SorterFactory};
 #[cfg(feature = "pipeline")]
-pub(crate) use store::{FieldReader, ReadRecords, RecordFields, RecordStore, SortRecords};
+pub(crate) use spelling::Spelling;
 #[cfg(feature = "cli")]
 pub(crate) use trace::TraceStep;

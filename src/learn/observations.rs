@@ -3,8 +3,8 @@
 use super::learned::Learned;
 use super::observer::RedirectObserver;
 use super::redirect::{LearnLimits, RecordPlace, RedirectCode, TargetSource};
+use super::sorter::MemorySorters;
 use super::spelling::Spelling;
-use super::store::MemoryStore;
 use crate::key::KeyAlgorithm;
 
 /// Redirects and responses of URLs. All URIs are canonical.
@@ -66,7 +66,7 @@ impl Observations {
     /// Learns equivalences from all observations, with keys of `algorithm`.
     pub fn learn(mut self, limits: &LearnLimits, algorithm: KeyAlgorithm) -> Learned {
         self.events.sort_unstable();
-        let mut observer = RedirectObserver::new(&MemoryStore, limits, algorithm);
+        let mut observer = RedirectObserver::new(&MemorySorters, limits, algorithm);
         observer.add_unused(self.other_status, 0);
         let learned = (|| {
             for UrlEvent { uri, kind, .. } in &self.events {
@@ -77,7 +77,7 @@ impl Observations {
                     EventKind::Target(source) => observer.target(uri, *source),
                 }?;
             }
-            Learned::read(observer.finish(&MemoryStore)?)
+            Learned::read(observer.finish(&MemorySorters)?)
         })();
         match learned {
             Ok(learned) => learned,

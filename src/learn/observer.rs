@@ -15,8 +15,8 @@ use super::learned::LearnCounts;
 use super::patterns::{HostVotes, OriginResponses, count_against, write_responses, write_votes};
 use super::redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectEvidence, RedirectVerdict, TargetSource};
 use super::redirect_rows::{EdgeRow, KeyOf, KeyRow, NumberedUrl};
+use super::sorter::{SortRecords, SorterFactory};
 use super::spelling::{PathEnding, Spelling};
-use super::store::{RecordStore, SortRecords};
 use crate::iri::Parts;
 use crate::key::KeyAlgorithm;
 use crate::key::psl::HostParts;
@@ -39,7 +39,7 @@ pub(super) mod flag {
 }
 
 /// Sorters for what is known of redirects.
-pub(super) struct RedirectRecords<S: RecordStore> {
+pub(super) struct RedirectRecords<S: SorterFactory> {
     /// Accepted edges: [`EdgeRow`].
     pub(super) edges: S::Sorter,
     /// Targets: [`NumberedUrl`].
@@ -54,7 +54,7 @@ pub(super) struct RedirectRecords<S: RecordStore> {
 ///
 /// Events come in an order in which those of one host, and of one URL, follow each other; of a URL, responses come first,
 /// then its redirects by target, then the redirects to it by source.
-pub(crate) struct RedirectObserver<S: RecordStore> {
+pub(crate) struct RedirectObserver<S: SorterFactory> {
     pub(super) limits: LearnLimits,
     pub(super) algorithm: KeyAlgorithm,
     pub(super) records: RedirectRecords<S>,
@@ -101,9 +101,9 @@ struct Edge {
     evidence: RedirectEvidence,
 }
 
-impl<S: RecordStore> RedirectObserver<S> {
-    pub(crate) fn new(store: &S, limits: &LearnLimits, algorithm: KeyAlgorithm) -> RedirectObserver<S> {
-        let [edges, targets, keys, groups] = std::array::from_fn(|_| store.sorter());
+impl<S: SorterFactory> RedirectObserver<S> {
+    pub(crate) fn new(sorters: &S, limits: &LearnLimits, algorithm: KeyAlgorithm) -> RedirectObserver<S> {
+        let [edges, targets, keys, groups] = std::array::from_fn(|_| sorters.sorter());
         RedirectObserver {
             limits: limits.clone(),
             algorithm,

@@ -15,8 +15,8 @@
 use super::graph::{NOWHERE, mark_loops};
 use super::redirect::LearnLimits;
 use super::rewrite::{OriginRule, RewriteRule};
+use super::sorter::{FieldReader, RecordFields, SortRecords};
 use super::spelling::{PathEnding, Spelling, without_www};
-use super::store::{FieldReader, RecordFields, SortRecords};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of examples, and of counter-examples, per pattern.

@@ -2,7 +2,7 @@
 //! and read in one place, so that both agree.
 
 use super::redirect::{RedirectCode, RedirectEvidence};
-use super::store::{FieldReader, RecordFields};
+use super::sorter::{FieldReader, RecordFields};
 use crate::key::KeyBytes;
 
 /// What the number in a [`KeyRow`] is. The row of the URL itself is sorted first.

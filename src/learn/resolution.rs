@@ -18,13 +18,13 @@ use super::observer::{RedirectObserver, flag};
 use super::patterns::{END, GroupVotes, HostVotes, count_accepted, count_against, group_of, write_votes};
 use super::redirect::{LearnLimits, RedirectEvidence, RedirectVerdict};
 use super::redirect_rows::{EdgeRow, KeyOf, KeyRow, NumberedUrl};
+use super::sorter::{FieldReader, ReadRecords, ReaderOf, RecordFields, SortRecords, SorterFactory};
 use super::spelling::Spelling;
-use super::store::{FieldReader, ReadRecords, ReaderOf, RecordFields, RecordStore, SortRecords};
 use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// Where the numbered URLs lead.
-struct Resolution<'a, S: RecordStore> {
-    store: &'a S,
+struct Resolution<'a, S: SorterFactory> {
+    sorters: &'a S,
     next: Vec<u32>,
     flags: Vec<u8>,
     /// URLs that only patterns make: their numbers follow those of the others, and they lead nowhere.
@@ -36,26 +36,26 @@ struct Resolution<'a, S: RecordStore> {
     members: S::Sorter,
 }
 
-impl<S: RecordStore> RedirectObserver<S> {
+impl<S: SorterFactory> RedirectObserver<S> {
     /// Decides about the remaining edges, learns patterns, and makes classes.
-    pub(crate) fn finish(mut self, store: &S) -> Result<LearnedRedirects<S>, S::Error> {
+    pub(crate) fn finish(mut self, sorters: &S) -> Result<LearnedRedirects<S>, S::Error> {
         self.end()?;
         let RedirectObserver { limits, algorithm, records, flags, mut counts, .. } = self;
-        let mut made = store.sorter();
+        let mut made = sorters.sorter();
         let mut urls = Resolution {
-            store,
+            sorters,
             next: vec![NOWHERE; flags.len()],
             flags,
             added: 0,
             record: Vec::new(),
-            ends: store.sorter(),
-            members: store.sorter(),
+            ends: sorters.sorter(),
+            members: sorters.sorter(),
         };
         urls.link(records.keys.sorted()?, &mut made)?;
         let mut groups = records.groups;
         let edges = urls.judge(records.edges.sorted()?, &mut groups, &mut counts)?;
         urls.add_ends(records.targets.sorted()?, &mut groups)?;
-        let mut learned_patterns = store.sorter();
+        let mut learned_patterns = sorters.sorter();
         let mut learner: GroupLearner<'_, S> = GroupLearner {
             algorithm,
             limits: &limits,
@@ -72,7 +72,7 @@ impl<S: RecordStore> RedirectObserver<S> {
     }
 }
 
-impl<S: RecordStore> Resolution<'_, S> {
+impl<S: SorterFactory> Resolution<'_, S> {
     /// Finds the next URL of every source by its key, and writes the keys of all URLs to `keys`.
     fn link(&mut self, mut reader: ReaderOf<S>, keys: &mut S::Sorter) -> Result<(), S::Error> {
         let mut node = None;
@@ -108,7 +108,7 @@ impl<S: RecordStore> Resolution<'_, S> {
         counts: &mut LearnCounts,
     ) -> Result<S::Sorter, S::Error> {
         let is_loop = mark_loops(&self.next);
-        let (mut accepted, mut votes, mut host) = (self.store.sorter(), HostVotes::new(), Vec::new());
+        let (mut accepted, mut votes, mut host) = (self.sorters.sorter(), HostVotes::new(), Vec::new());
         while let Some(record) = edges.next_record()? {
             let EdgeRow { number, evidence, from, to } = EdgeRow::read(record);
             let spelling = Spelling::of(from);
@@ -166,7 +166,7 @@ impl<S: RecordStore> Resolution<'_, S> {
 
     /// Joins ends to the URLs that patterns make of them, unless that closes a loop, and writes the rows of members.
     fn add_patterns(&mut self, mut made: ReaderOf<S>, edges: S::Sorter) -> Result<(), S::Error> {
-        let (mut node, mut by_pattern) = (None::<(KeyBytes, u32)>, self.store.sorter());
+        let (mut node, mut by_pattern) = (None::<(KeyBytes, u32)>, self.sorters.sorter());
         while let Some(record) = made.next_record()? {
             let mut fields = FieldReader(record);
             let KeyRow { key, of, number } = KeyRow::read(&mut fields);
@@ -247,7 +247,7 @@ impl<S: RecordStore> Resolution<'_, S> {
 
     /// Gives every member its representative, and sorts the rows by representative and URL.
     fn rank(self, counts: &mut LearnCounts) -> Result<ReaderOf<S>, S::Error> {
-        let Resolution { store, mut members, ends, next, mut record, .. } = self;
+        let Resolution { sorters, mut members, ends, next, mut record, .. } = self;
         let mut ends = ends.sorted()?;
         while let Some(end) = ends.next_record()? {
             let NumberedUrl { number, uri } = NumberedUrl::read(FieldReader(end));
@@ -260,7 +260,7 @@ impl<S: RecordStore> Resolution<'_, S> {
             }
         }
         drop(next);
-        let (mut ranked, mut members, mut class) = (store.sorter(), members.sorted()?, Class::default());
+        let (mut ranked, mut members, mut class) = (sorters.sorter(), members.sorted()?, Class::default());
         while let Some(member) = members.next_record()? {
             let mut fields = FieldReader(member);
             let (number, kind) = (fields.u32(), fields.u8());
@@ -317,7 +317,7 @@ fn write_row(representative: &[u8], row: MemberRow<'_>, record: &mut Vec<u8>) {
 }
 
 /// Learns the patterns of one group of hosts after the other, and applies them to the ends of the group.
-struct GroupLearner<'a, S: RecordStore> {
+struct GroupLearner<'a, S: SorterFactory> {
     algorithm: KeyAlgorithm,
     limits: &'a LearnLimits,
     counts: &'a mut LearnCounts,
@@ -327,7 +327,7 @@ struct GroupLearner<'a, S: RecordStore> {
     record: Vec<u8>,
 }
 
-impl<S: RecordStore> GroupLearner<'_, S> {
+impl<S: SorterFactory> GroupLearner<'_, S> {
     fn learn(&mut self, mut groups: ReaderOf<S>) -> Result<(), S::Error> {
         let (mut group, mut votes, mut hosts) = (None::<Vec<u8>>, GroupVotes::default(), None::<Equivalences>);
         while let Some(record) = groups.next_record()? {

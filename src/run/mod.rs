@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A **row group** is the unit of output order: the whole records that begin in one range of `row_group_len` bytes of the
-//! concatenated sources. So rows and their bytes depend on the sources, the format and `row_group_len` only, and not on the number
-//! of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
+//! concatenated sources. So rows and their bytes depend on the sources, the format and `row_group_len` only, and not on the
+//! number of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
 //! appending, which bounds memory. Workers take the row groups of Parquet slice by slice; then at most two slices per thread
 //! and one row group are between cutting and appending.
 //!
@@ -118,7 +118,7 @@ pub use error::RunError;
 pub use key_diff::{KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, compare_keys};
 #[cfg(feature = "cli")]
 pub(crate) use learn::{
-    ContentCounts, DiskStore, DocumentCounts, DocumentOptions, LearnedContent, ObserveError, ObserveOptions,
+    ContentCounts, DiskSorters, DocumentCounts, DocumentOptions, LearnedContent, ObserveError, ObserveOptions,
     ObserveResult, PartsError, Validation, observe,
 };
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, core_count};

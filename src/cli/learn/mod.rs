@@ -22,7 +22,7 @@ use super::terminal::{count_of, print_error};
 use crate::batch::{BatchError, EquivalenceRows, applied_rule, equivalences_metadata, equivalences_schema};
 use crate::learn::{EquivalencesBuilder, LearnedRedirects, Pattern};
 use crate::output::{OutputError, TableWriter, check_creatable, metadata, write_file};
-use crate::run::{self, DiskStore, LearnedContent, ObserveError, ObserveResult, RunRequest, Validation, WorkerNeed};
+use crate::run::{self, DiskSorters, LearnedContent, ObserveError, ObserveResult, RunRequest, Validation, WorkerNeed};
 
 /// Input bytes that are processed at a time.
 const ROW_GROUP_LEN: usize = 4 << 20;
@@ -200,7 +200,7 @@ struct WrittenPatterns {
 
 /// Writes members of classes and patterns of hosts. `is_compared` says that all patterns are needed afterwards.
 fn write_redirects(
-    redirects: &mut LearnedRedirects<DiskStore>,
+    redirects: &mut LearnedRedirects<DiskSorters>,
     sources: &[String],
     table: &mut TableWriter,
     is_compared: bool,

@@ -1,12 +1,12 @@
 //! Reads sorted captures and redirects, those of one host after the other: [`HostReader`]. Captures become [`HostUnit`]s, and
-//! redirects go to a [`RedirectObserver`], which sorts in memory up to a limit and beyond it on disk: [`DiskStore`].
+//! redirects go to a [`RedirectObserver`], which sorts in memory up to a limit and beyond it on disk: [`DiskSorters`].
 
 use super::super::memory;
 use super::capture_record::CaptureRecord;
 use super::capture_sort::{HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, ObserveError, StoredUrl, authority_of};
 use super::held_out::{HeldOutHost, HoldOut, day_of};
 use crate::learn::content::{DocumentEvidence, HostCaptures};
-use crate::learn::{ReadRecords, RecordStore, RedirectCode, RedirectObserver, SortRecords};
+use crate::learn::{ReadRecords, RedirectCode, RedirectObserver, SortRecords, SorterFactory};
 use crate::sort::{BytesMerger, BytesRuns, BytesSorter};
 use crate::spill::SpillError;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub(super) struct HostReader<'a> {
     /// Bytes of temporary files.
     pub(super) spilled: u64,
     hold_out: Option<HoldOut>,
-    observer: &'a mut RedirectObserver<DiskStore>,
+    observer: &'a mut RedirectObserver<DiskSorters>,
     /// Responses matter only if there are redirects.
     has_redirects: bool,
     limit: UrlLimit,
@@ -94,7 +94,7 @@ impl<'a> HostReader<'a> {
     pub(super) fn new(
         runs: BytesRuns,
         hold_out: Option<HoldOut>,
-        observer: &'a mut RedirectObserver<DiskStore>,
+        observer: &'a mut RedirectObserver<DiskSorters>,
         has_redirects: bool,
         limit: UrlLimit,
     ) -> Result<HostReader<'a>, SpillError> {
@@ -222,14 +222,14 @@ impl<'a> HostReader<'a> {
     }
 }
 
-/// Makes sorters that each take about `sorter_memory` bytes.
+/// Creates sorters that use about `sorter_memory` bytes of memory each, and temporary files beyond.
 #[derive(Clone, Debug)]
-pub(crate) struct DiskStore {
+pub(crate) struct DiskSorters {
     pub(super) sorter_memory: usize,
     pub(super) directory: PathBuf,
 }
 
-impl RecordStore for DiskStore {
+impl SorterFactory for DiskSorters {
     type Error = SpillError;
     type Sorter = BytesSorter;
 
@@ -277,8 +277,8 @@ mod tests {
         }
         let mut runs = BytesRuns::new(1 << 20, directory.path());
         runs.add(records.take_run()).unwrap();
-        let store = DiskStore { sorter_memory: 1 << 16, directory: directory.path().to_path_buf() };
-        let mut observer = RedirectObserver::new(&store, &LearnLimits::default(), KeyAlgorithm::Xxh3);
+        let sorters = DiskSorters { sorter_memory: 1 << 16, directory: directory.path().to_path_buf() };
+        let mut observer = RedirectObserver::new(&sorters, &LearnLimits::default(), KeyAlgorithm::Xxh3);
         let mut hosts = HostReader::new(runs, None, &mut observer, false, UrlLimit { urls: 0, bytes: 0 }).unwrap();
         let mut counts = Vec::new();
         while let Some(unit) = hosts.next_unit().unwrap() {
@@ -302,8 +302,8 @@ mod tests {
         }
         let mut runs = BytesRuns::new(1 << 20, directory.path());
         runs.add(records.take_run()).unwrap();
-        let store = DiskStore { sorter_memory: 1 << 16, directory: directory.path().to_path_buf() };
-        let mut observer = RedirectObserver::new(&store, &LearnLimits::default(), KeyAlgorithm::Xxh3);
+        let sorters = DiskSorters { sorter_memory: 1 << 16, directory: directory.path().to_path_buf() };
+        let mut observer = RedirectObserver::new(&sorters, &LearnLimits::default(), KeyAlgorithm::Xxh3);
         let limit = UrlLimit { urls: 100, bytes: 600 };
         let mut hosts = HostReader::new(runs, None, &mut observer, true, limit).unwrap();
         assert!(matches!(hosts.next_unit(), Err(ObserveError::TooLarge { limit: 600, urls: 101 })));

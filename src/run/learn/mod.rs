@@ -31,7 +31,7 @@ use self::document_evidence::read_documents;
 pub(crate) use self::document_evidence::{DocumentCounts, DocumentOptions};
 use self::held_out::HoldOut;
 pub(crate) use self::held_out::Validation;
-pub(crate) use self::host_reader::DiskStore;
+pub(crate) use self::host_reader::DiskSorters;
 use self::host_reader::{HostReader, UrlLimit};
 use self::learned_parts::OpenParts;
 pub(crate) use self::parts_error::PartsError;
@@ -61,7 +61,7 @@ pub(crate) struct ObserveOptions {
 pub(crate) struct ObserveResult {
     pub(crate) summary: Summary,
     /// What was learned from redirects and responses.
-    pub(crate) redirects: LearnedRedirects<DiskStore>,
+    pub(crate) redirects: LearnedRedirects<DiskSorters>,
     /// Names of the sources, sorted by bytes; a [`RecordPlace::source`](crate::learn::RecordPlace) is an index of this list.
     pub(crate) sources: Vec<String>,
     /// Rules about content.
@@ -100,8 +100,8 @@ pub(crate) fn observe(
         (counts, errors) = read_documents(documents, &policy, threads, |run| Ok(captures.add(run)?))?;
         summary.add_errors(errors);
     }
-    let store = DiskStore { sorter_memory: options.memory / 32, directory: options.directory.clone() };
-    let mut observer = RedirectObserver::new(&store, &options.redirects, policy.algorithm);
+    let sorters = DiskSorters { sorter_memory: options.memory / 32, directory: options.directory.clone() };
+    let mut observer = RedirectObserver::new(&sorters, &options.redirects, policy.algorithm);
     observer.add_unused(found.other_status, found.unparsable);
     let limit = UrlLimit { urls: (memory / NUMBERED_URL_LEN).min(MAX_URLS), bytes: memory };
     let hold_out = sort.days.as_ref().zip(options.content).map(|(days, limits)| HoldOut::new(limits.held_out, days));
@@ -111,7 +111,7 @@ pub(crate) fn observe(
         Some(limits) => Some(learn_content(hosts, threads, &options.directory, &limits)?),
         None => hosts.observe_rest().map(|()| None).map_err(RunError::Output)?,
     };
-    let redirects = observer.finish(&store).map_err(RunError::output)?;
+    let redirects = observer.finish(&sorters).map_err(RunError::output)?;
     memory::sample();
     let content = parts.merge(&options.directory).map_err(RunError::output)?.or(content);
     Ok(ObserveResult { summary, redirects, sources, content, documents: counts })

@@ -1,5 +1,5 @@
-//! Where learning sorts what it collected: [`RecordStore`]. The library sorts in memory ([`MemoryStore`]), jobs beyond a
-//! limit on disk.
+//! Sorters of the records that learning collects: [`SorterFactory`]. The library sorts in memory ([`MemorySorters`]), jobs
+//! sort on disk if the records exceed a limit.
 //!
 //! A record is a byte string. Its fields are numbers of fixed length, most significant byte first, and texts that end with
 //! a zero byte, which no canonical URI contains. So records compare in the order of their fields.
@@ -7,8 +7,8 @@
 use super::redirect::RecordPlace;
 use std::convert::Infallible;
 
-/// Makes sorters.
-pub(crate) trait RecordStore {
+/// Creates sorters.
+pub(crate) trait SorterFactory {
     type Error;
     type Sorter: SortRecords<Error = Self::Error>;
 
@@ -36,8 +36,8 @@ pub(crate) trait ReadRecords {
     fn next_record(&mut self) -> Result<Option<&[u8]>, Self::Error>;
 }
 
-/// The reader of a store.
-pub(super) type ReaderOf<S> = <<S as RecordStore>::Sorter as SortRecords>::Reader;
+/// The reader of sorted records.
+pub(super) type ReaderOf<S> = <<S as SorterFactory>::Sorter as SortRecords>::Reader;
 
 /// Appends fields to a record.
 pub(crate) trait RecordFields {
@@ -107,9 +107,9 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// Sorts in memory.
+/// Creates sorters in memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MemoryStore;
+pub(super) struct MemorySorters;
 
 /// Records in memory.
 #[derive(Debug, Default)]
@@ -118,7 +118,7 @@ pub(super) struct MemoryRecords {
     next: usize,
 }
 
-impl RecordStore for MemoryStore {
+impl SorterFactory for MemorySorters {
     type Error = Infallible;
     type Sorter = MemoryRecords;
 
