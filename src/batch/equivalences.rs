@@ -23,7 +23,7 @@ use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::content::ContentLimits;
 use crate::learn::content::{ContentRule, PathContext, ScopedRule};
 use crate::learn::{
-    ClassMember, Equivalences, EquivalencesBuilder, EquivalencesConflict, LearnLimits, Pattern, RewriteRule,
+    ClassMember, Equivalences, EquivalencesBuilder, EquivalencesConflict, LearnLimits, Pattern, RewritePattern,
 };
 
 /// Version of the columns and of the meaning of rows; stored in the metadata as `irikey.equivalences`.
@@ -279,7 +279,7 @@ impl TableRows {
 
     fn pattern(&mut self, pattern: &Pattern) {
         self.no_keys();
-        let name = pattern.rule.name();
+        let name = pattern.rewrite.name();
         self.texts([Some(b"pattern"), None, None, None, None, None, Some(&pattern.host), Some(name.as_bytes()), None]);
         self.counts([None, None, Some(pattern.support), Some(pattern.counter), None]);
         self.shares([Some(pattern.confidence()), None]);
@@ -412,7 +412,7 @@ impl EquivalencesReader {
     }
 
     fn pattern(&mut self, host: &str, name: &str) -> Result<(), EquivalencesTableError> {
-        let rule = RewriteRule::named(name).ok_or_else(|| self.invalid_row(format!("unknown pattern {name:?}")))?;
+        let rule = RewritePattern::named(name).ok_or_else(|| self.invalid_row(format!("unknown pattern {name:?}")))?;
         Ok(self.builder.add_pattern(host.as_bytes(), rule)?)
     }
 

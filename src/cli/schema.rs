@@ -11,7 +11,7 @@ use crate::batch::{COLUMNS, Column, EQUIVALENCE_COLUMNS};
 use crate::canon::Policy;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::{RULES, Recipe};
-use crate::learn::RewriteRule;
+use crate::learn::RewritePattern;
 use crate::learn::content::ContentRule;
 use crate::output;
 use crate::process::exit;
@@ -71,7 +71,7 @@ fn to_json(command: &Command) -> Value {
         })).collect::<Vec<_>>(),
         "equivalences": {
             "columns": EQUIVALENCE_COLUMNS.map(|(name, meaning)| json!({"name": name, "meaning": meaning})),
-            "patterns": RewriteRule::all().into_iter().map(RewriteRule::name).collect::<Vec<_>>(),
+            "patterns": RewritePattern::all().into_iter().map(RewritePattern::name).collect::<Vec<_>>(),
             "rules": ContentRule::FORMS.map(|(name, meaning)| json!({"name": name, "meaning": meaning})),
         },
         "metadata": metadata_names(),
@@ -119,7 +119,7 @@ fn to_text() -> String {
     push_names(&mut text, "Recipes (--key, --columns)", 19, recipes().map(recipe));
     let columns = EQUIVALENCE_COLUMNS.into_iter().map(|(name, meaning)| of(name, meaning));
     push_names(&mut text, "Columns of the table written by irikey learn", 19, columns);
-    let patterns: Vec<_> = RewriteRule::all().into_iter().map(RewriteRule::name).collect();
+    let patterns: Vec<_> = RewritePattern::all().into_iter().map(RewritePattern::name).collect();
     let _ = writeln!(text, "\nRewrite rules in it: {}", patterns.join(", "));
     let forms = ContentRule::FORMS.into_iter().map(|(name, meaning)| of(name, meaning));
     push_names(&mut text, "Rules about content in it", 29, forms);

@@ -5,7 +5,7 @@
 use super::content::ContentRule;
 use super::content::ScopedRule;
 use super::host_rules::{HostPatterns, HostRuleIndex, NamedRules, domains_of};
-use super::rewrite::RewriteRule;
+use super::rewrite_pattern::RewritePattern;
 use super::text_map::TextMap;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use data_encoding::HEXLOWER;
@@ -26,11 +26,11 @@ pub enum EquivalencesConflict {
 ///
 /// ```
 /// use irikey::key::KeyAlgorithm;
-/// use irikey::learn::{EquivalencesBuilder, RewriteRule};
+/// use irikey::learn::{EquivalencesBuilder, RewritePattern};
 /// let key = |uri: &str| KeyAlgorithm::Xxh3.key(uri.as_bytes());
 /// let (mut builder, old, new) = (EquivalencesBuilder::new(KeyAlgorithm::Xxh3), "http://a.example/old", "http://a.example/new");
 /// builder.add_member(key(old), key(new)).unwrap();
-/// builder.add_pattern(b"b.example", RewriteRule::named("http->https").unwrap()).unwrap();
+/// builder.add_pattern(b"b.example", RewritePattern::named("http->https").unwrap()).unwrap();
 /// let equivalences = builder.build().unwrap();
 /// assert_eq!(equivalences.key(old.as_bytes(), key(old)).0, key(new));
 /// let insecure = "http://b.example/";
@@ -83,7 +83,7 @@ impl EquivalencesBuilder {
     ///
     /// # Errors
     /// The rule cannot apply to the host, or contradicts an earlier rule.
-    pub fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> Result<(), EquivalencesConflict> {
+    pub fn add_pattern(&mut self, host: &[u8], rule: RewritePattern) -> Result<(), EquivalencesConflict> {
         let patterns = self.patterns.entry(host.to_vec()).or_default();
         let before = *patterns;
         if !patterns.add(host, rule) {
@@ -177,7 +177,7 @@ impl Equivalences {
     }
 
     /// Returns the first of the patterns of a host that change the origin.
-    pub(super) fn first_pattern_of_origin(&self, host: &[u8]) -> Option<RewriteRule> {
+    pub(super) fn first_pattern_of_origin(&self, host: &[u8]) -> Option<RewritePattern> {
         self.entries.patterns.get(host).and_then(HostPatterns::first_of_origin)
     }
 

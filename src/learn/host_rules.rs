@@ -5,7 +5,7 @@
 use super::content::{ContentRule, ContentRuleSet, RuleBuffers, RuleSubject, ScopedRule, UrlParts};
 use super::host_places::{HostFilter, HostPlace, UrlColumn};
 use super::host_table::{HostLookup, HostTable};
-use super::rewrite::{OriginRule, RewriteRule};
+use super::rewrite_pattern::{OriginPattern, RewritePattern};
 use super::spelling::Spelling;
 use super::text_map::TextMap;
 use std::collections::HashMap;
@@ -37,17 +37,18 @@ pub(super) struct Step {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct HostPatterns {
     /// The rule for URLs of `http`, and the one for `https`.
-    origins: [Option<OriginRule>; 2],
+    origins: [Option<OriginPattern>; 2],
     slashes: [bool; 3],
 }
 
-const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
+const SLASHES: [RewritePattern; 3] =
+    [RewritePattern::AddSlash, RewritePattern::AddSlashToFiles, RewritePattern::StripSlash];
 
 impl HostPatterns {
     /// Adds a pattern. Returns whether it can apply to the host and does not contradict the others.
-    pub(super) fn add(&mut self, host: &[u8], rule: RewriteRule) -> bool {
+    pub(super) fn add(&mut self, host: &[u8], rule: RewritePattern) -> bool {
         match rule {
-            RewriteRule::Origin(origin) => {
+            RewritePattern::Origin(origin) => {
                 let slot = &mut self.origins[usize::from(origin.from_https)];
                 if origin.host(host).is_none() || slot.is_some_and(|before| before != origin) {
                     return false;
@@ -63,13 +64,13 @@ impl HostPatterns {
     }
 
     /// Returns the first of the patterns that change the origin.
-    pub(super) fn first_of_origin(&self) -> Option<RewriteRule> {
-        self.origins.into_iter().flatten().map(RewriteRule::Origin).next()
+    pub(super) fn first_of_origin(&self) -> Option<RewritePattern> {
+        self.origins.into_iter().flatten().map(RewritePattern::Origin).next()
     }
 
     /// Returns the patterns that may apply to a URL, those of origins before those of slashes.
-    pub(super) fn of_scheme(&self, is_https: bool) -> impl Iterator<Item = RewriteRule> {
-        let origin = self.origins[usize::from(is_https)].map(RewriteRule::Origin);
+    pub(super) fn of_scheme(&self, is_https: bool) -> impl Iterator<Item = RewritePattern> {
+        let origin = self.origins[usize::from(is_https)].map(RewritePattern::Origin);
         let slashes = SLASHES.into_iter().zip(self.slashes).filter(|(_, is_on)| *is_on).map(|(rule, _)| rule);
         origin.into_iter().chain(slashes)
     }
@@ -303,7 +304,7 @@ mod tests {
     fn hosts_with_equal_rules_share_them() {
         let rules: [ScopedRule; 2] = [ContentRule::Query.into(), ContentRule::Fragment.into()];
         let mut patterns = HostPatterns::default();
-        assert!(patterns.add(b"d", RewriteRule::AddSlash));
+        assert!(patterns.add(b"d", RewritePattern::AddSlash));
         let of = |name: &'static str, patterns, rules| NamedRules {
             is_domain: false,
             name: name.as_bytes(),

@@ -177,7 +177,7 @@ fn replace_by_classes(
 mod tests {
     use super::super::content::ScopedRule;
     use super::super::equivalences::EquivalencesBuilder;
-    use super::super::rewrite::RewriteRule;
+    use super::super::rewrite_pattern::RewritePattern;
     use super::*;
     use crate::key::KeyAlgorithm;
 
@@ -246,7 +246,7 @@ mod tests {
         }
         builder.add_rule(b"*.d.b", ScopedRule::parse("ignore-final-slash"));
         builder.add_rule(b"m.b", ScopedRule::parse("same-as https://h0.a-host"));
-        builder.add_pattern(b"e.b", RewriteRule::named("http->https").unwrap()).unwrap();
+        builder.add_pattern(b"e.b", RewritePattern::named("http->https").unwrap()).unwrap();
         let all = builder.clone().build().unwrap();
         let long = "long-".repeat(14);
         let segments = ["", "b", "B", "index.html", "x;sid=1", "12", "*", "%C3", "0123456789abcdef", &long];
@@ -285,8 +285,8 @@ mod tests {
             let representative = key(&format!("{url}&representative"));
             builder.add_member(key(url), representative).unwrap();
         }
-        builder.add_pattern(b"h0.a-host", RewriteRule::named("http->https").unwrap()).unwrap();
-        builder.add_pattern(b"h8.a-host", RewriteRule::named("add-slash").unwrap()).unwrap();
+        builder.add_pattern(b"h0.a-host", RewritePattern::named("http->https").unwrap()).unwrap();
+        builder.add_pattern(b"h8.a-host", RewritePattern::named("add-slash").unwrap()).unwrap();
         let more = builder.build().unwrap();
         let counts = check(&more, &urls);
         assert!(counts.by_class > 5_000 && counts.by_rule > 2_000 && counts.by_pattern > 100, "{counts:?}");

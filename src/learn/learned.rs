@@ -1,6 +1,6 @@
 //! What was learned of redirects: [`Learned`], and as sorted records [`LearnedRedirects`].
 
-use super::patterns::{Pattern, RefusedRules};
+use super::patterns::{Pattern, RefusedPatterns};
 use super::redirect::{RecordPlace, RedirectCode, RedirectVerdict};
 use super::sorter::{FieldReader, ReadRecords, ReaderOf, RecordFields, SorterFactory};
 use crate::key::{KeyAlgorithm, KeyBytes};
@@ -89,7 +89,7 @@ pub struct LearnCounts {
     /// Patterns.
     pub patterns: u64,
     /// Rules that were not learned.
-    pub refused: RefusedRules,
+    pub refused: RefusedPatterns,
 }
 
 /// What was learned.

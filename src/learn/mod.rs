@@ -10,12 +10,13 @@
 //! ```
 //!
 //! A class contains URLs that accepted redirects connect; its representative is the URL where they end. A pattern
-//! ([`RewriteRule`]) is what one host does to all of its URLs (`http` to `https`, `www.` added or removed, a slash at the end
+//! ([`RewritePattern`]) is what one host does to all of its URLs (`http` to `https`, `www.` added or removed, a slash at the end
 //! of the path), with the number of URLs that confirm and contradict it. A rule about content says which part of the URLs of a
 //! host makes no difference. URLs that none of these connects stay apart. Results do not depend on the order of the
 //! observations.
 //!
-//! - `redirect`, `spelling`, `rewrite`: redirects, the parts of URLs that sites spell in several ways, and rules about them
+//! - `redirect`, `spelling`, `rewrite_pattern`: redirects, the parts of URLs that sites spell in several ways, and rules about
+//!   them
 //! - `observations`, `observer`, `resolution`: what follows from redirects (`learned`), with the votes of `patterns`, the
 //!   loops of `graph`, and the rows of `redirect_rows` in a `sorter`
 //! - `equivalences`, `protocol_keys`: what was learned, and the key of one URL by it; `trace` shows the steps to this key
@@ -40,7 +41,7 @@ mod protocol_keys;
 mod redirect;
 mod redirect_rows;
 mod resolution;
-mod rewrite;
+mod rewrite_pattern;
 mod sorter;
 mod spelling;
 mod targets;
@@ -58,11 +59,11 @@ pub use learned::{ClassMember, LearnCounts, Learned, MemberReason};
 pub use observations::Observations;
 #[cfg(feature = "pipeline")]
 pub(crate) use observer::{NUMBERED_URL_LEN, RedirectObserver};
-pub use patterns::{Pattern, RefusedRules};
+pub use patterns::{Pattern, RefusedPatterns};
 #[cfg(feature = "pipeline")]
 pub(crate) use redirect::TargetSource;
 pub use redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectVerdict};
-pub use rewrite::{OriginRule, RewriteRule, WwwChange};
+pub use rewrite_pattern::{OriginPattern, RewritePattern, WwwChange};
 #[cfg(feature = "pipeline")]
 pub(crate) use sorter::{FieldReader, ReadRecords, RecordFields, SortRecords, SorterFactory};
 #[cfg(feature = "pipeline")]

@@ -1,20 +1,20 @@
 //! Learns patterns: what a host does to all of its URLs.
 //!
-//! For every scheme of a host and for every ending of its paths, URLs vote for a rule. The rule with the most votes is
+//! For every scheme of a host and for every ending of its paths, URLs vote for a pattern. The pattern with the most votes is
 //! learned if enough URLs confirm it and hardly any contradicts it.
 //!
-//! | observation of a URL | vote for the origin's rule | vote for the ending's rule |
+//! | observation of a URL | vote for the origin's pattern | vote for the ending's pattern |
 //! |---|---|---|
-//! | redirect to another origin of the same host | that rule | none |
-//! | redirect that also changes the slash | that rule | that rule, at the target's host |
-//! | redirect that changes only the slash | none | that rule |
+//! | redirect to another origin of the same host | that pattern | none |
+//! | redirect that also changes the slash | that pattern | that pattern, at the target's host |
+//! | redirect that changes only the slash | none | that pattern |
 //! | redirect elsewhere, or a response with success | against | against |
 //!
 //! Redirects that are weak, part of a loop, or from a URL to itself do not vote.
 
 use super::graph::{NOWHERE, mark_loops};
 use super::redirect::LearnLimits;
-use super::rewrite::{OriginRule, RewriteRule};
+use super::rewrite_pattern::{OriginPattern, RewritePattern};
 use super::sorter::{FieldReader, RecordFields, SortRecords};
 use super::spelling::{PathEnding, Spelling, without_www};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,40 +22,40 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number of examples, and of counter-examples, per pattern.
 const EXAMPLES: usize = 3;
 
-/// A rule that a host applies to its URLs, with its evidence.
+/// A pattern of a host, with its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
     /// The authority, as in URIs.
     pub host: Vec<u8>,
-    /// The rule.
-    pub rule: RewriteRule,
-    /// Number of distinct URLs that confirm the rule.
+    /// How URLs are rewritten.
+    pub rewrite: RewritePattern,
+    /// Number of distinct URLs that confirm the pattern.
     pub support: u64,
-    /// Number of distinct URLs that the rule applies to and that contradict it.
+    /// Number of distinct URLs that the pattern applies to and that contradict it.
     pub counter: u64,
-    /// The first URLs that confirm the rule, by bytes.
+    /// The first URLs that confirm the pattern, by bytes.
     pub examples: Vec<Vec<u8>>,
-    /// The first URLs that contradict the rule, by bytes.
+    /// The first URLs that contradict the pattern, by bytes.
     pub counter_examples: Vec<Vec<u8>>,
 }
 
-/// Numbers of rules that some URLs confirmed and that were not learned.
+/// Numbers of patterns that some URLs confirmed and that were not learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RefusedRules {
+pub struct RefusedPatterns {
     /// Too few URLs confirmed them.
     pub support: u64,
     /// Too many URLs contradicted them.
     pub confidence: u64,
-    /// They would loop together with other rules.
+    /// They would loop together with other patterns.
     pub circular: u64,
 }
 
 impl Pattern {
-    /// Writes the pattern as a record; those of a host compare by their rules.
+    /// Writes the pattern as a record; records of a host are in the order of [`RewritePattern::number`].
     pub(super) fn write(&self, record: &mut Vec<u8>) {
         record.clear();
         record.put_text(&self.host);
-        record.push(self.rule.number());
+        record.push(self.rewrite.number());
         for (count, first) in [(self.support, &self.examples), (self.counter, &self.counter_examples)] {
             UrlSample { count, first: first.clone() }.write(record);
         }
@@ -64,13 +64,13 @@ impl Pattern {
     /// Reads what [`Self::write`] wrote.
     pub(super) fn read(record: &[u8]) -> Option<Pattern> {
         let mut fields = FieldReader(record);
-        let (host, rule) = (fields.text().to_vec(), RewriteRule::numbered(fields.u8())?);
+        let (host, rewrite) = (fields.text().to_vec(), RewritePattern::numbered(fields.u8())?);
         let [confirming, against] = std::array::from_fn(|_| UrlSample::read(&mut fields));
         let (support, counter) = (confirming.count, against.count);
-        Some(Pattern { host, rule, support, counter, examples: confirming.first, counter_examples: against.first })
+        Some(Pattern { host, rewrite, support, counter, examples: confirming.first, counter_examples: against.first })
     }
 
-    /// Returns the share of URLs that confirm the rule among those it applies to.
+    /// Returns the share of URLs that confirm the pattern among those it applies to.
     pub(crate) fn confidence(&self) -> f64 {
         self.support as f64 / (self.support + self.counter).max(1) as f64
     }
@@ -114,14 +114,14 @@ impl UrlSample {
     }
 }
 
-/// The votes of the URLs that one rule can apply to.
+/// The votes of the URLs that one pattern can apply to.
 #[derive(Debug, Default)]
 pub(super) struct RuleVotes {
-    rules: BTreeMap<RewriteRule, UrlSample>,
+    rules: BTreeMap<RewritePattern, UrlSample>,
     against: UrlSample,
 }
 
-/// What one rule is learned for: a scheme of a host, or an ending of its paths.
+/// What one pattern is learned for: a scheme of a host, or an ending of its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum VoteSlot {
     Origin { is_https: bool },
@@ -166,15 +166,15 @@ pub(super) fn count_accepted(votes: &mut HostVotes, from_uri: &[u8], to_uri: &[u
     };
     let Some(change) = from.change_to(&to) else { return count_against(votes, from_uri) };
     let (origin, ending) = (VoteSlot::Origin { is_https: from.is_https }, VoteSlot::PathEnding(from.ending()));
-    if let Some(rule) = OriginRule::between(&from, &to) {
-        votes_of(votes, from.authority, origin).rules.entry(RewriteRule::Origin(rule)).or_default().add(from_uri);
+    if let Some(rule) = OriginPattern::between(&from, &to) {
+        votes_of(votes, from.authority, origin).rules.entry(RewritePattern::Origin(rule)).or_default().add(from_uri);
     }
-    if let Some(rule) = RewriteRule::of_change(change, from.ending()) {
+    if let Some(rule) = RewritePattern::of_change(change, from.ending()) {
         votes_of(votes, to.authority, ending).rules.entry(rule).or_default().add(from_uri);
     }
 }
 
-/// Counts the votes of a URL that contradicts the rules of its host.
+/// Counts the votes of a URL that contradicts the patterns of its host.
 pub(super) fn count_against(votes: &mut HostVotes, uri: &[u8]) {
     let Some(from) = Spelling::of(uri) else { return };
     for slot in [VoteSlot::Origin { is_https: from.is_https }, VoteSlot::PathEnding(from.ending())] {
@@ -188,7 +188,7 @@ const ABOUT_HOST: u8 = 1;
 /// Marks the records of a group that are ends: URLs that redirects lead to and that never respond with a success status.
 pub(super) const END: u8 = 2;
 
-/// The rule of votes against all rules.
+/// The pattern of votes against all patterns.
 const AGAINST: u8 = u8::MAX;
 
 /// Adds votes to the records of their groups. `record` is a buffer.
@@ -276,7 +276,7 @@ impl GroupVotes {
             return true;
         }
         let votes = votes_of(&mut self.0, host, VoteSlot::numbered(slot));
-        match RewriteRule::numbered(rule) {
+        match RewritePattern::numbered(rule) {
             Some(rule) => votes.rules.entry(rule).or_default().add_all(&sample),
             None => votes.against.add_all(&sample),
         }
@@ -293,8 +293,8 @@ impl GroupVotes {
         }
     }
 
-    /// Returns the patterns of the group, and adds the numbers of rules that were not learned.
-    pub(super) fn learn(self, limits: &LearnLimits, refused: &mut RefusedRules) -> Vec<Pattern> {
+    /// Returns the patterns of the group, and adds the numbers of patterns that were not learned.
+    pub(super) fn learn(self, limits: &LearnLimits, refused: &mut RefusedPatterns) -> Vec<Pattern> {
         let mut patterns = Vec::new();
         for (host, slots) in self.0 {
             for pattern in slots.into_values().filter_map(|votes| best_rule(&host, votes)) {
@@ -312,7 +312,7 @@ impl GroupVotes {
     }
 }
 
-/// Returns the rule with the most votes; votes for other rules count against it.
+/// Returns the pattern with the most votes; votes for other patterns count against it.
 fn best_rule(host: &[u8], votes: RuleVotes) -> Option<Pattern> {
     let RuleVotes { mut rules, mut against } = votes;
     let (&rule, _) = rules.iter().rev().max_by_key(|(_, urls)| urls.count)?;
@@ -321,7 +321,7 @@ fn best_rule(host: &[u8], votes: RuleVotes) -> Option<Pattern> {
     let (support, counter) = (confirming.count, against.count);
     Some(Pattern {
         host: host.to_vec(),
-        rule,
+        rewrite: rule,
         support,
         counter,
         examples: confirming.first,
@@ -330,7 +330,7 @@ fn best_rule(host: &[u8], votes: RuleVotes) -> Option<Pattern> {
 }
 
 /// Removes patterns that would never end when they are applied one after the other: origins that lead to each other in a
-/// loop, and slashes that one rule of a host adds and another removes.
+/// loop, and slashes that one pattern of a host adds and another removes.
 fn remove_loops(patterns: &mut Vec<Pattern>) {
     let mut numbers = BTreeMap::new();
     let mut number = |host: Vec<u8>, is_https: bool| {
@@ -339,23 +339,23 @@ fn remove_loops(patterns: &mut Vec<Pattern>) {
     };
     let mut steps = Vec::new();
     for pattern in patterns.iter() {
-        let RewriteRule::Origin(rule) = pattern.rule else { continue };
+        let RewritePattern::Origin(rule) = pattern.rewrite else { continue };
         let Some(host) = rule.host(&pattern.host) else { continue };
         steps.push((number(pattern.host.clone(), rule.from_https), number(host, rule.to_https)));
     }
     let mut next = vec![NOWHERE; numbers.len()];
     steps.into_iter().for_each(|(from, to)| next[from] = to as u32);
     let loops = mark_loops(&next);
-    let stripped: BTreeSet<Vec<u8>> = hosts_with(patterns, |rule| rule == RewriteRule::StripSlash);
-    let added = hosts_with(patterns, |rule| matches!(rule, RewriteRule::AddSlash | RewriteRule::AddSlashToFiles));
-    patterns.retain(|pattern| match pattern.rule {
-        RewriteRule::Origin(rule) => {
+    let stripped: BTreeSet<Vec<u8>> = hosts_with(patterns, |rule| rule == RewritePattern::StripSlash);
+    let added = hosts_with(patterns, |rule| matches!(rule, RewritePattern::AddSlash | RewritePattern::AddSlashToFiles));
+    patterns.retain(|pattern| match pattern.rewrite {
+        RewritePattern::Origin(rule) => {
             numbers.get(&(pattern.host.clone(), rule.from_https)).is_some_and(|at| !loops[*at])
         }
         _ => !(stripped.contains(&pattern.host) && added.contains(&pattern.host)),
     });
 }
 
-fn hosts_with(patterns: &[Pattern], predicate: impl Fn(RewriteRule) -> bool) -> BTreeSet<Vec<u8>> {
-    patterns.iter().filter(|pattern| predicate(pattern.rule)).map(|pattern| pattern.host.clone()).collect()
+fn hosts_with(patterns: &[Pattern], predicate: impl Fn(RewritePattern) -> bool) -> BTreeSet<Vec<u8>> {
+    patterns.iter().filter(|pattern| predicate(pattern.rewrite)).map(|pattern| pattern.host.clone()).collect()
 }

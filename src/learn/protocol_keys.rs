@@ -7,7 +7,7 @@
 use super::content::{RuleBuffers, UrlParts};
 use super::equivalences::{Equivalences, EquivalencesConflict};
 use super::host_rules::{HostRules, KeyOrigin, Step};
-use super::rewrite::RewriteRule;
+use super::rewrite_pattern::RewritePattern;
 use super::spelling::Spelling;
 use crate::key::KeyBytes;
 use data_encoding::HEXLOWER;
@@ -47,7 +47,7 @@ impl Equivalences {
             return Err(EquivalencesConflict::Class(HEXLOWER.encode(key)));
         }
         if let Some(host) = self.find_loops().into_iter().min() {
-            let name = self.first_pattern_of_origin(&host).map_or_else(|| "same-as".to_string(), RewriteRule::name);
+            let name = self.first_pattern_of_origin(&host).map_or_else(|| "same-as".to_string(), RewritePattern::name);
             return Err(EquivalencesConflict::Pattern(String::from_utf8_lossy(&host).into_owned(), name));
         }
         Ok(())
@@ -157,7 +157,7 @@ impl Equivalences {
 
     /// Returns the pattern that rewrites `uri`.
     #[cfg(feature = "cli")]
-    pub(super) fn pattern_of(&self, uri: &[u8]) -> Option<RewriteRule> {
+    pub(super) fn pattern_of(&self, uri: &[u8]) -> Option<RewritePattern> {
         let spelling = Spelling::of(uri)?;
         let rules = self.by_host.find(spelling.authority)?;
         rules.patterns.of_scheme(spelling.is_https).find(|rule| rule.write(&spelling, &mut Vec::new()))
@@ -188,7 +188,7 @@ mod tests {
         let mut builder = EquivalencesBuilder::new(KeyAlgorithm::Xxh3);
         members.iter().try_for_each(|(a, b)| builder.add_member(key(a), key(b)))?;
         for (host, rule) in patterns {
-            builder.add_pattern(host.as_bytes(), RewriteRule::named(rule).unwrap())?;
+            builder.add_pattern(host.as_bytes(), RewritePattern::named(rule).unwrap())?;
         }
         Ok(builder)
     }

@@ -356,7 +356,7 @@ impl<S: SorterFactory> GroupLearner<'_, S> {
         let mut hosts = EquivalencesBuilder::new(self.algorithm);
         for pattern in votes.learn(self.limits, &mut self.counts.refused) {
             // Patterns that contradict each other were refused before.
-            let added = hosts.add_pattern(&pattern.host, pattern.rule);
+            let added = hosts.add_pattern(&pattern.host, pattern.rewrite);
             debug_assert!(added.is_ok());
             self.counts.patterns += 1;
             pattern.write(&mut self.record);

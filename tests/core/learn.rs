@@ -64,7 +64,7 @@ fn apply(learned: &Learned) -> Equivalences {
         equivalences.add_member(member.key, member.representative_key).unwrap();
     }
     for pattern in &learned.patterns {
-        equivalences.add_pattern(&pattern.host, pattern.rule).unwrap();
+        equivalences.add_pattern(&pattern.host, pattern.rewrite).unwrap();
     }
     equivalences.build().unwrap()
 }
@@ -139,7 +139,7 @@ fn a_pattern_needs_support_and_few_counter_examples() {
     let learn = |redirects: &[Redirect], served: &[String]| learn(redirects, served, &LearnLimits::default());
     let one = learn(&twenty, &served[..1]);
     let [pattern] = &one.patterns[..] else { panic!("{:?}", one.patterns) };
-    assert_eq!((pattern.rule.name().as_str(), pattern.support, pattern.counter), ("http->https", 20, 1));
+    assert_eq!((pattern.rewrite.name().as_str(), pattern.support, pattern.counter), ("http->https", 20, 1));
     assert_eq!(text(&pattern.counter_examples[0]), served[0]);
     assert_eq!(pattern.examples.iter().map(|uri| text(uri)).collect::<Vec<_>>()[1], "http://a.test/1");
     let two = learn(&twenty, &served);
@@ -156,7 +156,7 @@ fn combined_changes_are_two_patterns() {
     let all: Vec<_> =
         (0..5).map(|i| redirect(&format!("http://a.test/{i}"), &format!("https://www.a.test/{i}/"), 308)).collect();
     let learned = learn(&all, &[], &LearnLimits::default());
-    let names: Vec<_> = learned.patterns.iter().map(|pattern| (text(&pattern.host), pattern.rule.name())).collect();
+    let names: Vec<_> = learned.patterns.iter().map(|pattern| (text(&pattern.host), pattern.rewrite.name())).collect();
     let expected = [("a.test", "http->https+www"), ("www.a.test", "add-slash")];
     assert_eq!(names, expected.map(|(host, rule)| (host.to_string(), rule.to_string())));
     let (equivalences, unseen) = (apply(&learned), "http://a.test/unseen?q");

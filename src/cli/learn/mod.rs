@@ -224,7 +224,7 @@ impl WrittenPatterns {
     fn add(&mut self, pattern: Pattern, is_compared: bool) {
         if is_compared {
             // Patterns that contradict each other were refused before.
-            let added = self.applied.add_pattern(&pattern.host, pattern.rule);
+            let added = self.applied.add_pattern(&pattern.host, pattern.rewrite);
             debug_assert!(added.is_ok());
         }
         let at = self.shown.partition_point(|shown| shown.support >= pattern.support);

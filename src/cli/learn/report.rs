@@ -286,7 +286,7 @@ fn patterns(html: &mut String, patterns: &[Pattern]) {
     }
     let rows = patterns.iter().map(|pattern| {
         let host = String::from_utf8_lossy(&pattern.host).into_owned();
-        vec![host, pattern.rule.name(), thousands(pattern.support), thousands(pattern.counter)]
+        vec![host, pattern.rewrite.name(), thousands(pattern.support), thousands(pattern.counter)]
     });
     let table = Table::new("Patterns with the most support", &["host", "=pattern", "#for", "#against"], rows);
     section(html, "Patterns from redirects", "", &table.to_html());

@@ -1,9 +1,9 @@
-//! Patterns: rules by which a host rewrites all of its URLs, and the spelling of a URL to which a rule leads.
+//! Patterns by which a host rewrites all of its URLs: [`RewritePattern`].
 
 use super::content::{origin_start, scheme_name};
 use super::spelling::{PathEnding, SlashChange, Spelling, SpellingChange, without_www};
 
-/// What a rule does to a leading `www.` of the host.
+/// What a pattern does to a leading `www.` of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WwwChange {
     /// Nothing changes.
@@ -14,10 +14,10 @@ pub enum WwwChange {
     Stripped,
 }
 
-/// A rule that changes scheme or host.
+/// A change of scheme or host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OriginRule {
-    /// The rule applies to URLs of `https`; otherwise to those of `http`.
+pub struct OriginPattern {
+    /// The pattern applies to URLs of `https`; otherwise to those of `http`.
     pub from_https: bool,
     /// The result has the scheme `https`; otherwise `http`.
     pub to_https: bool,
@@ -25,11 +25,11 @@ pub struct OriginRule {
     pub www: WwwChange,
 }
 
-/// A rule of a host for all of its URLs; files and documentation call it a *pattern*.
+/// A pattern by which a host rewrites all of its URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RewriteRule {
+pub enum RewritePattern {
     /// Changes scheme or host.
-    Origin(OriginRule),
+    Origin(OriginPattern),
     /// Adds a slash to paths that end with a segment without a dot.
     AddSlash,
     /// Adds a slash to paths that end with a segment with a dot.
@@ -38,20 +38,20 @@ pub enum RewriteRule {
     StripSlash,
 }
 
-impl OriginRule {
-    /// Returns the rule that rewrites one origin to another, or `None` if they are equal or of unrelated hosts.
-    pub(super) fn between(from: &Spelling<'_>, to: &Spelling<'_>) -> Option<OriginRule> {
+impl OriginPattern {
+    /// Returns the pattern that rewrites one origin to another, or `None` if they are equal or of unrelated hosts.
+    pub(super) fn between(from: &Spelling<'_>, to: &Spelling<'_>) -> Option<OriginPattern> {
         let www = match () {
             () if from.authority == to.authority => WwwChange::Kept,
             () if without_www(to.authority) == from.authority => WwwChange::Added,
             () if without_www(from.authority) == to.authority => WwwChange::Stripped,
             () => return None,
         };
-        let rule = OriginRule { from_https: from.is_https, to_https: to.is_https, www };
-        (rule.from_https != rule.to_https || www != WwwChange::Kept).then_some(rule)
+        let pattern = OriginPattern { from_https: from.is_https, to_https: to.is_https, www };
+        (pattern.from_https != pattern.to_https || www != WwwChange::Kept).then_some(pattern)
     }
 
-    /// Returns the host that `host` is rewritten to, in two parts, or `None` if the rule cannot apply to this host.
+    /// Returns the host that `host` is rewritten to, in two parts, or `None` if the pattern cannot apply to this host.
     fn host_parts(self, host: &[u8]) -> Option<[&[u8]; 2]> {
         let rest = without_www(host);
         match self.www {
@@ -62,18 +62,18 @@ impl OriginRule {
         }
     }
 
-    /// Returns the host that `host` is rewritten to, or `None` if the rule cannot apply to this host.
+    /// Returns the host that `host` is rewritten to, or `None` if the pattern cannot apply to this host.
     pub(super) fn host(self, host: &[u8]) -> Option<Vec<u8>> {
         self.host_parts(host).map(|parts| parts.concat())
     }
 }
 
-impl RewriteRule {
-    /// Returns all rules.
-    pub(crate) const fn all() -> [RewriteRule; 13] {
+impl RewritePattern {
+    /// Returns all patterns.
+    pub(crate) const fn all() -> [RewritePattern; 13] {
         use WwwChange::{Added, Kept, Stripped};
-        const fn origin(from_https: bool, to_https: bool, www: WwwChange) -> RewriteRule {
-            RewriteRule::Origin(OriginRule { from_https, to_https, www })
+        const fn origin(from_https: bool, to_https: bool, www: WwwChange) -> RewritePattern {
+            RewritePattern::Origin(OriginPattern { from_https, to_https, www })
         }
         [
             origin(false, true, Kept),
@@ -86,16 +86,16 @@ impl RewriteRule {
             origin(true, false, Kept),
             origin(true, false, Added),
             origin(true, false, Stripped),
-            RewriteRule::AddSlash,
-            RewriteRule::AddSlashToFiles,
-            RewriteRule::StripSlash,
+            RewritePattern::AddSlash,
+            RewritePattern::AddSlashToFiles,
+            RewritePattern::StripSlash,
         ]
     }
 
     /// Returns the name in files: `http->https`, `http->https+www`, `https->https-www`, `add-slash` and so on.
     pub fn name(self) -> String {
         match self {
-            RewriteRule::Origin(OriginRule { from_https, to_https, www }) => {
+            RewritePattern::Origin(OriginPattern { from_https, to_https, www }) => {
                 let www = match www {
                     WwwChange::Kept => "",
                     WwwChange::Added => "+www",
@@ -103,72 +103,72 @@ impl RewriteRule {
                 };
                 format!("{}->{}{www}", scheme_name(from_https), scheme_name(to_https))
             }
-            RewriteRule::AddSlash => "add-slash".to_string(),
-            RewriteRule::AddSlashToFiles => "add-slash-to-files".to_string(),
-            RewriteRule::StripSlash => "strip-slash".to_string(),
+            RewritePattern::AddSlash => "add-slash".to_string(),
+            RewritePattern::AddSlashToFiles => "add-slash-to-files".to_string(),
+            RewritePattern::StripSlash => "strip-slash".to_string(),
         }
     }
 
-    /// Returns the rule with this name.
-    pub fn named(name: &str) -> Option<RewriteRule> {
-        RewriteRule::all().into_iter().find(|rule| rule.name() == name)
+    /// Returns the pattern with this name.
+    pub fn named(name: &str) -> Option<RewritePattern> {
+        RewritePattern::all().into_iter().find(|pattern| pattern.name() == name)
     }
 
-    /// Returns a number that compares as the rule does.
+    /// Returns a number that compares as the pattern does.
     pub(super) fn number(self) -> u8 {
         match self {
-            RewriteRule::Origin(OriginRule { from_https, to_https, www }) => {
+            RewritePattern::Origin(OriginPattern { from_https, to_https, www }) => {
                 6 * u8::from(from_https) + 3 * u8::from(to_https) + www as u8
             }
-            RewriteRule::AddSlash => 12,
-            RewriteRule::AddSlashToFiles => 13,
-            RewriteRule::StripSlash => 14,
+            RewritePattern::AddSlash => 12,
+            RewritePattern::AddSlashToFiles => 13,
+            RewritePattern::StripSlash => 14,
         }
     }
 
-    /// Returns the rule with this number.
-    pub(super) fn numbered(number: u8) -> Option<RewriteRule> {
-        RewriteRule::all().into_iter().find(|rule| rule.number() == number)
+    /// Returns the pattern with this number.
+    pub(super) fn numbered(number: u8) -> Option<RewritePattern> {
+        RewritePattern::all().into_iter().find(|pattern| pattern.number() == number)
     }
 
-    /// Returns the slash rule that can apply to a path with this ending.
-    fn of_ending(ending: PathEnding) -> Option<RewriteRule> {
+    /// Returns the slash pattern that can apply to a path with this ending.
+    fn of_ending(ending: PathEnding) -> Option<RewritePattern> {
         match ending {
-            PathEnding::Name => Some(RewriteRule::AddSlash),
-            PathEnding::File => Some(RewriteRule::AddSlashToFiles),
-            PathEnding::Slash => Some(RewriteRule::StripSlash),
+            PathEnding::Name => Some(RewritePattern::AddSlash),
+            PathEnding::File => Some(RewritePattern::AddSlashToFiles),
+            PathEnding::Slash => Some(RewritePattern::StripSlash),
             PathEnding::Other => None,
         }
     }
 
-    /// Returns the slash rule that a change of a path with this ending confirms.
-    pub(super) fn of_change(change: SpellingChange, ending: PathEnding) -> Option<RewriteRule> {
+    /// Returns the slash pattern that a change of a path with this ending confirms.
+    pub(super) fn of_change(change: SpellingChange, ending: PathEnding) -> Option<RewritePattern> {
         change.slash.and_then(|slash| match (slash, ending) {
             (SlashChange::Added, PathEnding::Name | PathEnding::File) | (SlashChange::Stripped, PathEnding::Slash) => {
-                RewriteRule::of_ending(ending)
+                RewritePattern::of_ending(ending)
             }
             _ => None,
         })
     }
 
-    /// Replaces the contents of `out` by the URI that `uri` is rewritten to. Returns whether the rule applies to `uri`.
+    /// Replaces the contents of `out` by the URI that `uri` is rewritten to. Returns whether the pattern applies to `uri`.
     pub(super) fn write(self, uri: &Spelling<'_>, out: &mut Vec<u8>) -> bool {
         out.clear();
         match self {
-            RewriteRule::Origin(rule) if uri.is_bare_host && uri.is_https == rule.from_https => {
-                let Some([start, host]) = rule.host_parts(uri.authority) else { return false };
-                out.extend_from_slice(origin_start(rule.to_https));
+            RewritePattern::Origin(pattern) if uri.is_bare_host && uri.is_https == pattern.from_https => {
+                let Some([start, host]) = pattern.host_parts(uri.authority) else { return false };
+                out.extend_from_slice(origin_start(pattern.to_https));
                 out.extend_from_slice(start);
                 out.extend_from_slice(host);
                 out.extend_from_slice(uri.path);
             }
-            RewriteRule::Origin(_) => return false,
-            _ if RewriteRule::of_ending(uri.ending()) != Some(self) => return false,
-            RewriteRule::StripSlash => {
+            RewritePattern::Origin(_) => return false,
+            _ if RewritePattern::of_ending(uri.ending()) != Some(self) => return false,
+            RewritePattern::StripSlash => {
                 uri.write_origin(out);
                 out.extend_from_slice(&uri.path[..uri.path.len() - 1]);
             }
-            RewriteRule::AddSlash | RewriteRule::AddSlashToFiles => {
+            RewritePattern::AddSlash | RewritePattern::AddSlashToFiles => {
                 uri.write_origin(out);
                 out.extend_from_slice(uri.path);
                 out.push(b'/');
@@ -201,15 +201,17 @@ mod tests {
             ("strip-slash", "http://a/x//", None),
         ];
         for (name, uri, want) in cases {
-            let rule = RewriteRule::named(name).unwrap();
+            let pattern = RewritePattern::named(name).unwrap();
             let mut out = b"before".to_vec();
-            let is_written = rule.write(&Spelling::of(uri.as_bytes()).unwrap(), &mut out);
+            let is_written = pattern.write(&Spelling::of(uri.as_bytes()).unwrap(), &mut out);
             assert_eq!(is_written.then_some(&out[..]), want.map(str::as_bytes), "{name} {uri}");
         }
-        assert!(RewriteRule::all().into_iter().all(|rule| RewriteRule::named(&rule.name()) == Some(rule)));
-        let mut rules = RewriteRule::all();
-        assert!(rules.iter().all(|rule| RewriteRule::numbered(rule.number()) == Some(*rule)));
-        rules.sort_unstable();
-        assert!(rules.is_sorted_by_key(|rule| rule.number()));
+        assert!(
+            RewritePattern::all().into_iter().all(|pattern| RewritePattern::named(&pattern.name()) == Some(pattern))
+        );
+        let mut patterns = RewritePattern::all();
+        assert!(patterns.iter().all(|pattern| RewritePattern::numbered(pattern.number()) == Some(*pattern)));
+        patterns.sort_unstable();
+        assert!(patterns.is_sorted_by_key(|pattern| pattern.number()));
     }
 }
