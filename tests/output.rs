@@ -424,8 +424,8 @@ fn parquet_texts_span_pages() {
                 let first_rows = first_rows(&reader, number);
                 assert!(first_rows.is_sorted() && first_rows[0] == 0, "{first_rows:?}");
                 let column = reader.metadata().row_group(0).column(number);
-                let is_packed = column.uncompressed_size() != column.compressed_size();
-                assert_eq!(is_packed, compression != Compression::None);
+                let is_compressed = column.uncompressed_size() != column.compressed_size();
+                assert_eq!(is_compressed, compression != Compression::None);
             }
             for batch in reader.with_batch_size(999).build().unwrap() {
                 let batch = batch.unwrap();

@@ -106,7 +106,7 @@ pub fn outputs(input: &[u8]) -> Corpus {
     Corpus::Keep
 }
 
-/// Compressed pages are unpacked to what they were, by the C library and by a decoder that checks every length.
+/// Compressed pages are decompressed to what they were, by the C library and by a decoder that checks every length.
 pub fn pages(input: &[u8]) -> Corpus {
     let Some(([codec, part_count, repeats], data)) = split_choices(input) else { return Corpus::Reject };
     let codec = choose(&[Compression::Zstd(1), Compression::Lz4, Compression::Zstd(3)], codec);

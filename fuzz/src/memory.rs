@@ -53,7 +53,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Lets the current execution hold the rows that it collects for a comparison: packed input can have very many.
+/// Lets the current execution hold the rows that it collects for a comparison: compressed input can have very many.
 pub fn allow(len: usize) {
     ALLOWED.fetch_add(len, Relaxed);
 }

@@ -5,7 +5,7 @@ use irikey::canon::Policy;
 use irikey::encoding::Charset;
 use irikey::input::list;
 use irikey::iri::PreprocessOptions;
-use irikey::record::csv::{CsvColumn, CsvOptions};
+use irikey::record::csv::{ColumnChoice, CsvOptions};
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::RunOptions;
@@ -25,7 +25,7 @@ fn does_not_depend_on_cuts(data: &[u8], format: &InputFormat, policy: &Policy, c
     let name = path.display().to_string();
     let whole =
         run(path_of(path.clone()), &RunOptions { format: format(), mmap: false, ..options(1 << 20, 1 << 20) }, policy);
-    // Packed input can have very many records, and a row group takes 0.1 ms. A record counts as at least 16 bytes, so that
+    // Compressed input can have very many records, and a row group takes 0.1 ms. A record counts as at least 16 bytes, so that
     // short records have about 1,000 row groups.
     let least = whole.rows.as_ref().map_or(0, |rows| rows.num_rows() / 64);
     let small = RunOptions { format: format(), mmap: false, ..options(group.max(least), chunk) };
@@ -60,7 +60,7 @@ pub fn lines(input: &[u8]) -> Corpus {
 pub fn csv(input: &[u8]) -> Corpus {
     let Some(([delimiter, column, step, chunk, group], data)) = split_choices(input) else { return Corpus::Reject };
     let columns = ["url", "0", "1", "7", "nothing"];
-    let name = |choice: usize| columns.get(choice % 9).and_then(|name| Some(CsvColumn::parse(name)));
+    let name = |choice: usize| columns.get(choice % 9).and_then(|name| Some(ColumnChoice::parse(name)));
     let csv = CsvOptions {
         delimiter: choose(&[None, Some(b','), Some(b'\t'), Some(b';'), Some(b'|')], delimiter),
         url: name(column),
@@ -87,7 +87,7 @@ pub fn documents(input: &[u8]) -> Corpus {
     Corpus::Keep
 }
 
-/// Members of ZIP archives, read in one thread or mapped and unpacked by several.
+/// Members of ZIP archives, read in one thread or mapped and decompressed by several.
 pub fn members(input: &[u8]) -> Corpus {
     let Some(([chunk, group], data)) = split_choices(input) else { return Corpus::Reject };
     let path = file("input.zip", data);
@@ -98,7 +98,7 @@ pub fn members(input: &[u8]) -> Corpus {
     Corpus::Keep
 }
 
-/// Decompressors: bytes as they are; or packed data that was damaged, which gives the same rows or a defect.
+/// Decompressors: bytes as they are; or compressed data that was damaged, which gives the same rows or a defect.
 pub fn unpack(input: &[u8]) -> Corpus {
     let Some(([codec, member, at, value, step, chunk, group], data)) = split_choices(input) else {
         return Corpus::Reject;
@@ -110,7 +110,7 @@ pub fn unpack(input: &[u8]) -> Corpus {
         return Corpus::Keep;
     }
     let mut packed: Vec<u8> = data.chunks(1 + member * 8).flat_map(|part| pack(codec % 5, part)).collect();
-    // Without their first bytes, by which they are recognized, packed data are text.
+    // Without their first bytes, by which they are recognized, compressed data are text.
     let magic_len = if codec % 5 == 4 { 10 } else { 4 };
     let at = magic_len + at * packed.len().saturating_sub(magic_len) / 256;
     if let Some(byte) = packed.get_mut(at) {
@@ -119,7 +119,7 @@ pub fn unpack(input: &[u8]) -> Corpus {
     let unpacked = does_not_depend_on_cuts(&packed, &named("lines"), &policy, cut);
     if !unpacked.has_defect && !data.is_empty() {
         let plain = run(pipe("input", data, 1 << 20), &options(1 << 20, 1 << 20), &policy);
-        // Data that looks packed, encoded or binary is not read as text.
+        // Data that looks compressed, encoded or binary is not read as text.
         if !plain.has_defect {
             unpacked.assert_equals(&plain, &["source"], &format!("damaged at byte {at} of {}", packed.len()));
         }

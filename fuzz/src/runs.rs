@@ -82,7 +82,7 @@ pub fn options(row_group_len: usize, chunk_len: usize) -> RunOptions {
 /// Describes what ended a source. Where a decompressor finds damage, and whether it takes it for an early end, depends on how
 /// many bytes it is given at a time.
 fn describe(error: &InputError) -> String {
-    match error.packed {
+    match error.is_compressed {
         true => format!("{} records, then a defect after {} more bytes", error.records, error.lost),
         false => error.to_string(),
     }

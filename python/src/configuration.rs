@@ -11,7 +11,7 @@ use irikey::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions
 use irikey::key::psl::SuffixList;
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
-use irikey::record::csv::{CsvColumn, CsvOptions};
+use irikey::record::csv::{ColumnChoice, CsvOptions};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -250,7 +250,7 @@ impl Configuration {
     /// Returns the columns of a table that hold the URLs, bases and charsets, as the flags `--column`, `--base-column`,
     /// `--charset-column` and `--query-charset-column` of the command choose them.
     pub fn table_columns(&self) -> CsvOptions {
-        let column = |name: &Option<String>| name.as_deref().map(CsvColumn::parse);
+        let column = |name: &Option<String>| name.as_deref().map(ColumnChoice::parse);
         CsvOptions {
             url: column(&self.url),
             base: column(&self.base.column),

@@ -13,7 +13,7 @@ use irikey::batch::{BatchBuilder, BatchError};
 use irikey::canon::Policy;
 use irikey::input::{ListError, Source, Sources, list};
 use irikey::record::archive::RecordTypes;
-use irikey::record::csv::CsvColumnsError;
+use irikey::record::csv::ColumnChoiceError;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{self, MAX_THREADS, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary};
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyError, PyOSError, PyRuntimeError, PyValueError};
@@ -267,7 +267,7 @@ fn run_exception(error: &RunError<PartError>) -> PyErr {
     // The name of the source does not change.
     let message = format!("{name}: {}", python_terms(&error.to_string()));
     match error {
-        CsvColumnsError::Missing { .. } => PyKeyError::new_err(message),
+        ColumnChoiceError::Missing { .. } => PyKeyError::new_err(message),
         _ => PyValueError::new_err(message),
     }
 }

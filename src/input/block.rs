@@ -115,7 +115,7 @@ enum BlockMemory {
     Owned(Arc<Buffer>),
 }
 
-/// Owned or mapped bytes of a source, unpacked. Cloning copies no bytes.
+/// Owned or mapped bytes of a source, decompressed. Cloning copies no bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     memory: BlockMemory,

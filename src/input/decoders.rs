@@ -20,14 +20,14 @@ use std::sync::Arc;
 /// Name of bzip2 in messages.
 const BZIP2: &str = "bzip2";
 
-/// Maximum number of bytes that one call of the decompressor for bzip2 unpacks.
+/// Maximum number of bytes that one call of the decompressor for bzip2 decompresses.
 const BZIP2_STEP_LEN: usize = 4 << 10;
 
-/// Unpacks the streams of a bzip2 file.
+/// Decompresses the streams of a bzip2 file.
 ///
-/// The decompressor drops what it unpacked in a call that finds damage. So a call either takes packed bytes, up to the end of
-/// a block at most, or unpacks the next [`BZIP2_STEP_LEN`] bytes of that block. Then the bytes before damage do not depend on
-/// the lengths of reads, nor on how many packed bytes arrive at a time.
+/// The decompressor drops what it decompressed in a call that finds damage. So a call either takes compressed bytes, up to the
+/// end of a block at most, or decompresses the next [`BZIP2_STEP_LEN`] bytes of that block. Then the bytes before damage do not
+/// depend on the lengths of reads, nor on how many compressed bytes arrive at a time.
 pub(super) struct Bzip2Reader {
     input: PeekReader,
     decoder: Decompress,
@@ -55,7 +55,7 @@ impl Bzip2Reader {
         }
     }
 
-    /// Takes packed bytes. Returns `false` at the end of the file.
+    /// Takes compressed bytes. Returns `false` at the end of the file.
     fn take_packed(&mut self) -> Result<bool, Defect> {
         let packed = self.input.peek(1)?;
         let is_ended = packed.is_empty();
@@ -79,7 +79,7 @@ impl Bzip2Reader {
         Ok(true)
     }
 
-    /// Unpacks the next bytes of the block that the decompressor holds.
+    /// Decompresses the next bytes of the block that the decompressor holds.
     fn unpack_step(&mut self) {
         let before = self.decoder.total_out();
         let result = self.decoder.decompress(&[], &mut self.step);
@@ -127,7 +127,7 @@ pub(super) struct DecoderAdapter {
     is_done: bool,
 }
 
-/// Always reads the same number of bytes from a decoder that drops what it unpacked in the read that finds damage. So their
+/// Always reads the same number of bytes from a decoder that drops what it decompressed in the read that finds damage. So their
 /// number does not depend on the lengths of the caller's reads.
 struct FixedReads<R>(BufReader<R>);
 
@@ -139,7 +139,7 @@ impl<R: Read> Read for FixedReads<R> {
     }
 }
 
-/// The packed input, which the decoder owns and the adapter inspects.
+/// The compressed input, which the decoder owns and the adapter inspects.
 struct AdapterInput {
     reader: PeekReader,
     /// Why reading failed. The decoder's own error would say less.
@@ -344,7 +344,7 @@ mod tests {
         let cases: [(New, Vec<u8>); 4] = [
             (|input| Box::new(DecoderAdapter::lz4(input)), lz4(&text())),
             (|input| Box::new(Bzip2Reader::new(input)), bzip2(&text())),
-            // Streams that arrive at once, and runs of bytes, in which damage can show when most of a block is unpacked.
+            // Streams that arrive at once, and runs of bytes, in which damage can show when most of a block is decompressed.
             (|input| Box::new(Bzip2Reader::new(input)), bzip2(&runs()).repeat(5)),
             (|input| Box::new(DecoderAdapter::xz(input)), XZ.to_vec()),
         ];

@@ -1,4 +1,4 @@
-//! Unpacks whole deflate streams in memory, about twice as fast as the streaming decompressor: [`WholeInflater`].
+//! Decompresses whole deflate streams in memory, about twice as fast as the streaming decompressor: [`WholeInflater`].
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -19,7 +19,7 @@ pub(super) struct WholeInflater {
     decompressor: NonNull<libdeflate_sys::libdeflate_decompressor>,
 }
 
-/// Lengths of a stream that was unpacked.
+/// Lengths of a stream that was decompressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InflatedLen {
     pub(super) packed: usize,
@@ -37,13 +37,13 @@ impl WholeInflater {
         NonNull::new(decompressor).map(|decompressor| WholeInflater { decompressor })
     }
 
-    /// Unpacks the deflate stream at the start of `packed` into the start of `into`. Returns `None` if the stream is damaged,
-    /// not whole, or does not fit; then `into` holds anything.
+    /// Decompresses the deflate stream at the start of `packed` into the start of `into`. Returns `None` if the stream is
+    /// damaged, not whole, or does not fit; then `into` holds anything.
     pub(super) fn inflate(&mut self, packed: &[u8], into: &mut [u8]) -> Option<InflatedLen> {
         self.unpack(libdeflate_sys::libdeflate_deflate_decompress_ex, packed, into)
     }
 
-    /// Unpacks the gzip member at the start of `packed` as [`WholeInflater::inflate`] does, and checks its checksum.
+    /// Decompresses the gzip member at the start of `packed` as [`WholeInflater::inflate`] does, and checks its checksum.
     pub(super) fn inflate_member(&mut self, packed: &[u8], into: &mut [u8]) -> Option<InflatedLen> {
         self.unpack(libdeflate_sys::libdeflate_gzip_decompress_ex, packed, into)
     }

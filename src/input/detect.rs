@@ -7,7 +7,7 @@ use crate::record::{ENCRYPTED_PARQUET, UnsupportedFormat};
 /// Bytes that [`packing`] and [`content_type`] need, unless the source is shorter.
 pub(crate) const SNIFF_LEN: usize = 512;
 
-/// The first frame after skippable ones shows the packing if it begins up to this byte. The longest dictionary of a web
+/// The first frame after skippable ones shows the compression if it begins up to this byte. The longest dictionary of a web
 /// archive is as long.
 const MAX_SKIPPED_LEN: usize = 32 << 20;
 
@@ -81,7 +81,7 @@ pub(super) fn frame_head(bytes: &[u8], at: usize) -> [u8; FRAME_HEAD_LEN] {
     std::array::from_fn(|i| frame.get(i).copied().unwrap_or(0))
 }
 
-/// Kind of an unpacked source.
+/// Kind of a decompressed source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentType {
     /// Text, after a byte order mark of this many bytes (0 or 3).
@@ -118,7 +118,7 @@ impl TableFormat {
     }
 }
 
-/// Returns the kind of an unpacked source that begins with `head`.
+/// Returns the kind of a decompressed source that begins with `head`.
 pub(crate) fn content_type(head: &[u8]) -> ContentType {
     match head {
         [0xef, 0xbb, 0xbf, ..] => return ContentType::Records(3),
@@ -129,8 +129,8 @@ pub(crate) fn content_type(head: &[u8]) -> ContentType {
         _ => (),
     }
     let nested_bzip2 = UnsupportedFormat {
-        name: "bzip2 within another packing",
-        advice: "unpack it once, and pipe the rest to irikey",
+        name: "bzip2 within another compression",
+        advice: "decompress it once, and pipe the rest to irikey",
     };
     let unsupported = || (packing(head) == Packing::Bzip2).then_some(nested_bzip2);
     match head {

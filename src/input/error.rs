@@ -3,7 +3,7 @@
 
 use crate::record::UnsupportedFormat;
 use crate::record::archive::ArchiveDamage;
-use crate::record::csv::CsvColumnsError;
+use crate::record::csv::ColumnChoiceError;
 use crate::remote::RemoteError;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -140,7 +140,7 @@ pub enum Defect {
         "the bytes after the last gzip member are not gzip data; they were not read: remove them, or fetch the file again"
     )]
     GzipGarbage,
-    /// The file ends within a member, frame or stream of this packing.
+    /// The file ends within a member, frame or stream of this compression.
     #[error("the {0} data ends early: the file was cut short; fetch it again ({0} -t checks it)")]
     Truncated(&'static str),
     /// What follows in a JSON document is not what its format has there.
@@ -149,12 +149,12 @@ pub enum Defect {
     /// A JSON document ends early.
     #[error("the JSON document ends early: it was cut short; fetch it again")]
     JsonTruncated,
-    /// A member, frame or stream of this packing is damaged, or other bytes follow the last frame or stream.
+    /// A member, frame or stream of this compression is damaged, or other bytes follow the last frame or stream.
     #[error("damaged {0} data: {1}; fetch the file again ({0} -t checks it)")]
     Damaged(&'static str, String),
-    /// A frame or stream of this packing needs a larger dictionary than this many bytes.
+    /// A frame or stream of this compression needs a larger dictionary than this many bytes.
     #[error(
-        "unpacking this {0} data needs a dictionary of more than {len} MiB of memory; unpack it with the {0} program first",
+        "decompressing this {0} data needs a dictionary of more than {len} MiB of memory; decompress it with the {0} program first",
         len = .1 >> 20
     )]
     Dictionary(&'static str, u64),
@@ -163,7 +163,7 @@ pub enum Defect {
     Zip(String),
     /// A Parquet or Arrow file lacks a column that was chosen. This stops the run.
     #[error(transparent)]
-    NoColumn(CsvColumnsError),
+    NoColumn(ColumnChoiceError),
     /// No column of a Parquet or Arrow file holds URLs by its name, or a column has the wrong type, or its name is not unique.
     #[error("{0}")]
     Columns(String),
@@ -217,7 +217,7 @@ impl Defect {
 #[derive(Debug, Error)]
 #[error(
     "{name}: {}{defect}{}",
-    place_text(*.records, *.offset, *.packed, .defect),
+    place_text(*.records, *.offset, *.is_compressed, .defect),
     lost_text(*.lost),
 )]
 pub struct InputError {
@@ -227,10 +227,10 @@ pub struct InputError {
     pub name: String,
     /// The defect.
     pub defect: Defect,
-    /// Byte offset of the defect: in the compressed file if `packed`, otherwise in the text.
+    /// Byte offset of the defect: in the compressed file if `is_compressed`, otherwise in the text.
     pub offset: u64,
     /// `offset` counts compressed bytes.
-    pub packed: bool,
+    pub is_compressed: bool,
     /// Bytes of an incomplete record before the defect, which is dropped.
     pub lost: u64,
     /// Records of the source before the defect; all of them are rows.
@@ -240,7 +240,7 @@ pub struct InputError {
 impl InputError {
     /// The error of a source from which nothing was read.
     pub(crate) fn new(source_number: u32, name: String, defect: Defect) -> InputError {
-        InputError { source_number, name, defect, offset: 0, packed: false, lost: 0, records: 0 }
+        InputError { source_number, name, defect, offset: 0, is_compressed: false, lost: 0, records: 0 }
     }
 }
 
@@ -271,8 +271,8 @@ fn table_advice(message: &str) -> &'static str {
 }
 
 /// Where a source ended; nothing if it could not be read at all.
-fn place_text(records: u64, offset: u64, packed: bool, defect: &Defect) -> String {
-    let (plural, unit) = (if records == 1 { "" } else { "s" }, if packed { "compressed byte" } else { "byte" });
+fn place_text(records: u64, offset: u64, is_compressed: bool, defect: &Defect) -> String {
+    let (plural, unit) = (if records == 1 { "" } else { "s" }, if is_compressed { "compressed byte" } else { "byte" });
     match (records, offset) {
         // The first byte of a document may be the one that is wrong.
         (0, 0) if !matches!(defect, Defect::JsonBroken) => String::new(),

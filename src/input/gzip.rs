@@ -3,8 +3,8 @@
 //! [`GzipReader`] returns all bytes before a defect and then the defect. This is why members are parsed here: the readers
 //! of flate2 drop their last buffer on an error.
 //!
-//! A member of moderate length is unpacked at once, if its length is known because it is whole in the buffer. Longer members and
-//! those with a defect are streamed. Which of the two happens depends only on the bytes of the member and those that follow.
+//! A member of moderate length is decompressed at once, if its length is known because it is whole in the buffer. Longer members
+//! and those with a defect are streamed. Which of the two happens depends only on the bytes of the member and those that follow.
 
 use super::deflate::{InflatedLen, WholeInflater, crc32};
 use super::detect::{Packing, packing};
@@ -24,7 +24,7 @@ const RESERVED: u8 = 0b1110_0000;
 
 /// Checksum and length after the deflated data of a member.
 const TRAILER_LEN: usize = 8;
-/// A member is unpacked at once if it is within this many bytes, and if it unpacks to at most [`MAX_WHOLE_LEN`] bytes.
+/// A member is decompressed at once if it is within this many bytes, and if it decompresses to at most [`MAX_WHOLE_LEN`] bytes.
 const MAX_PACKED_LEN: usize = 256 << 10;
 const MAX_WHOLE_LEN: usize = 1 << 20;
 
@@ -44,7 +44,7 @@ enum GzipState {
     Start,
     /// Inside the deflated data.
     Body,
-    /// After a member that was unpacked at once, and of which not all bytes were returned.
+    /// After a member that was decompressed at once, and of which not all bytes were returned.
     Whole,
     /// After the last member, or after a defect.
     End,
@@ -56,10 +56,10 @@ pub(super) struct GzipReader {
     crc: Crc,
     state: GzipState,
     inflater: Option<WholeInflater>,
-    /// A member that was unpacked at once. The bytes in `rest` were not returned yet.
+    /// A member that was decompressed at once. The bytes in `rest` were not returned yet.
     whole: Vec<u8>,
     rest: Range<usize>,
-    /// Bytes unpacked so far.
+    /// Bytes decompressed so far.
     unpacked: u64,
     /// Ends of members that were not taken yet.
     ends: Vec<MemberEnd>,
@@ -83,7 +83,7 @@ impl GzipReader {
         }
     }
 
-    /// A reader that continues after members which were unpacked elsewhere. Its input may be empty.
+    /// A reader that continues after members which were decompressed elsewhere. Its input may be empty.
     pub(super) fn after_members(input: PeekReader) -> GzipReader {
         GzipReader { state: GzipState::Header { is_first: false }, ..GzipReader::new(input) }
     }
@@ -93,7 +93,7 @@ impl GzipReader {
         self.state == GzipState::Header { is_first: false } && self.defect.is_none()
     }
 
-    /// Unpacks a member at once, or prepares to stream it.
+    /// Decompresses a member at once, or prepares to stream it.
     fn begin_body(&mut self) {
         self.state = match self.inflate_whole() {
             Some(InflatedLen { unpacked: 0, .. }) => GzipState::Header { is_first: false },
@@ -106,7 +106,7 @@ impl GzipReader {
         };
     }
 
-    /// Unpacks the next member into `whole`, and consumes it. Returns `None` if it has to be streamed.
+    /// Decompresses the next member into `whole`, and consumes it. Returns `None` if it has to be streamed.
     fn inflate_whole(&mut self) -> Option<InflatedLen> {
         let packed = self.input.peek_up_to(MAX_PACKED_LEN);
         let whole_len = unpacked_len(packed)?;
@@ -355,7 +355,7 @@ mod tests {
         }
     }
 
-    /// Members that are unpacked at once, and members that are too long for that, packed or unpacked.
+    /// Members that are decompressed at once, and members that are too long for that, compressed or decompressed.
     #[test]
     fn members_around_the_limits_are_unpacked() {
         let noise: Vec<u8> = (0..MAX_PACKED_LEN as u32 + 9)

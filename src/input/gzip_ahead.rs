@@ -1,7 +1,7 @@
-//! Unpacks gzip files of many members with several threads, ahead of the reader.
+//! Decompresses gzip files of many members with several threads, ahead of the reader.
 //!
 //! The file, which is mapped or in a store, is divided into sections of equal length. A thread searches its section for the
-//! first member header and unpacks from there. Such a header may be a coincidence inside deflated data, so a section counts
+//! first member header and decompresses from there. Such a header may be a coincidence inside deflated data, so a section counts
 //! only if the members before it end exactly where it begins: the result is the same as that of one [`GzipReader`], including
 //! its defects. Everything that is not a whole member of moderate length (padding, damage, very long members) is left to a
 //! [`GzipReader`] that starts there.
@@ -22,9 +22,9 @@ use crate::ordered::{QueueLimits, ReadAhead};
 use crate::remote::{ReadAheadBlocks, RemoteReader};
 use flate2::{Crc, CrcReader};
 
-/// Packed bytes per section. Its last member may end behind it.
+/// Compressed bytes per section. The last member of a section may end after the section.
 const SECTION_LEN: usize = 256 << 10;
-/// Limit of unpacked bytes per section. Members that exceed it are left out.
+/// Limit of decompressed bytes per section. Members that exceed it are left out.
 const UNPACKED_LEN: usize = 4 << 20;
 /// Bytes by which a header is recognized.
 const MEMBER_HEADER_LEN: usize = 4;
@@ -105,7 +105,7 @@ pub(super) struct ParallelGzipReader {
     /// The current section, and how many of its bytes were read.
     section: GzipSection,
     section_read: usize,
-    /// Unpacked bytes read so far.
+    /// Decompressed bytes read so far.
     unpacked: u64,
     /// Ends of members that were not taken yet.
     ends: Vec<MemberEnd>,
@@ -244,7 +244,7 @@ impl Unpacker for ParallelGzipReader {
     }
 }
 
-/// Whole members, unpacked.
+/// Whole members, decompressed.
 #[derive(Default)]
 struct GzipSection {
     /// Where the members are in the file; empty if none was found.
@@ -255,7 +255,7 @@ struct GzipSection {
 }
 
 impl GzipSection {
-    /// Unpacks the members that begin in section `number`, as far as can be said from the section alone.
+    /// Decompresses the members that begin in section `number`, as far as can be said from the section alone.
     fn find(file: &PackedFile, number: usize, bytes: Buffer) -> GzipSection {
         let mut section = GzipSection { bytes, ..GzipSection::default() };
         let start = number * SECTION_LEN;
@@ -272,7 +272,7 @@ impl GzipSection {
         section
     }
 
-    /// Unpacks the members that begin from `start` up to `end`, as long as they are whole and short enough.
+    /// Decompresses the members that begin from `start` up to `end`, as long as they are whole and short enough.
     fn unpack(&mut self, file: &PackedFile, start: usize, end: usize) {
         let mut reader = GzipReader::new(PeekReader::new(file.reader(start)));
         self.packed = start..start;
@@ -341,7 +341,7 @@ mod tests {
         expected
     }
 
-    /// A file long enough for three threads, of members with these unpacked lengths, repeated.
+    /// A file long enough for three threads, of members with these decompressed lengths, repeated.
     fn members(lens: &[usize]) -> Vec<u8> {
         let mut packed = Vec::new();
         for (i, len) in lens.iter().cycle().enumerate() {

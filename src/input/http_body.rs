@@ -15,7 +15,7 @@ use super::detect::{Packing, packing};
 use super::zstd_frames::{FRAME, MAX_DICTIONARY_LOG};
 use crate::process::repeat_interrupted;
 
-/// Bytes that are unpacked at a time.
+/// Bytes that are decompressed at a time.
 const STEP_LEN: usize = 64 << 10;
 
 /// Maximum number of codings of a body. Bodies have one or two; a longer list is made to waste time.
@@ -92,7 +92,7 @@ pub(crate) fn decode_body<'a>(
     }
 }
 
-/// Unpacks a body that is a gzip file, such as a compressed sitemap; another body stays as it is.
+/// Decompresses a body that is a gzip file, such as a compressed sitemap; another body stays as it is.
 pub(crate) fn unpack_body(body: DecodedBody<'_>, max_len: usize) -> DecodedBody<'_> {
     match unpack_gzip_file(&body.bytes, max_len) {
         Some(unpacked) => DecodedBody { bytes: unpacked.bytes, defect: body.defect.or(unpacked.defect) },
@@ -100,7 +100,7 @@ pub(crate) fn unpack_body(body: DecodedBody<'_>, max_len: usize) -> DecodedBody<
     }
 }
 
-/// Unpacks a body that is a gzip file.
+/// Decompresses a body that is a gzip file.
 fn unpack_gzip_file(body: &[u8], max_len: usize) -> Option<DecodedBody<'static>> {
     (packing(body) == Packing::Gzip).then(|| unpack("gzip", MultiGzDecoder::new(body), max_len))
 }
@@ -157,7 +157,7 @@ fn inflate(body: &[u8], mut inflater: Decompress, max_len: usize) -> DecodedBody
     }
 }
 
-/// A body that cannot be unpacked and is text has lost its coding.
+/// A body that cannot be decompressed and is text has lost its coding.
 fn unchanged_if_text<'a>(body: &'a [u8], decoded: DecodedBody<'a>) -> DecodedBody<'a> {
     let is_damaged = matches!(decoded.defect, Some(BodyDefect::Damaged(_)));
     if is_damaged && is_text(body) { DecodedBody::whole(body) } else { decoded }

@@ -16,7 +16,7 @@ use super::source::{Origin, Source, os_string};
 use super::table::TableFile;
 use super::whole_file::{read_file, read_object, shown_path};
 use crate::encoding::Charset;
-use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
+use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_index_files};
 use crate::process::{HandleName, check_stdin, path_name};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead, unknown_scheme};
 use flate2::read::MultiGzDecoder;
@@ -25,7 +25,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Longest list that is compressed, unpacked, in bytes.
+/// Maximum length of a compressed list after decompression, in bytes.
 const MAX_LIST_LEN: u64 = 1 << 30;
 
 /// The inputs of a run, in order.
@@ -221,13 +221,13 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
     Ok(paths)
 }
 
-/// Unpacks a list, if it is compressed with gzip or Zstandard.
+/// Decompresses a list, if it is compressed with gzip or Zstandard.
 fn unpack_list(list: Vec<u8>) -> io::Result<Vec<u8>> {
     let unpacked: Box<dyn Read + '_> = match packing(&list) {
         Packing::Plain => return Ok(list),
         Packing::Gzip => Box::new(MultiGzDecoder::new(&list[..])),
         Packing::Zstd => Box::new(zstd::Decoder::new(&list[..])?),
-        _ => return Err(not_a_list("it is compressed, but neither with gzip nor with Zstandard; unpack it")),
+        _ => return Err(not_a_list("it is compressed, but neither with gzip nor with Zstandard; decompress it")),
     };
     let mut bytes = Vec::new();
     unpacked.take(MAX_LIST_LEN + 1).read_to_end(&mut bytes)?;
@@ -287,7 +287,7 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
         }
     }
     files.sort_unstable_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
-    remove_about_others(&mut files, &outputs, |file| file.as_os_str().as_encoded_bytes());
+    remove_index_files(&mut files, &outputs, |file| file.as_os_str().as_encoded_bytes());
     let is_of_outputs = || !outputs.is_empty() && outputs.iter().all(|output| is_output_without_parts(output));
     if files.is_empty() && !is_of_outputs() {
         return Err(ListError::EmptyDirectory(root.to_path_buf()));

@@ -1,4 +1,4 @@
-//! Reads sources: lists, opens, maps and unpacks files, and decodes tables. The URLs in them are bytes here.
+//! Reads sources: lists, opens, maps and decompresses files, and decodes tables. The URLs in them are bytes here.
 //!
 //! ```text
 //! arguments --list--> Sources --open--> Opened::Mapped(MappedFile) --> Block: a range of the mapping
@@ -9,9 +9,9 @@
 //!                               TableReader (Parquet, Arrow IPC)   --> RecordBuffer: rows
 //! ```
 //!
-//! The first bytes of a source decide how it is unpacked, not its name (`detect`). Regular files are mapped into memory,
+//! The first bytes of a source decide how it is decompressed, not its name (`detect`). Regular files are mapped into memory,
 //! other sources are read. A damaged source yields all data before the damage and then a [`Defect`], which ends that source
-//! but not the run. Long gzip and Parquet files are unpacked and decoded ahead by several threads, with
+//! but not the run. Long gzip and Parquet files are decompressed and decoded ahead by several threads, with
 //! `ordered`.
 //!
 //! Not sources, but read here as well: bodies of HTTP responses in archives (`http_body`), Parquet files of rows with keys

@@ -76,7 +76,7 @@ impl PeekReader {
     /// bytes of its content, of which the length is returned.
     ///
     /// # Errors
-    /// A read fails, or the source ends within the frame, which is of the packing called `name`.
+    /// A read fails, or the source ends within the frame, which is of the compression called `name`.
     pub(super) fn skip_frame(&mut self, name: &'static str, mut take: impl FnMut(&[u8])) -> Result<u64, Defect> {
         let Some(&[_, _, _, _, a, b, c, d]) = self.peek(8)?.first_chunk::<8>() else {
             // The defect is at the end of the source.
@@ -100,7 +100,7 @@ impl PeekReader {
     }
 }
 
-/// A source that is not packed.
+/// A source that is not compressed.
 impl Unpacker for PeekReader {
     fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         let buffered = &self.bytes[self.start..self.end];

@@ -1,4 +1,4 @@
-//! Opens a source: as a mapped file, or as a stream of unpacked bytes.
+//! Opens a source: as a mapped file, or as a stream of decompressed bytes.
 
 use super::decoders::{Bzip2Reader, DecoderAdapter};
 use super::detect::{FRAME_HEAD_LEN, Packing, SNIFF_LEN, frame_head, is_skippable_frame, packing, packing_of_frames};
@@ -32,9 +32,9 @@ const UTF16_STEP_LEN: usize = 64 << 10;
 /// How sources are opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenOptions {
-    /// Map regular files that are not packed, and long gzip files, instead of reading them.
+    /// Map regular files that are not compressed, and long gzip files, instead of reading them.
     pub(crate) mmap: bool,
-    /// Threads that unpack gzip files of many members; with 1, the reading thread unpacks.
+    /// Threads that decompress gzip files of many members; with 1, the reading thread decompresses.
     pub(crate) threads: usize,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct OpenOptions {
 pub(crate) enum Opened {
     /// The whole file in memory.
     Mapped(Arc<MappedFile>),
-    /// Unpacked bytes in order.
+    /// Decompressed bytes in order.
     Stream(Stream),
 }
 
@@ -56,7 +56,7 @@ impl Opened {
     }
 }
 
-/// Unpacked bytes of a source in order, optionally transcoded from UTF-16 to UTF-8.
+/// Decompressed bytes of a source in order, optionally transcoded from UTF-16 to UTF-8.
 pub(crate) struct Stream {
     bytes: CheckedBytes,
     utf16: Option<Utf16Text>,
@@ -65,7 +65,7 @@ pub(crate) struct Stream {
 /// The bytes of a source after decompression, and the checksum of the stored member of a ZIP archive that they come from.
 struct CheckedBytes {
     unpacker: Box<dyn Unpacker>,
-    is_packed: bool,
+    is_compressed: bool,
     checksum: Option<MemberChecksum>,
 }
 
@@ -88,8 +88,8 @@ impl Stream {
         Ok(Stream::of(unpacker, true))
     }
 
-    fn of(unpacker: Box<dyn Unpacker>, is_packed: bool) -> Stream {
-        Stream { bytes: CheckedBytes { unpacker, is_packed, checksum: None }, utf16: None }
+    fn of(unpacker: Box<dyn Unpacker>, is_compressed: bool) -> Stream {
+        Stream { bytes: CheckedBytes { unpacker, is_compressed, checksum: None }, utf16: None }
     }
 
     fn parallel(reader: ParallelGzipReader) -> Stream {
@@ -141,7 +141,7 @@ impl Stream {
         count.map(|_| ())
     }
 
-    /// Bytes of the file consumed so far; packed bytes if the file is packed.
+    /// Bytes of the file consumed so far; compressed bytes if the file is compressed.
     pub(crate) fn taken(&self) -> u64 {
         self.bytes.unpacker.consumed()
     }
@@ -152,8 +152,8 @@ impl Stream {
     }
 
     /// Whether the file is compressed.
-    pub(crate) fn is_packed(&self) -> bool {
-        self.bytes.is_packed
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.bytes.is_compressed
     }
 }
 
@@ -227,7 +227,7 @@ fn open_member(member: &ZipMember, options: OpenOptions) -> Result<Stream, Defec
     Ok(Stream::new(PeekReader::new(Box::new(reader)))?.with_checksum(checksum))
 }
 
-/// Opens a stored member of several gzip members to be unpacked by several threads.
+/// Opens a stored member of several gzip members to be decompressed by several threads.
 fn open_shared_member(member: &ZipMember, file: &MemberFile, options: OpenOptions) -> Option<ParallelGzipReader> {
     if options.threads < 2 || member.len < MIN_MAPPED_LEN {
         return None;
@@ -249,7 +249,7 @@ fn open_shared_member(member: &ZipMember, file: &MemberFile, options: OpenOption
     }
 }
 
-/// Opens an object. A long gzip file is unpacked by several threads.
+/// Opens an object. A long gzip file is decompressed by several threads.
 fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, Defect> {
     let (reader, blocks): (Box<dyn Read + Send>, _) = match object.open().map_err(|error| Defect::Open(error.into()))? {
         OpenedObject::Ranges(blocks) => (Box::new(RemoteReader::new(Arc::clone(&blocks), 0)), Some(blocks)),
@@ -259,7 +259,7 @@ fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, De
     // Servers send pages about errors and log-ins with the status of success.
     let head = reader.peek(SNIFF_LEN)?;
     let is_page = head.trim_ascii_start().starts_with(b"<") && packing(head) == Packing::Plain;
-    if is_page && object.is_named_as_packed() {
+    if is_page && object.is_named_as_compressed() {
         return Err(Defect::Open(RemoteError::page().into()));
     }
     if let (Some(blocks), Packing::Gzip) = (&blocks, packing(head))
@@ -367,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Both packings have the same skippable frames, which may be longer than what is read at a time.
+    /// Both formats have the same skippable frames, which may be longer than what is read at a time.
     #[test]
     fn frames_after_long_skippable_ones_show_the_packing() {
         let skippable = |len: usize| [&b"\x50\x2a\x4d\x18"[..], &(len as u32).to_le_bytes(), &vec![b'x'; len]].concat();

@@ -1,10 +1,10 @@
-//! What the readers of sources have in common, whether these are packed or not: [`Unpacker`].
+//! What the readers of sources have in common, whether these are compressed or not: [`Unpacker`].
 
 use super::error::Defect;
 use std::vec::Drain;
 
 pub(super) trait Unpacker: Send {
-    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
+    /// Decompresses into `into`. Returns the number of bytes; 0 is the end.
     ///
     /// # Errors
     /// The defect that ends the source early. All bytes before it were returned.
@@ -13,7 +13,7 @@ pub(super) trait Unpacker: Send {
     /// Bytes of the file consumed so far.
     fn consumed(&self) -> u64;
 
-    /// Returns the ends of gzip members or zstd frames that were passed since the last call, in order; `None` for a packing
+    /// Returns the ends of gzip members or zstd frames that were passed since the last call, in order; `None` for a compression
     /// whose parts are not records. An end may be ahead of the bytes that were read so far, but is never reported later than
     /// the bytes before it.
     fn take_ends(&mut self) -> Option<Drain<'_, MemberEnd>> {
@@ -24,9 +24,9 @@ pub(super) trait Unpacker: Send {
 /// Where a gzip member or a zstd frame ends, counted from the start of its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemberEnd {
-    /// Unpacked bytes before the end.
+    /// Decompressed bytes before the end.
     pub(crate) unpacked: u64,
-    /// Packed bytes before the end.
+    /// Compressed bytes before the end.
     pub(crate) packed: u64,
 }
 

@@ -248,7 +248,7 @@ fn find_difference(header: &ZipLocalFileHeader<'_>, entry: &DirectoryEntry) -> O
     } else if !is_later && header.crc32() != entry.crc {
         Some("checksums")
     } else if entry.method == CompressionMethod::STORE && packed_len != len {
-        Some("lengths as stored and as unpacked")
+        Some("lengths before and after decompression")
     } else {
         None
     }

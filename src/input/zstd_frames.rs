@@ -30,10 +30,10 @@ const BLOCK_HEADER_LEN: usize = 3;
 /// The decoder takes the first bytes of a frame in steps of this length: less than a frame has.
 const FRAME_START_LEN: usize = 5;
 
-/// Unpacks the frames of a zstd file.
+/// Decompresses the frames of a zstd file.
 ///
-/// The decoder forgets what it unpacked in a call that finds damage. So each call unpacks at most one block, and only after all
-/// bytes of the block before were returned. Then the bytes before damage do not depend on the lengths of reads.
+/// The decoder forgets what it decompressed in a call that finds damage. So each call decompresses at most one block, and only
+/// after all bytes of the block before were returned. Then the bytes before damage do not depend on the lengths of reads.
 pub(super) struct ZstdReader {
     input: PeekReader,
     decoder: Decoder<'static>,
@@ -43,7 +43,7 @@ pub(super) struct ZstdReader {
     may_hold: bool,
     /// Between frames, where the file may end.
     is_between_frames: bool,
-    /// Bytes unpacked so far.
+    /// Bytes decompressed so far.
     unpacked: u64,
     /// Ends of frames that were not taken yet.
     ends: Vec<MemberEnd>,

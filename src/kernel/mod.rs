@@ -5,7 +5,7 @@
 //! bytes --percent_encode-----> %XX%XX...
 //! texts --push_xxh3_128------> one 128-bit hash per text
 //! URLs  --mask_urls----------> one bit per byte of a short URL: delimiters and classes
-//! packed bytes --unpack_snappy--> the bytes
+//! compressed bytes --unpack_snappy--> the bytes
 //! ```
 //!
 //! Each loop has a definition that handles one byte at a time. Tests compare the faster variants with it, and the

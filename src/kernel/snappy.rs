@@ -1,7 +1,7 @@
-//! Unpacks the Snappy format: [`unpack_snappy`].
+//! Decompresses the Snappy format: [`unpack_snappy`].
 //!
-//! A packed text is its length, and then elements: *literals*, whose bytes follow in the element, and *copies* of bytes
-//! that were unpacked before. URLs make elements of five bytes on average, and a processor cannot predict whether a literal
+//! A compressed text is its length, and then elements: *literals*, whose bytes follow in the element, and *copies* of bytes
+//! that were decompressed before. URLs make elements of five bytes on average, and a processor cannot predict whether a literal
 //! or a copy comes next. The fast loop therefore has no branch on the kind of an element: it finds the next element and the
 //! source of the bytes with conditional moves, and copies 32 bytes whatever the length is. It leaves what is rare to
 //! [`unpack_element`], which is also its definition: long literals, offsets of four bytes, and the ends of both texts.
@@ -18,10 +18,10 @@ const READ_LEN: usize = 66;
 const WRITE_LEN: usize = 64;
 
 /// The offset of literals in [`OFFSETS`]: it makes a literal look like a copy that is neither too far nor overlapping, if at
-/// least this many bytes were unpacked before.
+/// least this many bytes were decompressed before.
 const LITERAL_OFFSET: usize = 64;
 
-/// Length of the element of each tag. Elements that the fast loop does not unpack have the length 64 and the offset 0.
+/// Length of the element of each tag. Elements that the fast loop does not decompress have the length 64 and the offset 0.
 static LENGTHS: [u8; 256] = lengths();
 
 /// What each tag states of the offset of its element.
@@ -58,7 +58,7 @@ const fn offsets() -> [u16; 256] {
     offsets
 }
 
-/// Unpacks `packed`, and returns whether it is sound and its content has exactly the length of `into`. Otherwise the bytes
+/// Decompresses `packed`, and returns whether it is sound and its content has exactly the length of `into`. Otherwise the bytes
 /// of `into` are not specified.
 pub(crate) fn unpack_snappy(packed: &[u8], into: &mut [u8]) -> bool {
     unpack(packed, into, true).is_some()
@@ -81,7 +81,7 @@ fn unpack(packed: &[u8], into: &mut [u8], is_fast: bool) -> Option<()> {
     (len == into.len()).then_some(())
 }
 
-/// Unpacks the element at byte `at` of `elements` after the first `len` bytes of `into`. Returns where the next element
+/// Decompresses the element at byte `at` of `elements` after the first `len` bytes of `into`. Returns where the next element
 /// begins and the new length; `None` if the element is malformed, or longer than `into`.
 fn unpack_element(elements: &[u8], at: usize, into: &mut [u8], len: usize) -> Option<(usize, usize)> {
     let (tag, rest) = elements.get(at..)?.split_first()?;
@@ -117,8 +117,8 @@ fn unpack_element(elements: &[u8], at: usize, into: &mut [u8], len: usize) -> Op
     Some((next, end))
 }
 
-/// Unpacks elements from byte `at` of `elements` on after the first `len` bytes of `into`, until an element is not one
-/// that this loop can unpack, or an end is near. Returns where that element begins and the new length.
+/// Decompresses elements from byte `at` of `elements` on after the first `len` bytes of `into`, until an element is not one
+/// that this loop can decompress, or an end is near. Returns where that element begins and the new length.
 fn unpack_short_elements(elements: &[u8], at: usize, into: &mut [u8], len: usize) -> (usize, usize) {
     let (Some(last_at), Some(last_len)) = (elements.len().checked_sub(READ_LEN), into.len().checked_sub(WRITE_LEN))
     else {
@@ -193,7 +193,7 @@ unsafe fn repeat(from: *const u8, offset: usize, target: *mut u8, len: usize) {
 mod tests {
     use super::*;
 
-    /// A packed text that is built element by element, and its content.
+    /// A compressed text that is built element by element, and its content.
     #[derive(Default)]
     struct Packed {
         elements: Vec<u8>,

@@ -16,7 +16,7 @@ use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::sink::{check_name, open_error};
 use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
 use crate::process::part_names::{
-    CLUSTER, INCOMPLETE, MANIFEST, SPLITS, is_about_parts, is_hidden_name, is_part_name, part_name,
+    CLUSTER, INCOMPLETE, MANIFEST, SPLITS, is_hidden_name, is_index_of_parts, is_part_name, part_name,
 };
 use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory};
 use crate::remote::{RemoteError, RemoteUrl, has_objects};
@@ -292,7 +292,7 @@ fn remove_parts(root: &Path) -> Result<(), OutputError> {
 
 /// Whether a job writes a file of this name in its directory, besides the manifest.
 pub(crate) fn is_part_file(name: &str) -> bool {
-    is_part_name(name) || is_about_parts(name)
+    is_part_name(name) || is_index_of_parts(name)
 }
 
 fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> OutputError {

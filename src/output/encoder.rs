@@ -203,8 +203,8 @@ impl Encoder {
     /// Returns whether the output keeps rows that were encoded together as a group: a row group, a record batch, or a member or
     /// frame. Then few rows at a time make reading slower.
     pub(crate) fn has_groups(&self) -> bool {
-        let is_packed = self.packing != TextPacking::None;
-        is_packed || matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
+        let is_compressed = self.packing != TextPacking::None;
+        is_compressed || matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
     }
 
     pub(crate) fn encode_batch(&self, batch: &RecordBatch) -> Result<EncodedRows, OutputError> {

@@ -19,13 +19,13 @@ pub(super) enum TextPacking {
 const ZSTD_LEVEL: i32 = 3;
 
 impl TextPacking {
-    /// The packing of an output at this path. Formats that are not plain text ignore the suffix.
+    /// The compression of an output at this path. Formats that are not plain text ignore the suffix.
     pub(super) fn of(path: Option<&Path>, is_packable: bool) -> TextPacking {
         let name = path.filter(|_| is_packable).and_then(Path::file_name);
         name.map_or(TextPacking::None, |name| TextPacking::of_name(&name.to_string_lossy()).0)
     }
 
-    /// The packing that the suffix of a file name selects, and the name without this suffix.
+    /// The compression that the suffix of a file name selects, and the name without this suffix.
     pub(super) fn of_name(name: &str) -> (TextPacking, &str) {
         let is = |suffix: &str| {
             let at = name.len().checked_sub(suffix.len())?;

@@ -235,7 +235,7 @@ impl LineOutput {
         self.target.commit(self.sink)
     }
 
-    /// Writes the lines that were collected, as a member or frame if the output is packed.
+    /// Writes the lines that were collected, as a member or frame if the output is compressed.
     fn write_lines(&mut self) -> Result<(), OutputError> {
         let written = match self.packing {
             TextPacking::None => self.sink.write_all(&self.lines),

@@ -114,8 +114,8 @@ pub fn create_arranged(
     Ok((Encoder { builder, plan, packing }, output))
 }
 
-/// Writes the header of delimited text. In other text formats it is empty, and packed it is an empty member or frame, so that an
-/// output without rows is a valid file.
+/// Writes the header of delimited text. Other text formats have no header. If the output is compressed, an empty member or frame
+/// is written, so that an output without rows is a valid file.
 fn write_header(
     format: OutputFormat,
     packing: TextPacking,

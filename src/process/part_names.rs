@@ -1,5 +1,5 @@
-//! Names of the parts of an output, of files beside them, or beside ZipNum data, and which files of a directory or prefix are no
-//! inputs. Writers and readers share them.
+//! Names of the parts of an output, of the index files of parts and of ZipNum data, and the files of a directory or prefix that
+//! are not inputs. Writers and readers share these names.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,9 @@ pub(crate) const SPLITS: &str = "splits.txt";
 /// The index of the members of all parts, and where the parts are.
 pub(crate) const CLUSTER: [&str; 2] = ["cluster.idx", "cluster.loc"];
 
-/// Returns whether a file of this name is about parts, and holds no records. The manifest is hidden by its name.
-pub(crate) fn is_about_parts(name: &str) -> bool {
+/// Returns whether a file with this name has the split points or the index of parts, and no records. ([`MANIFEST`] is hidden by
+/// its name.)
+pub(crate) fn is_index_of_parts(name: &str) -> bool {
     name == SPLITS || CLUSTER.contains(&name)
 }
 
@@ -29,13 +30,14 @@ pub(crate) fn member_index_paths(path: &Path) -> [PathBuf; 2] {
     ["idx", "loc"].map(|suffix| path.with_file_name(format!("{stem}.{suffix}")))
 }
 
-/// Suffixes of ZipNum data. Data of any other name, whose stem [`member_index_paths`] finds, has one of the second kind.
+/// Suffixes of ZipNum data. `USUAL_SUFFIXES` are those that irikey writes. `OTHER_SUFFIXES` are the other endings that
+/// [`member_index_paths`] removes.
 const USUAL_SUFFIXES: [&str; 2] = [".cdx.gz", ".cdxj.gz"];
 const OTHER_SUFFIXES: [&str; 4] = ["", ".gz", ".cdx", ".cdxj"];
 
-/// Returns whether a file is the index of ZipNum data, or names its path: `x.idx` or `x.loc` beside `x.cdx.gz`. Beside data
-/// of an unusual name, such as `x.gz`, it is only if both are there. `has` returns whether there is a file.
-fn is_about_zipnum(path: &[u8], has: impl Fn(&[u8]) -> bool) -> bool {
+/// Returns whether a file is the index of ZipNum data, or contains the path of the data: `x.idx` or `x.loc` beside `x.cdx.gz`.
+/// Beside data with another name, such as `x.gz`, both files must exist. `has` returns whether a file exists.
+fn is_zipnum_index(path: &[u8], has: impl Fn(&[u8]) -> bool) -> bool {
     let pairs = [(".idx", ".loc"), (".loc", ".idx")];
     let parts = pairs.into_iter().find_map(|(own, other)| Some((path.strip_suffix(own.as_bytes())?, other)));
     let Some((stem, other)) = parts else { return false };
@@ -52,8 +54,8 @@ pub(crate) fn is_hidden_name(name: &[u8]) -> bool {
 /// Digits of the numbers of the first parts.
 const DIGITS: usize = 5;
 
-/// Returns the name of a part. Names are sorted in the order of their numbers, because readers of a directory sort its names: a
-/// number with more digits than the first ones follows a letter that stands for how many, as in `part-a100000`.
+/// Returns the name of a part. The names sort in the order of their numbers, because readers of a directory sort its names: from
+/// 100,000 on, a letter precedes the number: `a` for six digits, `b` for seven, as in `part-a100000`.
 pub(crate) fn part_name(number: u64, suffix: &str) -> String {
     let digits = format!("{number:0DIGITS$}");
     let more = digits.len() - DIGITS;
@@ -66,18 +68,18 @@ pub(crate) fn is_part_name(name: &str) -> bool {
     name.starts_with(PART_PREFIX)
 }
 
-/// Removes the files of a directory or prefix that hold no records, but are about other files: the split points and the
+/// Removes the files of a directory or prefix that have no records, but the index of other files: the split points and the
 /// index of parts below a manifest, and the index of ZipNum data. `files` are sorted by the bytes of their paths. `outputs`
 /// are the paths of directories with a manifest, which end with a slash.
-pub(crate) fn remove_about_others<T>(files: &mut Vec<T>, outputs: &[Vec<u8>], path_of: impl Fn(&T) -> &[u8]) {
+pub(crate) fn remove_index_files<T>(files: &mut Vec<T>, outputs: &[Vec<u8>], path_of: impl Fn(&T) -> &[u8]) {
     let has = |path: &[u8]| files.binary_search_by(|file| path_of(file).cmp(path)).is_ok();
-    let is_about_others = |file: &T| {
+    let is_index_file = |file: &T| {
         let path = path_of(file);
         let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
         let is_in_output = || outputs.iter().any(|output| path.starts_with(output));
-        std::str::from_utf8(name).is_ok_and(is_about_parts) && is_in_output() || is_about_zipnum(path, has)
+        std::str::from_utf8(name).is_ok_and(is_index_of_parts) && is_in_output() || is_zipnum_index(path, has)
     };
-    let removed: Vec<bool> = files.iter().map(is_about_others).collect();
+    let removed: Vec<bool> = files.iter().map(is_index_file).collect();
     let mut removed = removed.into_iter();
     files.retain(|_| !removed.next().unwrap_or(false));
 }
@@ -113,13 +115,13 @@ mod tests {
             let indexes = member_index_paths(Path::new(data)).map(|path| path.to_str().unwrap().to_string());
             for (index, other) in [(&indexes[0], &indexes[1]), (&indexes[1], &indexes[0])] {
                 let is_about = |files: &[&str]| {
-                    is_about_zipnum(index.as_bytes(), |path| files.iter().any(|file| file.as_bytes() == path))
+                    is_zipnum_index(index.as_bytes(), |path| files.iter().any(|file| file.as_bytes() == path))
                 };
                 assert!(is_about(&[data, index, other]), "{data}");
                 assert_eq!(is_about(&[data, index]), is_usual, "{data}");
                 assert!(!is_about(&[index, other]), "{data}");
             }
         }
-        assert!(!is_about_zipnum(b"x.txt", |_| true));
+        assert!(!is_zipnum_index(b"x.txt", |_| true));
     }
 }

@@ -12,7 +12,7 @@ mod columns;
 mod comments;
 mod fields;
 
-pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
+pub use columns::{ColumnChoice, ColumnChoiceError, CsvColumns, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
 pub(crate) use columns::{URL_COLUMN_NAMES, without_quotes};
 pub(crate) use comments::CsvComments;
 use fields::{CsvField, CsvFieldReader, PREFIX, reader};

@@ -8,7 +8,7 @@
 
 use super::buffer::{RecordBuffer, append, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
-use super::csv::{CsvColumn, CsvOptions, URL_COLUMN_NAMES};
+use super::csv::{ColumnChoice, CsvOptions, URL_COLUMN_NAMES};
 use super::decoder::{FormatOptions, MAX_SOURCE_HEAD_LEN, SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
 use super::json::{JsonMembers, JsonText, JsonValue, at_path, quoted};
@@ -48,9 +48,9 @@ pub struct JsonOptions {
 impl JsonOptions {
     /// The options for the columns that the user chose for tables. A number is the name of a member or an index.
     pub(super) fn of_columns(columns: &CsvOptions) -> JsonOptions {
-        let pointer = |column: &CsvColumn| match column {
-            CsvColumn::Name(name) => JsonPointer::parse(name),
-            CsvColumn::Number(number) => JsonPointer::parse(&number.to_string()),
+        let pointer = |column: &ColumnChoice| match column {
+            ColumnChoice::Name(name) => JsonPointer::parse(name),
+            ColumnChoice::Number(number) => JsonPointer::parse(&number.to_string()),
         };
         JsonOptions { url: columns.url.as_ref().map(pointer), base: columns.base.as_ref().map(pointer) }
     }

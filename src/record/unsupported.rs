@@ -19,7 +19,7 @@ const fn format(name: &'static str, advice: &'static str) -> UnsupportedFormat {
     UnsupportedFormat { name, advice }
 }
 
-const PACKED_TWICE: &str = "unpack it once, and pipe the rest to irikey";
+const COMPRESSED_TWICE: &str = "decompress it once, and pipe the rest to irikey";
 
 /// A Parquet file whose footer or first page is encrypted.
 pub(crate) const ENCRYPTED_PARQUET: UnsupportedFormat =
@@ -27,10 +27,10 @@ pub(crate) const ENCRYPTED_PARQUET: UnsupportedFormat =
 
 /// Magic numbers of binary formats. No line of text begins with one of them.
 const BINARY: [(&[u8], UnsupportedFormat); 21] = [
-    (b"\x1f\x8b\x08", format("gzip within gzip or another packing", PACKED_TWICE)),
-    (b"\x28\xb5\x2f\xfd", format("zstd within zstd or another packing", PACKED_TWICE)),
-    (b"\xfd7zXZ\0", format("xz within another packing", PACKED_TWICE)),
-    (b"\x04\x22\x4d\x18", format("lz4 within another packing", PACKED_TWICE)),
+    (b"\x1f\x8b\x08", format("gzip within gzip or another compression", COMPRESSED_TWICE)),
+    (b"\x28\xb5\x2f\xfd", format("zstd within zstd or another compression", COMPRESSED_TWICE)),
+    (b"\xfd7zXZ\0", format("xz within another compression", COMPRESSED_TWICE)),
+    (b"\x04\x22\x4d\x18", format("lz4 within another compression", COMPRESSED_TWICE)),
     (b"\x02\x21\x4c\x18", format("lz4 data of the legacy format (lz4 -l)", "pipe it: lz4 -dc FILE | irikey ...")),
     (
         b"PK\x03\x04",

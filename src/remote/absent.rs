@@ -81,7 +81,7 @@ impl AbsentObject {
         self.never()
     }
 
-    pub(crate) fn is_named_as_packed(&self) -> bool {
+    pub(crate) fn is_named_as_compressed(&self) -> bool {
         self.never()
     }
 

@@ -268,7 +268,7 @@ fn open_google(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> ob
         let credentials = Arc::new(StaticCredentialProvider::new(no_token));
         builder = builder.with_skip_signature(true).with_credentials(credentials);
     }
-    // Otherwise the server unpacks objects that are stored with `Content-Encoding: gzip`, and sends no ranges of them.
+    // Otherwise the server decompresses objects that are stored with `Content-Encoding: gzip`, and sends no ranges of them.
     let gzip = RequestHeader { name: "accept-encoding", value: "gzip".to_string(), is_of_ranges: true };
     let connector = connector.with_headers(vec![gzip]);
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);

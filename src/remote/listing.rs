@@ -15,7 +15,7 @@ use super::object::{RemoteObject, location_of};
 use super::repetition::{FetchError, Repetition};
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteUrl, WILDCARDS, is_pattern, is_prefix};
-use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_about_others};
+use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_index_files};
 
 /// Limits of what one name may stand for. A full page has 1,000 names or more.
 const LIMITS: ListingLimits = ListingLimits { objects: 10_000_000, pages: 100_000 };
@@ -68,7 +68,7 @@ fn sorted(store: &RemoteStore, key: &str) -> Result<Found, RemoteError> {
     if is_prefix(key) {
         let keys = found.manifests.iter().map(|meta| meta.location.as_ref());
         let outputs: Vec<_> = keys.filter_map(|key| Some(key.strip_suffix(MANIFEST)?.into())).collect();
-        remove_about_others(&mut found.objects, &outputs, |meta| meta.location.as_ref().as_bytes());
+        remove_index_files(&mut found.objects, &outputs, |meta| meta.location.as_ref().as_bytes());
     }
     Ok(found)
 }

@@ -120,8 +120,8 @@ impl RemoteObject {
         self.name.text.split('?').next().unwrap_or_default()
     }
 
-    /// The name ends like that of a packed file.
-    pub(crate) fn is_named_as_packed(&self) -> bool {
+    /// The name ends like that of a compressed file.
+    pub(crate) fn is_named_as_compressed(&self) -> bool {
         [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().any(|suffix| self.path().ends_with(suffix))
     }
 

@@ -141,6 +141,6 @@ impl RowReader for ArchiveReader {
     }
 
     fn is_compressed(&self) -> bool {
-        matches!(&self.bytes, ArchiveBytes::Stream(bytes) if bytes.stream.is_packed())
+        matches!(&self.bytes, ArchiveBytes::Stream(bytes) if bytes.stream.is_compressed())
     }
 }

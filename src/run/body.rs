@@ -223,7 +223,7 @@ impl SourceBody {
     /// Whether the file is compressed, so that positions in it are not positions in its text.
     pub(super) fn is_compressed(&self) -> bool {
         match self {
-            SourceBody::Stream(text) => text.stream.is_packed(),
+            SourceBody::Stream(text) => text.stream.is_compressed(),
             SourceBody::Rows(rows) => rows.is_compressed(),
             SourceBody::Mapped { .. } | SourceBody::Empty => false,
         }

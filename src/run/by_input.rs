@@ -1,4 +1,4 @@
-//! Jobs with runs over single inputs, several side by side, so that one thread unpacks each: how they share threads
+//! Jobs with runs over single inputs, several side by side, so that one thread decompresses each: how they share threads
 //! ([`ThreadShares`]), and their summary ([`OrderedSummaries`]). [`canon_unordered`] makes such runs for jobs whose result does
 //! not depend on the order of rows.
 
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(groups(&[]), [0; 0]);
     }
 
-    /// Files of text have a run together, so that threads share them; packed files, archives and JSON have runs of their own.
+    /// Files of text have a run together, so that threads share them; compressed files, archives and JSON have runs of their own.
     #[test]
     fn inputs_that_threads_can_divide_have_a_run_together() {
         let directory = tempfile::tempdir().unwrap();

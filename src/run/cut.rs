@@ -285,12 +285,12 @@ impl<'a> Cutter<'a> {
 
     fn stop(&mut self, current: &OpenSource, end: EndDefect) {
         let EndDefect { defect, lost_len: lost, at } = end;
-        let (offset, packed) = match at {
+        let (offset, is_compressed) = match at {
             Some(at) => (at, false),
             None => (current.body.file_position().unwrap_or(current.offset), current.body.is_compressed()),
         };
         let error = InputError::new(current.number, current.name.clone(), defect);
-        self.errors.push(InputError { offset, packed, lost, ..error });
+        self.errors.push(InputError { offset, is_compressed, lost, ..error });
     }
 }
 

@@ -280,7 +280,7 @@ impl<'a> CapturedDocument<'a> {
         Ok(CaptureBody { bytes, markup, charset, defect })
     }
 
-    /// The content without codings, and unpacked if it is a gzip file.
+    /// The content without codings, and decompressed if it is a gzip file.
     fn decoded(&self, max_len: usize) -> (Cow<'a, [u8]>, Option<BodyDefect>) {
         let unread = match self.document.state {
             ContentState::TooLong => Some(BodyDefect::TooLong(max_len)),

@@ -1,7 +1,7 @@
 //! Errors that stop a run. A damaged source does not: the summary has its [`crate::input::InputError`].
 
 use crate::canon::MAX_TEXT_LEN;
-use crate::record::csv::CsvColumnsError;
+use crate::record::csv::ColumnChoiceError;
 use thiserror::Error;
 
 /// The error that stopped a run. `E` is the error of the caller's output.
@@ -16,7 +16,7 @@ pub enum RunError<E> {
         /// Name of the source.
         name: String,
         /// The error.
-        error: CsvColumnsError,
+        error: ColumnChoiceError,
     },
     /// The threads could not be started.
     #[error("cannot start worker threads: {0}; use fewer with --threads")]
@@ -56,7 +56,7 @@ impl<E> RunError<E> {
 #[derive(Debug)]
 pub(super) enum ReadError {
     /// See [`RunError::Columns`].
-    Columns { name: String, error: CsvColumnsError },
+    Columns { name: String, error: ColumnChoiceError },
     /// See [`RunError::TooMuchText`].
     TooMuchText(usize),
 }

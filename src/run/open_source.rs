@@ -10,7 +10,7 @@ use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use crate::input::{Defect, Origin, Source, TableColumns, TableFile, TableOptions, TableReader};
 use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
-use crate::record::csv::{CsvColumn, CsvColumnsError, CsvComments, CsvLayout, CsvOptions};
+use crate::record::csv::{ColumnChoice, ColumnChoiceError, CsvComments, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
 use crate::record::json_document::JsonDocumentParser;
 use crate::record::json_lines::names_of_first_members;
@@ -31,7 +31,7 @@ pub(super) const UNMARKED_UTF16: UnsupportedFormat = UnsupportedFormat {
 };
 const STREAMED_TABLE: UnsupportedFormat = UnsupportedFormat {
     name: "a Parquet or Arrow file that is compressed, in an archive, or comes from a pipe or standard input",
-    advice: "name the file itself, unpacked",
+    advice: "decompress or extract the file, and name it",
 };
 const EMPTY_TABLE: UnsupportedFormat = UnsupportedFormat {
     name: "an empty file with the name of a Parquet or Arrow file",
@@ -90,7 +90,7 @@ impl SourceFile {
 /// Why a source cannot be read.
 pub(super) enum OpenError {
     Defect(Defect),
-    Columns(CsvColumnsError),
+    Columns(ColumnChoiceError),
 }
 
 impl From<Defect> for OpenError {
@@ -106,13 +106,13 @@ impl OpenError {
     /// The error of a source that begins with `head`. If it was read as a table only because columns were chosen, its columns
     /// mean nothing.
     fn of_content(self, csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> OpenError {
-        let OpenError::Columns(CsvColumnsError::Missing { chosen: column, .. }) = &self else { return self };
+        let OpenError::Columns(ColumnChoiceError::Missing { chosen: column, .. }) = &self else { return self };
         let error = match detect_records(chosen, head) {
             // Other members may be missing.
             Some(TextFormat::JsonLines(_)) => {
-                CsvColumnsError::NoMember { chosen: csv.url.clone(), members: names_of_first_members(head) }
+                ColumnChoiceError::NoMember { chosen: csv.url.clone(), members: names_of_first_members(head) }
             }
-            Some(format) => CsvColumnsError::OtherFormat { chosen: column.clone(), format: format.name() },
+            Some(format) => ColumnChoiceError::OtherFormat { chosen: column.clone(), format: format.name() },
             None => return self,
         };
         OpenError::Columns(error)
@@ -134,9 +134,9 @@ fn detect_records(chosen: &InputFormat, head: &[u8]) -> Option<TextFormat> {
 /// Refuses a number as a column of JSON lines: they have members with names, and were read as a table only because of the number.
 fn check_column_numbers(csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> Result<(), OpenError> {
     let mut columns = [&csv.url, &csv.base].into_iter().flatten();
-    let Some(number) = columns.find(|column| matches!(column, CsvColumn::Number(_))) else { return Ok(()) };
+    let Some(number) = columns.find(|column| matches!(column, ColumnChoice::Number(_))) else { return Ok(()) };
     match detect_records(chosen, head) {
-        Some(TextFormat::JsonLines(_)) => Err(OpenError::Columns(CsvColumnsError::NumberOfMember(number.clone()))),
+        Some(TextFormat::JsonLines(_)) => Err(OpenError::Columns(ColumnChoiceError::NumberOfMember(number.clone()))),
         _ => Ok(()),
     }
 }
@@ -372,7 +372,7 @@ fn check_charset_columns(format: Option<&'static str>, options: &CutOptions<'_>)
     let InputFormat::Auto(FormatOptions { csv, .. }) = &options.run.format else { return Ok(()) };
     match (csv.charset.as_ref().or(csv.query_charset.as_ref()), format) {
         (Some(chosen), Some(format)) => {
-            Err(OpenError::Columns(CsvColumnsError::NoCharsets { chosen: chosen.clone(), format }))
+            Err(OpenError::Columns(ColumnChoiceError::NoCharsets { chosen: chosen.clone(), format }))
         }
         _ => Ok(()),
     }

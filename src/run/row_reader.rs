@@ -209,6 +209,6 @@ impl RowReader for JsonReader {
     }
 
     fn is_compressed(&self) -> bool {
-        self.source.stream.is_packed()
+        self.source.stream.is_compressed()
     }
 }

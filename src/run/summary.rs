@@ -55,7 +55,7 @@ impl Progress {
         self.second_pass.get().map(Box::as_ref)
     }
 
-    /// Bytes of the sources read so far; packed bytes of packed sources.
+    /// Bytes of the sources read so far; compressed bytes of compressed sources.
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
@@ -127,7 +127,7 @@ fn keep_first(examples: &mut Vec<FaultExample>) {
 /// Result of a run. The counts balance: `records`, `tally.rows` and `rows` are equal, and the tally is balanced.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Unpacked bytes of records; headers and byte order marks are not counted.
+    /// Decompressed bytes of records; headers and byte order marks are not counted.
     pub bytes: u64,
     /// Records decoded.
     pub records: u64,

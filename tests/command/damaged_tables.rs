@@ -188,7 +188,7 @@ fn check_sorted_does_not_panic_on_damaged_tables() {
     }
 }
 
-/// A page of 3 MB whose gzip members unpack to 3 GB, more than its header states and than the job may have.
+/// A page of 3 MB whose gzip members decompress to 3 GB, more than its header states and than the job may have.
 #[test]
 fn pages_that_unpack_to_more_than_they_state_are_refused() {
     let directory = tempfile::tempdir().unwrap();

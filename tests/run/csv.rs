@@ -5,7 +5,7 @@ use crate::collect::{Out, Random, Row, auto, file, gzip, options, path, pipe, po
 use irikey::canon::Canonicalizer;
 use irikey::input::{Source, Sources};
 use irikey::kernel::Bitmaps;
-use irikey::record::csv::{Csv, CsvColumn, CsvHeader, CsvLayout, CsvOptions, CsvQuote};
+use irikey::record::csv::{ColumnChoice, Csv, CsvHeader, CsvLayout, CsvOptions, CsvQuote};
 use irikey::record::{InputFormat, TextDecoder};
 use irikey::run::{RunError, RunOptions};
 use std::path::Path;
@@ -17,8 +17,8 @@ fn csv(options: RunOptions, csv: &CsvOptions) -> RunOptions {
     RunOptions { format: InputFormat::Csv(csv.clone()), ..options }
 }
 
-fn column(text: &str) -> Option<CsvColumn> {
-    Some(CsvColumn::parse(text))
+fn column(text: &str) -> Option<ColumnChoice> {
+    Some(ColumnChoice::parse(text))
 }
 
 /// CSV text with fields that are hard to parse: quotes at the beginning and inside, delimiters, line ends, byte-order
@@ -76,7 +76,7 @@ fn csv_reader(delimiter: u8) -> ::csv::ReaderBuilder {
     builder
 }
 
-/// Runs the job with the file that contains `text`, mapped and read, and with `text` from a pipe, plain and packed.
+/// Runs the job with the file that contains `text`, mapped and read, and with `text` from a pipe, plain and compressed.
 fn run_each_way(file: &Path, text: &str, step: usize, options: &RunOptions) -> [Out; 4] {
     let no_mmap = RunOptions { mmap: false, ..options.clone() };
     [

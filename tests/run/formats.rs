@@ -270,15 +270,15 @@ fn positions_of_captures_are_correct() {
     };
     let packed: Vec<u8> = records.iter().enumerate().flat_map(long).collect();
     assert!(packed.len() > 2 << 20);
-    for (name, bytes, is_packed) in [("a.warc", &plain, false), ("a.warc.gz", &packed, true)] {
+    for (name, bytes, is_compressed) in [("a.warc", &plain, false), ("a.warc.gz", &packed, true)] {
         let path = crate::collect::file(&directory, name, bytes);
         let expected = places(&path, &auto(1, 1 << 20, 1 << 20));
-        assert_eq!(expected.len(), if is_packed { 600 } else { 300 });
+        assert_eq!(expected.len(), if is_compressed { 600 } else { 300 });
         for (file, place, uri, mime) in expected.iter().filter(|(.., uri, _)| !uri.is_empty()) {
             let (offset, length) = place.expect("the capture has a position");
             let piece = &bytes[offset as usize..(offset + length) as usize];
             let mut text = Vec::new();
-            if is_packed {
+            if is_compressed {
                 std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(piece), &mut text).unwrap();
             } else {
                 text.extend_from_slice(piece);
@@ -287,7 +287,8 @@ fn positions_of_captures_are_correct() {
             let kinds = ["Text/html", "warc/revisit", "Text/html", "a/resource", "a/metadata"];
             assert_eq!(*mime, kinds[number % 5]);
             // In an uncompressed file, the line ends after a record belong to no record.
-            let record = records[number].strip_suffix("\r\n\r\n").filter(|_| !is_packed).unwrap_or(&records[number]);
+            let record =
+                records[number].strip_suffix("\r\n\r\n").filter(|_| !is_compressed).unwrap_or(&records[number]);
             assert!(text == record.as_bytes() && file.ends_with(name), "{uri}");
         }
         for (threads, row_group_len, chunk_len, mmap) in [(3, 5_000, 100, true), (2, 1 << 20, 1 << 20, false)] {

@@ -11,7 +11,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Int32Type};
 use irikey::canon::Policy;
-use irikey::record::csv::{CsvColumn, CsvOptions};
+use irikey::record::csv::{ColumnChoice, CsvOptions};
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::RunOptions;
@@ -45,7 +45,7 @@ fn write(path: &Path, batch: &RecordBatch, properties: WriterPropertiesBuilder) 
 }
 
 fn auto(url: Option<&str>) -> RunOptions {
-    let csv = CsvOptions { url: url.map(CsvColumn::parse), ..CsvOptions::default() };
+    let csv = CsvOptions { url: url.map(ColumnChoice::parse), ..CsvOptions::default() };
     RunOptions {
         format: InputFormat::Auto(FormatOptions { is_table: url.is_some(), csv, ..FormatOptions::default() }),
         ..options(2, 1 << 20, 1 << 20)

@@ -15,7 +15,7 @@ use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Defect, Source};
 use irikey::iri::Flags;
-use irikey::record::csv::{CsvColumn, CsvOptions};
+use irikey::record::csv::{ColumnChoice, CsvOptions};
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{RunError, RunOptions};
@@ -44,7 +44,7 @@ fn batch() -> RecordBatch {
 }
 
 fn auto(url: Option<&str>, base: Option<&str>) -> RunOptions {
-    let column = |name: &str| CsvColumn::parse(name);
+    let column = |name: &str| ColumnChoice::parse(name);
     let csv = CsvOptions { url: url.map(column), base: base.map(column), ..CsvOptions::default() };
     let guess = FormatOptions { is_table: url.is_some() || base.is_some(), csv, ..FormatOptions::default() };
     RunOptions { format: InputFormat::Auto(guess), ..options(2, 5_000, 1_000) }
@@ -214,7 +214,7 @@ fn unknown_columns_and_damage_are_reported() {
         // What the lengths in the file state is compared with the file before anything is read by them.
         let is_stream = file.extension().is_some_and(|suffix| suffix == "arrows");
         assert!(!is_stream || error.to_string().contains("reaches past the end of the file"), "{error}");
-        // Neither a packed file nor a pipe can be read from its end, where the footer is.
+        // Neither a compressed file nor a pipe can be read from its end, where the footer is.
         let packed = directory.path().join("packed.parquet.gz");
         let mut member = flate2::write::GzEncoder::new(std::fs::File::create(&packed).unwrap(), Default::default());
         std::io::Write::write_all(&mut member, &bytes).unwrap();

@@ -1,4 +1,4 @@
-//! ZIP archives and WACZ packages: members are sources, their bytes are those of the file that was packed, and what cannot be
+//! ZIP archives and WACZ packages: members are sources, their bytes are those of the file that was compressed, and what cannot be
 //! read is reported.
 
 use std::fs;

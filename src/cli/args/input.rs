@@ -15,7 +15,7 @@ use crate::cli::terminal::print_error;
 use crate::input::{Sources, list_name, list_prefixed};
 use crate::record::access_log::LogFormat;
 use crate::record::archive::RecordTypes;
-use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
+use crate::record::csv::{ColumnChoice, CsvHeader, CsvOptions, CsvQuote};
 use crate::record::{AUTO, FormatOptions, InputFormat};
 use crate::remote::{MAX_READ_AHEAD, RemoteUrl, StoreOption, set_options, set_read_ahead};
 use crate::run::{Budget, MAX_RECORD_LEN, RunOptions, Summary, WorkerNeed};
@@ -198,7 +198,7 @@ impl InputArgs {
     }
 
     fn format(&self) -> Result<InputFormat, CommandError> {
-        let column = |name: &Option<String>| name.as_deref().map(CsvColumn::parse);
+        let column = |name: &Option<String>| name.as_deref().map(ColumnChoice::parse);
         let csv = CsvOptions {
             delimiter: self.delimiter,
             quote: self.quote.unwrap_or_default(),

@@ -3,16 +3,16 @@
 use arrow::datatypes::{DataType, Schema};
 
 use crate::input::error::Defect;
-use crate::record::csv::{CsvColumn, CsvColumnsError, URL_COLUMN_NAMES};
+use crate::record::csv::{ColumnChoice, ColumnChoiceError, URL_COLUMN_NAMES};
 use crate::record::fields::{CarriedField, FieldSet};
 
 /// Which columns hold the URL and its base.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableColumns {
     /// Column of the URL; `None` means the first column with a known name.
-    pub(crate) url: Option<CsvColumn>,
+    pub(crate) url: Option<ColumnChoice>,
     /// Column of the base URL.
-    pub(crate) base: Option<CsvColumn>,
+    pub(crate) base: Option<ColumnChoice>,
 }
 
 /// How a table is read.
@@ -53,19 +53,19 @@ impl TableProjection {
             let exact = names.iter().find(|other| **other == name);
             exact.or_else(|| names.iter().find(|other| other.eq_ignore_ascii_case(name)))
         };
-        let find = |column: &CsvColumn| {
+        let find = |column: &ColumnChoice| {
             let found = match column {
-                CsvColumn::Number(number) => number.checked_sub(1).and_then(|i| names.get(i)),
-                CsvColumn::Name(name) => named(name),
+                ColumnChoice::Number(number) => number.checked_sub(1).and_then(|i| names.get(i)),
+                ColumnChoice::Name(name) => named(name),
             };
-            let missing = || CsvColumnsError::Missing { chosen: column.clone(), columns: columns() };
+            let missing = || ColumnChoiceError::Missing { chosen: column.clone(), columns: columns() };
             found.ok_or_else(|| Defect::NoColumn(missing()))
         };
         let url = match &options.columns.url {
             Some(column) => find(column)?,
             None => {
                 let known = URL_COLUMN_NAMES.iter().find_map(|name| named(name));
-                known.ok_or_else(|| Defect::Columns(CsvColumnsError::Unclear(columns()).to_string()))?
+                known.ok_or_else(|| Defect::Columns(ColumnChoiceError::Unclear(columns()).to_string()))?
             }
         };
         let base = options.columns.base.as_ref().map(find).transpose()?;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name_in_any_case_or_by_number() {
-        let url_of = |names: &[&str], chosen: Option<CsvColumn>| {
+        let url_of = |names: &[&str], chosen: Option<ColumnChoice>| {
             let fields: Vec<_> = names.iter().map(|name| Field::new(*name, DataType::Utf8, true)).collect();
             let columns = TableColumns { url: chosen, base: None };
             let (carry, threads, max_record_len, held_len) = (FieldSet::default(), 1, 1, 1);
@@ -119,23 +119,23 @@ mod tests {
                 .map(|found| found.url)
                 .map_err(|error| error.to_string())
         };
-        let name = |name: &str| Some(CsvColumn::Name(name.to_string()));
+        let name = |name: &str| Some(ColumnChoice::Name(name.to_string()));
         assert_eq!(url_of(&["id", "URL"], None).as_deref(), Ok("URL"));
         assert_eq!(url_of(&["Page", "page"], name("page")).as_deref(), Ok("page"));
         assert_eq!(url_of(&["Page"], name("pAGE")).as_deref(), Ok("Page"));
-        assert_eq!(url_of(&["a", "b"], Some(CsvColumn::Number(2))).as_deref(), Ok("b"));
-        for chosen in [name("url"), Some(CsvColumn::Number(3)), None] {
+        assert_eq!(url_of(&["a", "b"], Some(ColumnChoice::Number(2))).as_deref(), Ok("b"));
+        for chosen in [name("url"), Some(ColumnChoice::Number(3)), None] {
             assert!(url_of(&["url", "a", "url"], chosen).unwrap_err().contains("several columns have the name url"));
         }
         assert_eq!(url_of(&["a", "url", "a"], None).as_deref(), Ok("url"));
-        for chosen in [None, name("c"), Some(CsvColumn::Number(0)), Some(CsvColumn::Number(3))] {
+        for chosen in [None, name("c"), Some(ColumnChoice::Number(0)), Some(ColumnChoice::Number(3))] {
             assert!(url_of(&["a", "b"], chosen).unwrap_err().contains("the columns are a, b"));
         }
     }
 
     #[test]
     fn input_is_read_beside_uri() {
-        let input_of = |names: &[&str], kind: DataType, url: Option<CsvColumn>| {
+        let input_of = |names: &[&str], kind: DataType, url: Option<ColumnChoice>| {
             let field =
                 |name: &&str| Field::new(*name, if *name == "input" { kind.clone() } else { DataType::Utf8 }, true);
             let columns = TableColumns { url, base: None };
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(input_of(&["input", "uri"], DataType::Int64, None), None);
         assert_eq!(input_of(&["input", "input", "uri"], DataType::Binary, None), None);
         assert_eq!(input_of(&["input", "uri", "url"], DataType::Binary, None), None);
-        let name = |name: &str| Some(CsvColumn::Name(name.to_string()));
+        let name = |name: &str| Some(ColumnChoice::Name(name.to_string()));
         assert_eq!(input_of(&["input", "uri"], DataType::Binary, name("uri")).as_deref(), Some("input"));
         assert_eq!(input_of(&["input", "uri", "x"], DataType::Binary, name("x")), None);
         assert_eq!(input_of(&["input", "URI"], DataType::Binary, None), None);

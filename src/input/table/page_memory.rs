@@ -1,5 +1,5 @@
 //! Memory of Parquet pages, which is used again for later pages: [`PageMemory`]. The system clears new memory, which takes
-//! longer than unpacking a page into it.
+//! longer than decompressing a page into it.
 
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Unpacks pages of Parquet files: [`PageUnpacker`].
+//! Decompresses pages of Parquet files: [`PageUnpacker`].
 //!
 //! For gzip, Brotli and LZ4 frames, the crate parquet writes all that a page expands to, and compares its length with the
 //! header afterwards. A page of a few megabytes can expand to gigabytes. Here the output is a buffer of the length in the
@@ -17,7 +17,7 @@ use crate::kernel::unpack_snappy;
 /// Bytes that Brotli reads at a time.
 const BROTLI_BUFFER_LEN: usize = 4 << 10;
 
-/// Unpacks the pages of one codec.
+/// Decompresses the pages of one codec.
 pub(super) enum PageUnpacker {
     Snappy,
     Zstd(zstd::bulk::Decompressor<'static>),
@@ -43,7 +43,7 @@ impl PageUnpacker {
         }
     }
 
-    /// Unpacks `packed`, and returns whether it is sound and has exactly the length of `into`.
+    /// Decompresses `packed`, and returns whether it is sound and has exactly the length of `into`.
     pub(super) fn unpack(&mut self, packed: &[u8], into: &mut [u8]) -> bool {
         match self {
             PageUnpacker::Snappy => unpack_snappy(packed, into),
@@ -62,7 +62,7 @@ impl PageUnpacker {
     }
 }
 
-/// Unpacks gzip members that follow each other.
+/// Decompresses gzip members that follow each other.
 fn unpack_gzip(inflater: &mut WholeInflater, mut packed: &[u8], mut into: &mut [u8]) -> bool {
     while !packed.is_empty() {
         let Some(len) = inflater.inflate_member(packed, into) else { return false };
@@ -76,7 +76,8 @@ fn reads_exactly(mut reader: impl Read, into: &mut [u8]) -> bool {
     reader.read_exact(into).is_ok() && matches!(reader.read(&mut [0]), Ok(0))
 }
 
-/// Unpacks blocks of Hadoop's codec, which writes their unpacked and packed length before them as big-endian integers.
+/// Decompresses blocks of Hadoop's codec, which writes their decompressed and compressed length before them as big-endian
+/// integers.
 fn unpack_hadoop_lz4(mut packed: &[u8], mut into: &mut [u8]) -> Option<()> {
     while let Some((unpacked_len, rest)) = packed.split_first_chunk() {
         let (packed_len, rest) = rest.split_first_chunk()?;

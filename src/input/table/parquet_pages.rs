@@ -189,10 +189,10 @@ impl Iterator for ColumnChunk {
 
 impl PageIterator for ColumnChunk {}
 
-/// Pages of a column chunk, unpacked, whose numbers of values were compared with their contents.
+/// Pages of a column chunk, decompressed, whose numbers of values were compared with their contents.
 pub(super) struct CheckedPages {
     pages: SerializedPageReader<PageFile>,
-    /// The codec, if `pages` does not unpack.
+    /// The codec, if `pages` does not decompress.
     codec: Option<PageUnpacker>,
     /// Length of the content that the last page header states.
     content_len: Arc<AtomicU64>,
@@ -211,7 +211,7 @@ impl CheckedPages {
         }
     }
 
-    /// Unpacks the last page that was read, if the crate did not.
+    /// Decompresses the last page that was read, if the crate did not.
     fn unpack(&mut self, mut page: Page) -> ParquetResult<Page> {
         let Some(codec) = &mut self.codec else { return Ok(page) };
         let levels_len = match &page {

@@ -38,7 +38,7 @@ impl TextPages {
         self.row
     }
 
-    /// Skips the rows before `row`, and does not unpack pages of which all rows are skipped.
+    /// Skips the rows before `row`, and does not decompress pages of which all rows are skipped.
     pub(super) fn skip_to(&mut self, row: u64) -> Option<()> {
         while self.row < row {
             let rest = row - self.row;
@@ -96,7 +96,7 @@ impl TextPages {
         Some(buffers)
     }
 
-    /// Unpacks the next page.
+    /// Decompresses the next page.
     fn load_page(&mut self) -> Option<()> {
         let has_levels = self.pages.has_levels;
         (self.texts, self.remaining) = loop {

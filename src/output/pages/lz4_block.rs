@@ -91,7 +91,8 @@ mod tests {
     use crate::output::pages::matches::{MatchFinder, sequence};
     use proptest::prelude::*;
 
-    /// Returns whether the search suits `page`. Its block is unpacked to the page, and keeps to the rules for the end of a block.
+    /// Returns whether the search suits `page`. Its block is decompressed to the page, and keeps to the rules for the end of a
+    /// block.
     fn check(page: &[u8]) -> bool {
         let mut finder = MatchFinder::new(MAX_DISTANCE);
         let Some(found) = finder.find(page) else { return false };

@@ -35,34 +35,34 @@ const MAX_COLUMNS: usize = 1 << 16;
 
 /// A column, as the user chooses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CsvColumn {
+pub enum ColumnChoice {
     /// By its name in the header.
     Name(String),
     /// By its number, from 1.
     Number(usize),
 }
 
-impl CsvColumn {
+impl ColumnChoice {
     /// Parses digits as a number and any other text as a name.
     ///
     /// ```
-    /// use irikey::record::csv::CsvColumn;
-    /// assert_eq!(CsvColumn::parse("2"), CsvColumn::Number(2));
-    /// assert_eq!(CsvColumn::parse("url"), CsvColumn::Name("url".to_string()));
+    /// use irikey::record::csv::ColumnChoice;
+    /// assert_eq!(ColumnChoice::parse("2"), ColumnChoice::Number(2));
+    /// assert_eq!(ColumnChoice::parse("url"), ColumnChoice::Name("url".to_string()));
     /// ```
-    pub fn parse(text: &str) -> CsvColumn {
+    pub fn parse(text: &str) -> ColumnChoice {
         match text.parse() {
-            Ok(number) if text.bytes().all(|byte| byte.is_ascii_digit()) => CsvColumn::Number(number),
-            _ => CsvColumn::Name(text.to_string()),
+            Ok(number) if text.bytes().all(|byte| byte.is_ascii_digit()) => ColumnChoice::Number(number),
+            _ => ColumnChoice::Name(text.to_string()),
         }
     }
 }
 
-impl fmt::Display for CsvColumn {
+impl fmt::Display for ColumnChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CsvColumn::Name(name) => write!(f, "{name:?}"),
-            CsvColumn::Number(number) => write!(f, "number {number}"),
+            ColumnChoice::Name(name) => write!(f, "{name:?}"),
+            ColumnChoice::Number(number) => write!(f, "number {number}"),
         }
     }
 }
@@ -114,13 +114,13 @@ pub struct CsvOptions {
     /// The byte around fields.
     pub quote: CsvQuote,
     /// The column of the URL.
-    pub url: Option<CsvColumn>,
+    pub url: Option<ColumnChoice>,
     /// The column of the base.
-    pub base: Option<CsvColumn>,
+    pub base: Option<ColumnChoice>,
     /// The column of the label of the charset in which the record is written.
-    pub charset: Option<CsvColumn>,
+    pub charset: Option<ColumnChoice>,
     /// The column of the label of the charset of the document that contained the URL.
-    pub query_charset: Option<CsvColumn>,
+    pub query_charset: Option<ColumnChoice>,
     /// Whether there is a header.
     pub header: CsvHeader,
 }
@@ -142,12 +142,12 @@ pub struct CsvColumns {
 
 /// Why the columns of a source cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum CsvColumnsError {
+pub enum ColumnChoiceError {
     /// A chosen column does not exist.
     #[error("there is no column {chosen}; the columns are {columns}")]
     Missing {
         /// The chosen column.
-        chosen: CsvColumn,
+        chosen: ColumnChoice,
         /// The columns of the source.
         columns: String,
     },
@@ -160,20 +160,20 @@ pub enum CsvColumnsError {
     )]
     NoMember {
         /// The chosen member.
-        chosen: Option<CsvColumn>,
+        chosen: Option<ColumnChoice>,
         /// The members of the first record.
         members: String,
     },
     /// A member of JSON lines was chosen by a number.
     #[error("column {0}: JSON lines have members, not columns; choose one by its name")]
-    NumberOfMember(CsvColumn),
+    NumberOfMember(ColumnChoice),
     /// A chosen column does not exist, because the source is not a table.
     #[error(
         "there is no column {chosen}, because the records look like {format}; leave out the flags that choose columns"
     )]
     OtherFormat {
         /// The chosen column.
-        chosen: CsvColumn,
+        chosen: ColumnChoice,
         /// The name of the format of the source.
         format: &'static str,
     },
@@ -184,7 +184,7 @@ pub enum CsvColumnsError {
     )]
     NoCharsets {
         /// The chosen column.
-        chosen: CsvColumn,
+        chosen: ColumnChoice,
         /// The name of the format of the source.
         format: &'static str,
     },
@@ -193,7 +193,7 @@ pub enum CsvColumnsError {
     Unclear(String),
     /// A column was chosen by name, but there is no header.
     #[error("column {0} is chosen by name, but with --no-header columns have no names; choose it by number")]
-    NameWithoutHeader(CsvColumn),
+    NameWithoutHeader(ColumnChoice),
     /// The first record has more fields than any table.
     #[error("the first record has more than {MAX_COLUMNS} fields; check that this is a table")]
     TooMany,
@@ -202,7 +202,7 @@ pub enum CsvColumnsError {
     Delimiter,
 }
 
-fn name_of_member(chosen: Option<&CsvColumn>) -> String {
+fn name_of_member(chosen: Option<&ColumnChoice>) -> String {
     chosen.map_or("a member that usually holds a URL".to_string(), |chosen| format!("a member {chosen}"))
 }
 
@@ -223,11 +223,11 @@ impl CsvOptions {
     ///
     /// # Errors
     /// A chosen column does not exist, or none was chosen and several may hold the URL.
-    pub fn read_first(&self, bytes: &[u8]) -> Result<Option<CsvFirstRecord>, CsvColumnsError> {
+    pub fn read_first(&self, bytes: &[u8]) -> Result<Option<CsvFirstRecord>, ColumnChoiceError> {
         let delimiter = self.delimiter.unwrap_or(b',');
         let quote = self.quote.of_table(delimiter);
         if quote == Some(delimiter) || [Some(delimiter), quote].iter().any(|byte| matches!(byte, Some(b'\r' | b'\n'))) {
-            return Err(CsvColumnsError::Delimiter);
+            return Err(ColumnChoiceError::Delimiter);
         }
         let mut buffer = Vec::new();
         let mut reader = CsvFieldReader::new(delimiter, quote, bytes, &mut buffer);
@@ -235,7 +235,7 @@ impl CsvOptions {
         loop {
             let Some(CsvField { value, ends_record }) = reader.next() else { return Ok(None) };
             if record.len() == MAX_COLUMNS {
-                return Err(CsvColumnsError::TooMany);
+                return Err(ColumnChoiceError::TooMany);
             }
             record.push_field(value);
             if ends_record {
@@ -274,7 +274,7 @@ impl CsvOptions {
     fn chosen_names(&self) -> impl Iterator<Item = &str> {
         let columns = [&self.url, &self.base, &self.charset, &self.query_charset];
         columns.into_iter().filter_map(|column| match column {
-            Some(CsvColumn::Name(name)) => Some(&name[..]),
+            Some(ColumnChoice::Name(name)) => Some(&name[..]),
             _ => None,
         })
     }
@@ -289,8 +289,8 @@ impl CsvOptions {
     }
 
     /// The columns, and whether the first record is a header.
-    fn judge(&self, record: &ByteRecord) -> Result<(CsvColumns, bool), CsvColumnsError> {
-        let find = |column: &Option<CsvColumn>| column.as_ref().map(|column| self.find(column, record)).transpose();
+    fn judge(&self, record: &ByteRecord) -> Result<(CsvColumns, bool), ColumnChoiceError> {
+        let find = |column: &Option<ColumnChoice>| column.as_ref().map(|column| self.find(column, record)).transpose();
         let (base, charset, query_charset) = (find(&self.base)?, find(&self.charset)?, find(&self.query_charset)?);
         let url = match &self.url {
             Some(column) => self.find(column, record)?,
@@ -309,21 +309,21 @@ impl CsvOptions {
         Ok((CsvColumns { input, ..columns }, is_header))
     }
 
-    fn find(&self, column: &CsvColumn, record: &ByteRecord) -> Result<usize, CsvColumnsError> {
+    fn find(&self, column: &ColumnChoice, record: &ByteRecord) -> Result<usize, ColumnChoiceError> {
         let found = match column {
-            CsvColumn::Number(number) => number.checked_sub(1).filter(|&i| i < record.len()),
-            CsvColumn::Name(_) if self.header == CsvHeader::Absent => {
-                return Err(CsvColumnsError::NameWithoutHeader(column.clone()));
+            ColumnChoice::Number(number) => number.checked_sub(1).filter(|&i| i < record.len()),
+            ColumnChoice::Name(_) if self.header == CsvHeader::Absent => {
+                return Err(ColumnChoiceError::NameWithoutHeader(column.clone()));
             }
-            CsvColumn::Name(name) => {
+            ColumnChoice::Name(name) => {
                 let exact = record.iter().position(|field| field == name.as_bytes());
                 exact.or_else(|| record.iter().position(|field| is_name(field, name)))
             }
         };
-        found.ok_or_else(|| CsvColumnsError::Missing { chosen: column.clone(), columns: describe(record) })
+        found.ok_or_else(|| ColumnChoiceError::Missing { chosen: column.clone(), columns: describe(record) })
     }
 
-    fn guess(&self, record: &ByteRecord, others: [Option<usize>; 3]) -> Result<usize, CsvColumnsError> {
+    fn guess(&self, record: &ByteRecord, others: [Option<usize>; 3]) -> Result<usize, ColumnChoiceError> {
         let known = |name: &&str| record.iter().position(|field| is_name(field, name));
         if let Some(i) = URL_COLUMN_NAMES.iter().find_map(known).filter(|_| self.header != CsvHeader::Absent) {
             return Ok(i);
@@ -331,7 +331,7 @@ impl CsvOptions {
         let mut rest = (0..record.len()).filter(|&i| !others.contains(&Some(i)));
         match (rest.next(), rest.next()) {
             (Some(only), None) => Ok(only),
-            _ => Err(CsvColumnsError::Unclear(describe(record))),
+            _ => Err(ColumnChoiceError::Unclear(describe(record))),
         }
     }
 }
@@ -390,7 +390,7 @@ mod tests {
     use super::*;
 
     fn options(url: &str, base: &str) -> CsvOptions {
-        let column = |text: &str| (!text.is_empty()).then(|| CsvColumn::parse(text));
+        let column = |text: &str| (!text.is_empty()).then(|| ColumnChoice::parse(text));
         CsvOptions { url: column(url), base: column(base), ..CsvOptions::default() }
     }
 
@@ -451,8 +451,8 @@ mod tests {
         let no = |url, base| CsvOptions { header: CsvHeader::Absent, ..options(url, base) };
         let first = no("", "").read_first(b"relative\n").unwrap().unwrap();
         assert_eq!(first, CsvFirstRecord { columns: CsvColumns::default(), header_len: 0, base_name: None });
-        assert!(matches!(no("url", "").read_first(b"url\n"), Err(CsvColumnsError::NameWithoutHeader(_))));
-        assert!(matches!(no("", "").read_first(b"url,x\n"), Err(CsvColumnsError::Unclear(_))));
+        assert!(matches!(no("url", "").read_first(b"url\n"), Err(ColumnChoiceError::NameWithoutHeader(_))));
+        assert!(matches!(no("", "").read_first(b"url,x\n"), Err(ColumnChoiceError::Unclear(_))));
         assert_eq!(no("", "").read_first(b"\r\n\n"), Ok(None));
     }
 
@@ -483,7 +483,7 @@ mod tests {
         let fields = |count: usize| format!("url{}\n", ",".repeat(count - 1));
         let first = |count| CsvOptions::default().read_first(fields(count).as_bytes());
         assert!(first(MAX_COLUMNS).is_ok());
-        assert_eq!(first(MAX_COLUMNS + 1), Err(CsvColumnsError::TooMany));
+        assert_eq!(first(MAX_COLUMNS + 1), Err(ColumnChoiceError::TooMany));
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn members_are_sources() {
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("checksum"), "{}", stderr(&ran));
 }
 
-/// A long member is unpacked by several threads, and its checksum is compared.
+/// A long member is decompressed by several threads, and its checksum is compared.
 #[test]
 fn long_members_give_the_same_rows() {
     let (text, packed) = faults::long_gzip_file();

@@ -80,7 +80,7 @@ pub fn long_gzip_file() -> (Vec<u8>, Vec<u8>) {
     (text_bytes, packed)
 }
 
-/// Members that several threads unpack, and requests that fail on the way.
+/// Members that several threads decompress, and requests that fail on the way.
 #[test]
 fn long_gzip_files_give_the_same_rows() {
     let (text_bytes, packed) = long_gzip_file();

@@ -49,7 +49,7 @@ pub enum Fault {
     EmptyHead,
     /// So many wrong bytes of a range are sent, which ends before it begins.
     BackwardRange(usize),
-    /// The object is sent unpacked and whole, unless gzip is accepted.
+    /// The object is sent decompressed and whole, unless gzip is accepted.
     Unpacked(&'static [u8]),
     /// The response has this encoding, which the object has already.
     Coded(&'static str),

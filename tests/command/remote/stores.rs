@@ -50,7 +50,7 @@ fn google_and_azure_are_read_and_written() {
     }
 }
 
-/// Google unpacks an object with `Content-Encoding: gzip`, and then sends no ranges of it, unless the request accepts gzip.
+/// Google decompresses an object with `Content-Encoding: gzip`, and then sends no ranges of it, unless the request accepts gzip.
 #[test]
 fn packed_objects_of_google_are_read_as_they_are_stored() {
     let bytes = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/urls.txt.gz")).unwrap();
@@ -60,7 +60,7 @@ fn packed_objects_of_google_are_read_as_they_are_stored() {
         let ran = irikey_at(&server, &[&FLAGS[..], &[name]].concat(), &[]);
         assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{name}: {}", stderr(&ran));
     }
-    // A response to another request must not be packed.
+    // A response to another request must not be compressed.
     let accepts = |request: &&super::server::Request| request.header("accept-encoding").is_some();
     assert!(server.requests().iter().filter(accepts).all(|request| request.header("range").is_some()));
 }

@@ -267,7 +267,7 @@ fn only_a_column_that_nothing_else_needs_is_read_from_pages() {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     let open_column = |url: &str, base: Option<&str>, carry| {
-        let column = |name: &str| crate::record::csv::CsvColumn::Name(name.to_string());
+        let column = |name: &str| crate::record::csv::ColumnChoice::Name(name.to_string());
         let columns = TableColumns { url: Some(column(url)), base: base.map(column) };
         let options = TableOptions { columns, carry, threads: 1, max_record_len: 100, held_len: 0 };
         ParquetTable::open(&TableFile::Path(path.clone()), &options).ok()
