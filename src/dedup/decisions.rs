@@ -1,7 +1,7 @@
-//! What is decided about the rows of a run: [`Decisions`].
+//! The decisions about the rows of a job: [`Decisions`].
 //!
-//! One bit of memory per row says whether the row is kept. The reason takes 64 bits, but is needed for the tables of
-//! duplicates only, which are written in the order of rows. Reasons therefore wait in temporary files:
+//! One bit of memory per row states whether the row is kept. The reason takes 64 bits, but is needed for the tables of
+//! duplicates only, which are written in the order of rows. Reasons therefore are stored in temporary files:
 //!
 //! ```text
 //! Decisions::set, rows in any order --EntrySpill, by ranges of rows--> sort_reasons --file in the order of rows--> reasons
@@ -29,7 +29,7 @@ pub(crate) enum Decision {
         /// of a rung.
         rung: Option<Rung>,
     },
-    /// An earlier run has seen the key.
+    /// An earlier job has seen the key.
     Seen,
 }
 

@@ -1,6 +1,6 @@
-//! Rows that wait for a decision, as compact entries: [`PendingEntry`].
+//! Pending rows, as compact entries: [`PendingEntry`].
 //!
-//! An [`EntryLayout`] says which fields are stored. An [`EntrySpill`] collects entries by the partition of their key, in
+//! An [`EntryLayout`] states which fields are stored. An [`EntrySpill`] collects entries by the partition of their key, in
 //! memory up to a limit and beyond it in a temporary file. [`SortedEntries`] sorts the entries of one partition, so that
 //! those with one key follow each other.
 //!

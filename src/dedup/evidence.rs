@@ -52,7 +52,7 @@ fn schema(more: impl IntoIterator<Item = Field>) -> SchemaRef {
 }
 
 /// Schema of the table of duplicates: the row, its representative, and the lowest rung on which they are equal.
-/// `equal_on` is the name of the compared key if they are equal on no rung, and `seen` if an earlier run had the key; such
+/// `equal_on` is the name of the compared key if they are equal on no rung, and `seen` if an earlier job had the key; such
 /// a row has no representative.
 pub(crate) fn duplicates_schema() -> SchemaRef {
     schema([

@@ -8,17 +8,17 @@
 //!                                                               RowSpool   <--rows of pending entries
 //! ```
 //!
-//! While memory lasts, the first row of each key is kept immediately and no row waits. When the table of a partition may
-//! not grow any more, or the policy needs all rows to choose one, rows are *pending*: they wait in a
+//! While memory lasts, it is decided immediately whether a row is kept: the first row of each key is. When the table of a
+//! partition may not grow any more, or the policy needs all rows to choose one, rows are *pending*: they are stored in a
 //! `spill::RowSpool` and their keys in an `EntrySpill`.
 //!
 //! - `keep`: which row of a key is kept ([`KeepPolicy`]).
-//! - `key_table`, `key_set`: the keys of the run; `key_growth`: how many there will be; `key_count`: the number of distinct
+//! - `key_table`, `key_set`: the keys of the job; `key_growth`: how many there will be; `key_count`: the number of distinct
 //!   keys of several kinds; `key_pairs`: the keys that merge several other keys. `parallel` has the threads of both,
 //!   `spilled_table` the tables of keys for which there was no memory at first, and `block_arena` the memory of tables.
 //! - `entries`, `resolution`, `decisions`: pending rows and the decisions on them.
 //! - `evidence`: tables of duplicates and groups; `survey`: statistics of duplicates.
-//! - [`seen`]: keys of earlier runs.
+//! - [`seen`]: keys of earlier jobs.
 
 mod block_arena;
 mod decisions;

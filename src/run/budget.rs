@@ -82,8 +82,8 @@ impl WorkerNeed {
         WorkerNeed { bytes, shared: 0, fixed: 0, rows_len, shared_len: 0, is_chosen: false, data }
     }
 
-    /// Also for rows that wait until all rows are known, and are copied to temporary files. Measured on different lines of 12
-    /// to 17 bytes, where a thread takes 11.5 times the length. `data` is what decides about them.
+    /// Also for rows that are pending until all rows are known, and are copied to temporary files. Measured on different lines of
+    /// 12 to 17 bytes, where a thread takes 11.5 times the length. `data` is what decides about them.
     pub(crate) fn with_waiting_rows(self, data: &'static str) -> WorkerNeed {
         WorkerNeed { bytes: self.bytes.saturating_add(self.rows_len.saturating_mul(4)), ..self.with_data(data) }
     }

@@ -22,7 +22,7 @@ pub enum Phase {
     Resolve,
     /// It reads the sources a second time, and writes the rows that are kept.
     ReadAgain,
-    /// It writes rows that were sorted, or that waited until all records had been read.
+    /// It writes rows that were sorted, or that were pending until all records had been read.
     Write,
     /// It learns from what the records state.
     Learn,

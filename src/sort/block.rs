@@ -319,7 +319,7 @@ struct BlockEncoder {
 }
 
 impl BlockEncoder {
-    /// Encodes a block of rows of `len` bytes. Blocks wait in memory, so they get no more of it than they need, however well they
+    /// Encodes a block of rows of `len` bytes. Blocks are stored in memory, so their capacity is their length, however well they
     /// are compressed.
     fn encode(&mut self, block: &RecordBatch, len: usize) -> Result<EncodedBlock, ArrowError> {
         self.buffer.clear();

@@ -1,4 +1,4 @@
-//! Rows that wait on disk, in input order, until it is known which of them are written: [`RowSpool`].
+//! Pending rows on disk, in input order, until it is known which of them are written: [`RowSpool`].
 //!
 //! Batches are not compressed: LZ4 would make URIs and keys a third smaller, but take longer than writing and reading
 //! the bytes that it saves.

@@ -1,4 +1,4 @@
-//! A store of the keys of earlier runs, in a directory: [`SeenStore`].
+//! A store of the keys of earlier jobs, in a directory: [`SeenStore`].
 //!
 //! ```text
 //! DIR/manifest.json   the policy of the keys, the list of runs and the last finished jobs; replaced atomically by a rename

@@ -112,7 +112,7 @@ impl DuplicateSurvey {
         self.samples.get_mut().records.decide_pending(is_kept);
     }
 
-    /// Removes sampled groups and marks sampled records whose keys earlier runs have seen. `is_seen` is called with
+    /// Removes sampled groups and marks sampled records whose keys earlier jobs have seen. `is_seen` is called with
     /// ascending keys.
     pub(crate) fn remove_seen<E>(&mut self, mut is_seen: impl FnMut(u128) -> Result<bool, E>) -> Result<(), E> {
         let Samples { groups, records } = self.samples.get_mut();

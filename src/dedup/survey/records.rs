@@ -5,7 +5,7 @@
 pub(crate) enum RowFate {
     Kept,
     Duplicate,
-    /// An earlier run has seen its key.
+    /// An earlier job has seen its key.
     Seen,
     /// It is decided at the end of the run.
     Pending,

@@ -9,7 +9,7 @@ use super::compaction::StoreCompaction;
 use super::options::DedupOptions;
 use super::resolution_budget::ResolutionBudget;
 use super::row_groups::{RowGroupBuilder, concat_batches};
-use super::second_pass::{SecondPassChoice, WaitingGroup, WaitingGroups};
+use super::second_pass::{SecondPassChoice, SecondPassGroup, SecondPassGroups};
 use super::summary::{DedupCounts, DedupError, DedupOutput, RowState, SURELY_KEPT};
 use super::survey::RunSurvey;
 use crate::batch::{BatchBuilder, SourceRun};
@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The stage that finds out whether rows have to wait. It follows the stages of the groups of partitions.
+/// The stage that finds out whether the row group is pending. It follows the stages of the groups of partitions.
 const PENDING_STAGE: usize = PARTITION_GROUPS;
 /// The stage that combines rows into output row groups.
 const ROW_GROUP_STAGE: usize = PARTITION_GROUPS + 1;
@@ -38,21 +38,21 @@ pub(super) enum DedupStep {
     /// Its rows are part of the row group of a later step.
     Combined,
     /// Rows encoded for the spool.
-    Pending(Vec<u8>, RowGroupExtent),
+    Spooled(Vec<u8>, RowGroupExtent),
     /// Its rows are read a second time.
-    Waiting(WaitingGroup),
+    ReadAgain(SecondPassGroup),
 }
 
 /// The row groups that cannot be decided while records are read. They are either in the spool or read a second time.
 pub(super) struct PendingRowGroups {
     pub(super) spool: RowSpool,
-    pub(super) waiting: WaitingGroups,
+    pub(super) groups: SecondPassGroups,
 }
 
 impl PendingRowGroups {
     /// No row groups. The spool will be in `directory`.
     pub(super) fn new(directory: &Path) -> PendingRowGroups {
-        PendingRowGroups { spool: RowSpool::new(directory), waiting: WaitingGroups::default() }
+        PendingRowGroups { spool: RowSpool::new(directory), groups: SecondPassGroups::default() }
     }
 }
 
@@ -60,17 +60,17 @@ impl DedupStep {
     /// Appends rows to the output or to the pending ones.
     pub(super) fn append(
         self,
-        PendingRowGroups { spool, waiting }: &mut PendingRowGroups,
+        PendingRowGroups { spool, groups }: &mut PendingRowGroups,
         append: &mut impl FnMut(DedupOutput) -> Result<(), OutputError>,
     ) -> Result<(), DedupError> {
         match self {
             DedupStep::Encoded(encoded) => {
-                waiting.count_decided();
+                groups.count_decided();
                 append(DedupOutput::Kept(encoded))?;
             }
-            DedupStep::Combined => waiting.count_decided(),
-            DedupStep::Pending(encoded, extent) => spool.append(&encoded, extent)?,
-            DedupStep::Waiting(group) => waiting.push(group),
+            DedupStep::Combined => groups.count_decided(),
+            DedupStep::Spooled(encoded, extent) => spool.append(&encoded, extent)?,
+            DedupStep::ReadAgain(group) => groups.push(group),
         }
         Ok(())
     }
@@ -82,13 +82,13 @@ pub(super) struct DedupJob<'a> {
     pub(super) encoder: &'a Encoder,
     pub(super) evidence: Option<EvidenceColumns>,
     candidates: CandidateKeys,
-    /// Keys of earlier runs, if they fit into memory.
+    /// Keys of earlier jobs, if they fit into memory.
     pub(super) seen: Option<SeenSet>,
-    /// Keys of this run; `None` if all rows have to wait.
+    /// Keys of this job; `None` if all row groups are pending.
     pub(super) keys: Option<KeySet<()>>,
     spill: EntrySpill,
     pub(super) resolution: ResolutionBudget,
-    /// All rows of the next row groups have to wait, to keep the order of the input.
+    /// A row group is pending, and therefore all later ones, to keep the order of the input.
     has_pending: AtomicBool,
     /// `None` if rows are never read a second time.
     second_pass: Option<SecondPassChoice<'a>>,
@@ -107,8 +107,8 @@ struct RowGroupBuffers {
     states: Vec<RowState>,
     /// The rows that may be written.
     kept: Vec<u32>,
-    /// All rows have to wait, to keep the order of the input.
-    must_wait: bool,
+    /// The row group is pending. All of its rows are then written later, to keep the order of the input.
+    is_pending: bool,
 }
 
 impl<'a> DedupJob<'a> {
@@ -153,7 +153,7 @@ impl<'a> DedupJob<'a> {
         })
     }
 
-    /// The same with rows that are read a second time if possible, instead of waiting in a temporary file. The tables of
+    /// The same with rows that are read a second time if possible, instead of being stored in a temporary file. The tables of
     /// duplicates need all rows.
     pub(super) fn with_second_pass(self, choice: SecondPassChoice<'a>) -> DedupJob<'a> {
         DedupJob { second_pass: Some(choice).filter(|_| self.evidence.is_none()), ..self }
@@ -175,10 +175,10 @@ impl<'a> DedupJob<'a> {
         if let Some(survey) = &self.survey {
             survey.add(&self.candidates, ticket.first_row(), rows, &buffers.states);
         }
-        if buffers.must_wait && self.second_pass.as_ref().is_some_and(|choice| choice.is_chosen(rows)) {
-            let group = WaitingGroup::new(ticket.first_row(), rows, runs, &buffers.states);
+        if buffers.is_pending && self.second_pass.as_ref().is_some_and(|choice| choice.is_chosen(rows)) {
+            let group = SecondPassGroup::new(ticket.first_row(), rows, runs, &buffers.states);
             self.buffers.lock().push(buffers);
-            return Ok(Some(DedupStep::Waiting(group)));
+            return Ok(Some(DedupStep::ReadAgain(group)));
         }
         self.write(rows, runs, &ticket, buffers)
     }
@@ -190,7 +190,7 @@ impl<'a> DedupJob<'a> {
         decisions: &Decisions,
     ) -> Result<Option<DedupStep>, DedupError> {
         let mut buffers = self.buffers.lock().pop().unwrap_or_default();
-        buffers.must_wait = false;
+        buffers.is_pending = false;
         let state = |row| match decisions.is_kept(ticket.first_row() + row) {
             true => RowState::Keep,
             false => RowState::Duplicate,
@@ -247,7 +247,7 @@ impl<'a> DedupJob<'a> {
             let batch = self.builder().build_kept(rows, runs, kept).map_err(OutputError::from)?;
             return Ok((batch.clone(), batch));
         }
-        // A few rows are copied: they wait for others to fill a row group, and must not keep the memory of all rows.
+        // A few rows are copied: they are kept until others fill the row group, and must not keep the memory of all rows in use.
         let batch = self.builder().build(rows, runs).map_err(OutputError::from)?;
         let selected = filter(&batch, states.iter().map(|state| state.may_be_written()))?;
         Ok((batch, selected))
@@ -278,9 +278,9 @@ impl<'a> DedupJob<'a> {
         rows: &Rows,
         buffers: &mut RowGroupBuffers,
     ) -> Result<Option<()>, DedupError> {
-        let Some(must_wait) = self.find_states(ticket, rows, buffers) else { return Ok(None) };
-        buffers.must_wait = must_wait;
-        if must_wait {
+        let Some(is_pending) = self.find_states(ticket, rows, buffers) else { return Ok(None) };
+        buffers.is_pending = is_pending;
+        if is_pending {
             self.resolution.check_rows(ticket.first_row() + rows.len() as u64, self.progress)?;
         }
         let RowGroupBuffers { keys, states, .. } = buffers;
@@ -297,7 +297,7 @@ impl<'a> DedupJob<'a> {
         Ok(Some(()))
     }
 
-    /// Finds the state of every row. Returns whether the row group has to wait, or `None` if the run was stopped.
+    /// Finds the state of every row. Returns whether the row group is pending, or `None` if the run was stopped.
     fn find_states(&self, ticket: &Ticket<'_>, rows: &Rows, buffers: &mut RowGroupBuffers) -> Option<bool> {
         let RowGroupBuffers { keys, states, .. } = buffers;
         states.clear();
@@ -329,8 +329,8 @@ impl<'a> DedupJob<'a> {
         }
         set.set_progress(self.progress.read(), self.progress.total());
         // All earlier row groups have passed this stage, so that a pending row group is never followed by one that is not.
-        let must_wait = || self.has_pending.fetch_or(set.is_frozen(), Ordering::AcqRel) || set.is_frozen();
-        ticket.pass(PENDING_STAGE, must_wait)
+        let is_pending = || self.has_pending.fetch_or(set.is_frozen(), Ordering::AcqRel) || set.is_frozen();
+        ticket.pass(PENDING_STAGE, is_pending)
     }
 
     /// Encodes the selected rows of a row group for the spool or the output, or combines them with those of later row groups;
@@ -339,15 +339,15 @@ impl<'a> DedupJob<'a> {
         &self,
         ticket: &Ticket<'_>,
         selected: RecordBatch,
-        RowGroupBuffers { states, must_wait, .. }: &RowGroupBuffers,
+        RowGroupBuffers { states, is_pending, .. }: &RowGroupBuffers,
     ) -> Result<Option<DedupStep>, DedupError> {
         let (first_row, rows) = (ticket.first_row(), states.len() as u64);
-        if *must_wait {
+        if *is_pending {
             let ordinals = pending_ordinals(first_row, states);
             let surely_kept = ordinals.iter().filter(|ordinal| **ordinal & SURELY_KEPT != 0).count() as u64;
             let encoded = RowSpool::encode(&PendingRows { batch: selected, ordinals })?;
             memory::sample();
-            return Ok(Some(DedupStep::Pending(encoded, RowGroupExtent { first_row, rows, surely_kept })));
+            return Ok(Some(DedupStep::Spooled(encoded, RowGroupExtent { first_row, rows, surely_kept })));
         }
         self.counts.totals.lock().written += selected.num_rows() as u64;
         // Pending row groups follow all others, and are combined when they are decided.

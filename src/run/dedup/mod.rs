@@ -7,7 +7,7 @@
 //!                                                       +--pending--> spools --resolve: decisions--> output, new keys
 //! ```
 //!
-//! Pending rows wait in a temporary file, or are read a second time (`second_pass`). Meanwhile `compaction` merges runs of
+//! Pending rows are stored in a temporary file, or are read a second time (`second_pass`). Meanwhile `compaction` merges runs of
 //! the seen store.
 //!
 //! The input is either records ([`dedup`]) or files of rows that have keys ([`dedup_keyed_files`]).
@@ -36,7 +36,7 @@ use crate::input::InputError;
 use crate::output::{Encoder, OutputError};
 use job::{DedupJob, DedupStep, PendingRowGroups, STAGE_COUNT};
 use resolve::{ReadRun, finish, resolve};
-use second_pass::{SecondPassChoice, WaitingGroups};
+use second_pass::{SecondPassChoice, SecondPassGroups};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Keeps one row of each key and passes it to `append`, encoded by `encoder`, in input order; with the tables of duplicates and
@@ -67,12 +67,12 @@ pub fn dedup(
     let read = ReadRun { names, threads: run.threads, summary };
     progress.begin(Phase::Resolve);
     let resolved = resolve(&mut job, &pending, &read)?;
-    let PendingRowGroups { spool, waiting } = pending;
-    if let Some(sources) = again.filter(|_| !waiting.is_empty()) {
+    let PendingRowGroups { spool, groups } = pending;
+    if let Some(sources) = again.filter(|_| !groups.is_empty()) {
         let request = request(sources, progress.begin_second_pass());
-        let request = waiting.request(request, &read.summary.source_records);
-        let again = read_again(&job, request, (&waiting, &resolved.decisions), &mut append)?;
-        again.check(&read.summary, &waiting).map_err(RunError::Output)?;
+        let request = groups.request(request, &read.summary.source_records);
+        let again = read_again(&job, request, (&groups, &resolved.decisions), &mut append)?;
+        again.check(&read.summary, &groups).map_err(RunError::Output)?;
     }
     progress.begin(Phase::Write);
     finish(job, resolved, (&spool, read), append)
@@ -85,17 +85,17 @@ struct SecondPass {
     is_changed: bool,
 }
 
-/// Reads the sources a second time, and writes the rows that are kept of those that wait. Reads and writes no more after a row
-/// group that has changed: if a source could not be read, that was found before the row group was complete.
+/// Reads the sources a second time, and writes the pending rows that are kept. Stops after a row group
+/// that has changed: if a source could not be read, the error was found before the row group was complete.
 fn read_again(
     job: &DedupJob<'_>,
     request: RunRequest<'_>,
-    (waiting, decisions): (&WaitingGroups, &Decisions),
+    (groups, decisions): (&SecondPassGroups, &Decisions),
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<SecondPass, RunError<DedupError>> {
     let is_changed = AtomicBool::new(false);
     let decide = |row_group: RowGroup<'_>| {
-        if is_changed.load(Ordering::Relaxed) || !waiting.has(&row_group.ticket, row_group.rows) {
+        if is_changed.load(Ordering::Relaxed) || !groups.has(&row_group.ticket, row_group.rows) {
             is_changed.store(true, Ordering::Relaxed);
             return Ok(job.pass_without_rows(&row_group.ticket));
         }
@@ -107,9 +107,9 @@ fn read_again(
 }
 
 impl SecondPass {
-    /// Checks that the sources had the rows that wait, as in the first pass.
-    fn check(self, first: &Summary, waiting: &WaitingGroups) -> Result<(), DedupError> {
-        if !self.is_changed && self.summary.rows == waiting.row_count() {
+    /// Checks that the sources had the same rows as in the first pass.
+    fn check(self, first: &Summary, groups: &SecondPassGroups) -> Result<(), DedupError> {
+        if !self.is_changed && self.summary.rows == groups.row_count() {
             return Ok(());
         }
         let place = |error: &InputError| (error.source_number, error.defect.to_string());

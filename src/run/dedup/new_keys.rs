@@ -1,7 +1,7 @@
-//! The keys of pending rows that a run adds to the seen store: [`NewKeys`].
+//! The keys of pending rows that a job adds to the seen store: [`NewKeys`].
 //!
 //! Workers decide about partitions out of order, but a run of keys is written in order. The keys of a partition that do not
-//! fit into memory therefore wait in a temporary file.
+//! fit into memory are therefore stored in a temporary file.
 
 use super::summary::DedupError;
 use crate::dedup::KeyTable;
@@ -16,7 +16,7 @@ const BLOCK_KEYS: usize = 4 << 10;
 /// Minimum number of keys of a partition in memory.
 const MIN_HELD: usize = 256;
 
-/// Where new keys of pending rows wait. Shared by workers.
+/// The new keys of pending rows, in a temporary file. Workers share them.
 #[derive(Debug)]
 pub(super) struct NewKeys {
     file: ScratchFile,

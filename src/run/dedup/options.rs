@@ -19,7 +19,7 @@ pub struct DedupOptions {
     pub memory: usize,
     /// Directory of temporary files.
     pub directory: PathBuf,
-    /// Keys of earlier runs, whose rows are dropped.
+    /// Keys of earlier jobs, whose rows are dropped.
     pub seen: Option<Arc<SeenStore>>,
     /// Collect the keys that are not in the store, in `DedupSummary::new_keys`.
     pub gather_new: bool,

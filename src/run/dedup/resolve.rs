@@ -43,8 +43,8 @@ pub(super) fn resolve(
     pending: &PendingRowGroups,
     read: &ReadRun,
 ) -> Result<Resolved, RunError<DedupError>> {
-    let PendingRowGroups { spool, waiting } = pending;
-    let has_pending = !spool.is_empty() || !waiting.is_empty();
+    let PendingRowGroups { spool, groups } = pending;
+    let has_pending = !spool.is_empty() || !groups.is_empty();
     let options = job.options;
     // The key set is freed for the resolution, unless its keys are collected.
     let keys = job.keys.take().filter(|_| options.gather_new);
@@ -70,9 +70,9 @@ pub(super) fn resolve(
     job.seen = None;
     decisions.sort_reasons().map_err(RunError::output)?;
     let spilled = spool.written_len() + spill.written_len() + keys_len + decisions.written_len();
-    if !waiting.is_empty() {
+    if !groups.is_empty() {
         job.counts.add_all_decided(decisions.all_kept_count());
-        waiting.add_kept(&decisions);
+        groups.add_kept(&decisions);
     }
     Ok(Resolved { decisions, collisions, new_keys, spilled })
 }
@@ -110,7 +110,7 @@ pub(super) fn finish(
 /// Resolves the pending rows of all partitions.
 struct DuplicateResolution<'a> {
     options: &'a DedupOptions,
-    /// Keys of earlier runs, if they were not compared while records were read.
+    /// Keys of earlier jobs, if they were not compared while records were read.
     store: Option<&'a SeenStore>,
     decisions: &'a Decisions,
     counts: &'a DedupCounts,

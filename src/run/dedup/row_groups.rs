@@ -1,7 +1,7 @@
 //! Combines the kept rows of several input row groups, until they fill an output row group: [`RowGroupBuilder`].
 //!
 //! The numbers of rows alone determine which rows form a row group, so that rows that were pending are combined as they
-//! would have been without waiting.
+//! would have been if no row were pending.
 
 use crate::output::{Encoder, OutputError};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};

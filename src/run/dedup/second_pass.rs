@@ -1,8 +1,8 @@
-//! Rows that are read a second time instead of waiting in a temporary file: [`WaitingGroups`].
+//! Rows that are read a second time instead of being stored in a temporary file: [`SecondPassGroups`].
 //!
 //! When the memory for keys is exhausted, rows are decided at the end of the input only. If all sources are files that can
 //! be read again, the first pass then finds keys only, and notes of each row group what the second pass needs
-//! ([`WaitingGroup`]). After the decisions, the second pass makes the rows of these row groups again and writes those that
+//! ([`SecondPassGroup`]). After the decisions, the second pass makes the rows of these row groups again and writes those that
 //! are kept. This takes less time than writing all rows to a temporary file and reading them back, and less disk space.
 
 use super::super::options::SkippedGroups;
@@ -31,7 +31,7 @@ pub(super) struct SecondPassChoice<'a> {
 }
 
 impl<'a> SecondPassChoice<'a> {
-    /// Rows are read a second time if that is less work, which is decided when the first rows have to wait.
+    /// Rows are read a second time if that is less work, which is decided when the first row group is pending.
     pub(super) fn new(progress: &'a Progress, threads: usize) -> SecondPassChoice<'a> {
         SecondPassChoice { progress, groups_ahead: threads as u64 * 2, is_chosen: OnceLock::new() }
     }
@@ -50,7 +50,7 @@ impl<'a> SecondPassChoice<'a> {
 
 /// A row group whose rows are made again by the second pass.
 #[derive(Debug)]
-pub(super) struct WaitingGroup {
+pub(super) struct SecondPassGroup {
     first_row: u64,
     rows: u64,
     /// Depends on the keys of all rows and on their order, to notice sources that change.
@@ -61,8 +61,8 @@ pub(super) struct WaitingGroup {
     start: Option<SourceRun>,
 }
 
-impl WaitingGroup {
-    pub(super) fn new(first_row: u64, rows: &Rows, runs: &[SourceRun], states: &[RowState]) -> WaitingGroup {
+impl SecondPassGroup {
+    pub(super) fn new(first_row: u64, rows: &Rows, runs: &[SourceRun], states: &[RowState]) -> SecondPassGroup {
         let mut kept = Vec::new();
         if states.contains(&RowState::Keep) {
             let word = |states: &[RowState]| {
@@ -71,7 +71,7 @@ impl WaitingGroup {
             kept = states.chunks(64).map(word).collect();
         }
         let (rows, checksum, start) = (rows.len() as u64, checksum(rows), runs.first().copied());
-        WaitingGroup { first_row, rows, checksum, kept, start }
+        SecondPassGroup { first_row, rows, checksum, kept, start }
     }
 }
 
@@ -81,20 +81,20 @@ fn checksum(rows: &Rows) -> u128 {
 
 /// The row groups of the second pass, in order.
 #[derive(Debug, Default)]
-pub(super) struct WaitingGroups {
+pub(super) struct SecondPassGroups {
     /// Number of row groups before them, which are decided.
     decided: u64,
-    groups: Vec<WaitingGroup>,
+    groups: Vec<SecondPassGroup>,
 }
 
-impl WaitingGroups {
-    /// Counts a row group that does not wait.
+impl SecondPassGroups {
+    /// Counts a row group that is not pending.
     pub(super) fn count_decided(&mut self) {
         self.decided += 1;
     }
 
     /// Appends a row group.
-    pub(super) fn push(&mut self, group: WaitingGroup) {
+    pub(super) fn push(&mut self, group: SecondPassGroup) {
         match group.rows {
             0 if self.groups.is_empty() => self.decided += 1,
             0 => (),
@@ -128,7 +128,7 @@ impl WaitingGroups {
     /// Whether the rows of a row group are those of the first pass.
     pub(super) fn has(&self, ticket: &Ticket<'_>, rows: &Rows) -> bool {
         let find = || self.groups.binary_search_by_key(&ticket.first_row(), |group| group.first_row).ok();
-        let is_same = |group: &WaitingGroup| group.rows == rows.len() as u64 && group.checksum == checksum(rows);
+        let is_same = |group: &SecondPassGroup| group.rows == rows.len() as u64 && group.checksum == checksum(rows);
         rows.is_empty() || find().is_some_and(|at| is_same(&self.groups[at]))
     }
 

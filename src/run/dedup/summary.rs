@@ -17,7 +17,7 @@ pub struct DedupTotals {
     pub kept: u64,
     /// Rows that another row represents.
     pub duplicates: u64,
-    /// Rows whose key earlier runs have seen.
+    /// Rows whose key earlier jobs have seen.
     pub seen: u64,
     /// Rows with a fault.
     pub faulty: u64,
@@ -94,7 +94,7 @@ pub enum DedupError {
         kept: u64,
         /// Duplicates.
         duplicates: u64,
-        /// Rows seen by earlier runs.
+        /// Rows whose key earlier jobs have seen.
         seen: u64,
         /// Rows with a fault.
         faulty: u64,
@@ -138,7 +138,7 @@ impl RowState {
 /// Numbers of rows by what became of them, while the run works.
 #[derive(Default)]
 pub(super) struct DedupCounts {
-    /// Pending rows whose key was seen by an earlier run are also counted among the duplicates.
+    /// Pending rows whose key was seen by an earlier job are also counted among the duplicates.
     pub(super) totals: Mutex<DedupTotals>,
     seen_pending: AtomicU64,
     /// Rows whose keys did not fit into memory.
@@ -164,7 +164,7 @@ impl DedupCounts {
         totals.faulty += faulty;
     }
 
-    /// Counts pending rows that were resolved. The keys of `seen` of them were seen by an earlier run.
+    /// Counts pending rows that were resolved. The keys of `seen` of them were seen by an earlier job.
     pub(super) fn add_resolved(&self, rows: u64, seen: u64) {
         self.totals.lock().seen += seen;
         self.seen_pending.fetch_add(seen, Ordering::Relaxed);

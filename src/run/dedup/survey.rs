@@ -55,7 +55,7 @@ impl RunSurvey {
         row_group.add_to_group(&SurveyRow { key, rungs, uri: rows.uri.get(row), digest: content_digest(rows, row) });
     }
 
-    /// Decides about pending rows. `store` has keys of earlier runs, unless rows with these keys are marked already.
+    /// Decides about pending rows. `store` has keys of earlier jobs, unless rows with these keys are marked already.
     ///
     /// # Errors
     /// The store cannot be read.
