@@ -320,7 +320,7 @@ fn reclaim_numbers<T: ArrowPrimitiveType>(array: ArrayRef) -> Vec<T::Native> {
     values.into_inner().into_vec().unwrap_or_default()
 }
 
-/// Returns the validity of inputs: null if an input equals the URI. Bit `i` of `words` says that input `i` differs from it.
+/// Returns the validity of inputs: null if an input equals the URI. Bit `i` of `words` is set if input `i` differs from its URI.
 fn differing(mut words: Vec<u64>, count: usize) -> NullBuffer {
     // Arrow counts bits in bytes, as little-endian words do.
     words.resize(count.div_ceil(64), 0);

@@ -19,7 +19,7 @@ const MAX_COUNT: u64 = 1 << 48;
 pub(crate) enum PartRow {
     /// A rule of a host or a registered domain, learned or refused.
     Rule(ScopeRule),
-    /// What registered domains say about a rule for all hosts.
+    /// The votes of registered domains on a rule for all hosts.
     Votes(ScopedRule, Votes),
 }
 

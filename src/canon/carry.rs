@@ -3,7 +3,7 @@
 //!
 //! A redirect is resolved against its row's URI (RFC 9110 section 10.2.2) and normalized to the row's rung; so is the URL
 //! that redirected here. A redirect that is not a URI reference becomes null: it is not a fault of the record's own URL. An
-//! empty redirect is none: it would lead to the record's own URL, and indexes write it if the response has no redirect.
+//! empty redirect becomes null: indexes write one if the response has no redirect.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -84,7 +84,7 @@ fn nanoseconds(time: SystemTime) -> u64 {
     }
 }
 
-/// The entry states the hash of the source. An object without an entity tag has none: only its time shows that it has changed.
+/// The entry states the hash of the source. An object without an entity tag has no hash: only its time shows that it has changed.
 fn has_hash(source: &Source, entry: &Value) -> Result<bool, CommandError> {
     let hash = hash_file(source)?;
     Ok(!hash.is_empty() && entry["hash"] == hash)

@@ -69,8 +69,8 @@ impl JobIdentity {
     ///
     /// # Errors
     /// The job was done before, but the output is not that of the job any more; or the inputs have other times, so that it
-    /// is not clear whether this is the same job; or the output is all that there is of rows whose inputs were damaged then, or
-    /// that a job with other flags wrote.
+    /// is not clear whether this is the same job; or the output has rows that a new output would lack, because their keys are
+    /// already in the store: rows of inputs that were damaged, or rows that a job with other flags wrote.
     pub(crate) fn status_before(&self, store: &SeenStore, fail_on_fault: bool) -> Result<Option<u8>, CommandError> {
         let name = path_name(&shown_path(&self.output));
         let Some(done) = store.finished_jobs().iter().find(|job| job.id == self.id) else {

@@ -297,7 +297,7 @@ fn is_repeated(entry: &Value) -> bool {
     entry["repeat"] == true
 }
 
-/// No input is finished, as far as a manifest without its log says, and nothing is merged.
+/// Returns whether the manifest (without its log) lists no finished input and no merge.
 fn is_unused(inputs: &Map<String, Value>, merge: &Value) -> bool {
     inputs.values().all(|entry| entry["rows"].is_null()) && merge.is_null()
 }

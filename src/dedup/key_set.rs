@@ -98,7 +98,7 @@ pub(crate) enum Inserted<'a, V> {
 pub(crate) struct KeySet<V> {
     partitions: Vec<Mutex<KeyPartition<V>>>,
     limit: usize,
-    /// Bytes of all tables, and what tables that are growing take for a short time.
+    /// Bytes of all tables, including the temporary memory of tables that are growing.
     used: AtomicUsize,
     is_frozen: AtomicBool,
     /// Number of keys.

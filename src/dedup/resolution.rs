@@ -72,7 +72,10 @@ impl<const IS_LAST: bool> EntryValue for KeptOrdinal<IS_LAST> {
 }
 
 /// Resolves the rows of a partition as [`PartitionResolver`] does, with about `limit` bytes of memory, but without sorting
-/// them. Returns their number; or `None`, and does nothing, if more than keys and ordinals count.
+/// them. Returns their number.
+///
+/// Returns `None` and does nothing if the decision needs more than key and ordinal: `--keep` other than first or last, reasons,
+/// or stored texts.
 pub(crate) fn resolve_by_order(
     spill: &EntrySpill,
     partition: usize,
@@ -264,7 +267,7 @@ impl<'a, E: From<SpillError>, Accept: FnMut(u128) -> Result<bool, E>> PartitionR
     }
 }
 
-/// `None` if only the compared keys are equal.
+/// Returns the lowest rung on which both rows are equal; `None` if only their recipe or protocol keys are.
 fn lowest_equal_rung(a: &PendingEntry, b: &PendingEntry) -> Option<Rung> {
     match (a.simple == b.simple, a.syntax == b.syntax, a.rung == b.rung) {
         (true, ..) => Some(Rung::Simple),

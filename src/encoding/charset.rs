@@ -70,7 +70,7 @@ pub struct Encoded {
     /// Runs of encoded text, in order, and whether the run encodes non-ASCII text. Escape sequences of ISO-2022-JP belong
     /// to such runs, and escaped character references to the others.
     pub runs: Vec<(Vec<u8>, bool)>,
-    /// Some character was unmappable and treated as [`UnmappableMode`] says.
+    /// Some character was unmappable and treated as [`UnmappableMode`] specifies.
     pub has_unmappable: bool,
 }
 

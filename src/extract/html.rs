@@ -22,7 +22,7 @@ const REPLACING_ERRORS: [Error; 4] = [
     Error::UnexpectedNullCharacter,
 ];
 
-/// Whether the elements whose content is not markup, such as `script`, are read as the HTML Standard says.
+/// Whether the elements whose content is not markup, such as `script`, are read as the HTML Standard specifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RawElements {
     Known,

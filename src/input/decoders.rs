@@ -142,7 +142,7 @@ impl<R: Read> Read for FixedReads<R> {
 /// The compressed input, which the decoder owns and the adapter inspects.
 struct AdapterInput {
     reader: PeekReader,
-    /// Why reading failed. The decoder's own error would say less.
+    /// Why reading failed. The error of the decoder has fewer details.
     failed: Option<Defect>,
     /// The decoder requested bytes after the end.
     has_run_out: bool,

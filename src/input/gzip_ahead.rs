@@ -255,7 +255,7 @@ struct GzipSection {
 }
 
 impl GzipSection {
-    /// Decompresses the members that begin in section `number`, as far as can be said from the section alone.
+    /// Decompresses the members that begin in section `number`, as far as they can be found from the section alone.
     fn find(file: &PackedFile, number: usize, bytes: Buffer) -> GzipSection {
         let mut section = GzipSection { bytes, ..GzipSection::default() };
         let start = number * SECTION_LEN;

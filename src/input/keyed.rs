@@ -34,7 +34,7 @@ pub(crate) struct KeyedFile {
 }
 
 impl KeyedFile {
-    /// Opens `file`. Returns `None` if it is not a Parquet file, or if its metadata do not say how its keys were
+    /// Opens `file`. Returns `None` if it is not a Parquet file, or if its metadata do not state how its keys were
     /// made.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl KeyedFile {
         Ok(file.metadata("key").is_some().then_some(file))
     }
 
-    /// A metadata entry that says how the rows were made, by a name of [`crate::canon::Policy::describe`].
+    /// A metadata entry that states how the rows were made, by a name of [`crate::canon::Policy::describe`].
     pub(crate) fn metadata(&self, name: &str) -> Option<&str> {
         let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;
         let pair = pairs.iter().find(|pair| pair.key.strip_prefix(METADATA_PREFIX) == Some(name))?;

@@ -114,11 +114,11 @@ impl Source {
     }
 
     /// The name by which the format is recognized. Of a file on an HTTP server, it is the path of the address after redirects or
-    /// that in the name, without the query: the first of them of which `says_format` is true. Otherwise it is the name.
-    pub(crate) fn file_name(&mut self, says_format: impl Fn(&str) -> bool) -> String {
+    /// that in the name, without the query: the first of them of which `indicates_format` is true. Otherwise it is the name.
+    pub(crate) fn file_name(&mut self, indicates_format: impl Fn(&str) -> bool) -> String {
         let addresses = self.address().into_iter().flat_map(|address| [address, self.name.clone()]);
         let mut paths = addresses.filter_map(|address| Some(RemoteUrl::parse(&address)?.path().to_string()));
-        paths.find(|path| says_format(path)).unwrap_or_else(|| self.name.clone())
+        paths.find(|path| indicates_format(path)).unwrap_or_else(|| self.name.clone())
     }
 
     /// Whether [`Source::address`] lacks a part of the query, which is a secret.
@@ -288,7 +288,7 @@ fn member_path(archive: &Path, member: &[u8]) -> PathBuf {
     os_string(&path).unwrap_or_else(lossy).into()
 }
 
-/// The text of `bytes` in the form of the system; `None` if it cannot be one.
+/// Converts `bytes` to an `OsString`; `None` if the system cannot represent them.
 #[cfg(unix)]
 pub(super) fn os_string(bytes: &[u8]) -> Option<OsString> {
     use std::os::unix::ffi::OsStringExt;

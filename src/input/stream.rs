@@ -291,7 +291,8 @@ impl Read for OpenedFile {
 }
 
 impl OpenedFile {
-    /// The file ends where reading ended, or ended there for a moment. Files of `/sys` only say that they are longer.
+    /// Returns whether the file was truncated: its length is at most the position, or it has grown again since the read. The
+    /// length that `/sys` reports exceeds its content and is no truncation.
     fn is_shrunk(&mut self, into: &mut [u8]) -> io::Result<bool> {
         Ok(self.file.metadata()?.len() <= self.at || self.file.read(into)? > 0)
     }
@@ -345,7 +346,7 @@ impl Source {
 mod tests {
     use super::*;
 
-    /// The kernel says that files of `/proc` are empty, and that those of `/sys` have 4096 bytes.
+    /// The kernel reports that files of `/proc` are empty, and that those of `/sys` have 4096 bytes.
     #[cfg(target_os = "linux")]
     #[test]
     fn files_of_the_kernel_are_read_as_what_they_hold() {

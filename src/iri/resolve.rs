@@ -83,7 +83,7 @@ impl Base {
         Ok(base)
     }
 
-    /// Creates a base that is used exactly as section 5.2.2 says, without its fragment.
+    /// Creates a base that is used exactly as section 5.2.2 specifies, without its fragment.
     ///
     /// # Errors
     /// As [`Base::new`].
@@ -268,8 +268,8 @@ pub fn remove_dot_segments(path: &mut [u8]) -> usize {
     path.len() - gap.len()
 }
 
-/// Does what [`remove_dot_segments`] does, for a path that begins with `/` and whose dot segments all overlap `dots`. A query or a
-/// fragment may follow the path in `text`. Returns the range of `text` that remains to be removed.
+/// Does what [`remove_dot_segments`] does, for a path that begins with `/` and whose dot segments all overlap `dots`. A query or
+/// a fragment may follow the path in `text`. Returns the range of `text` that remains to be removed.
 pub(super) fn remove_dot_segments_within(text: &mut [u8], dots: Range<usize>) -> Range<usize> {
     let from = last_slash(&text[..dots.start]);
     remove_between(text, from..from, dots.end, |byte| matches!(byte, b'?' | b'#'))

@@ -114,7 +114,7 @@ impl HostRules {
         !self.patterns.is_empty()
     }
 
-    /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `is_settled` says that no rule
+    /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `is_settled` is true if no rule
     /// about content applies. Returns `None` if nothing applies.
     pub(super) fn apply(
         &self,

@@ -11,7 +11,7 @@
 //!
 //! A class contains URLs that accepted redirects connect; its representative is the URL where they end. A pattern
 //! ([`RewritePattern`]) is what one host does to all of its URLs (`http` to `https`, `www.` added or removed, a slash at the end
-//! of the path), with the number of URLs that confirm and contradict it. A rule about content says which part of the URLs of a
+//! of the path), with the number of URLs that confirm and contradict it. A rule about content states which part of the URLs of a
 //! host makes no difference. URLs that none of these connects stay apart. Results do not depend on the order of the
 //! observations.
 //!

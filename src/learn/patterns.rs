@@ -264,7 +264,8 @@ impl VoteSlot {
 pub(super) struct GroupVotes(HostVotes);
 
 impl GroupVotes {
-    /// Adds what a record says about a host, without the group before it. Returns false if it is not such a record.
+    /// Adds the votes that a record contains about a host; `fields` begin after the group. Returns false if
+    /// the record contains no votes.
     pub(super) fn add(&mut self, mut fields: FieldReader<'_>) -> bool {
         if fields.u8() != ABOUT_HOST {
             return false;

@@ -76,7 +76,7 @@ const HOSTS_AT_ONCE: usize = 32;
 
 /// Lookups of the hosts of a few URLs.
 struct Lookups<'t> {
-    /// Bit `i` says that URL `i` has another origin than the one before it: successive URLs are often of one host.
+    /// Bit `i` is set if URL `i` has another origin than the one before it: successive URLs are often of one host.
     is_other: u32,
     /// The lookups of these URLs. Those of other schemes than http and https have none.
     started: [Option<HostLookup<'t>>; HOSTS_AT_ONCE],

@@ -64,7 +64,7 @@ pub(super) fn write_index(members: &[MemberPlace], file: &str, first: u64, out: 
     }
 }
 
-/// The line that says that the file `name` is beside the index.
+/// The line that states that the file `name` is beside the index.
 pub(super) fn location(name: &str) -> Vec<u8> {
     let mut line = Vec::new();
     // Writing to memory does not fail.

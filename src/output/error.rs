@@ -89,7 +89,7 @@ pub enum OutputError {
     ForeignRows,
 }
 
-/// What to do about an error, unless `advice` says it.
+/// What to do about an error, unless `advice` contains it.
 fn more_advice(error: &io::Error, advice: &str) -> String {
     remedy(error).filter(|remedy| *remedy != advice).map_or_else(String::new, |remedy| format!("; {remedy}"))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A lock file. The system releases the lock when the process ends, however it ends.
 ///
-/// The file is removed with the lock, unless it has a *mark*: a text that says that the directory is incomplete. The next
+/// The file is removed with the lock, unless it has a *mark*: a text that states that the directory is incomplete. The next
 /// job finds the mark of a job that was interrupted.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {

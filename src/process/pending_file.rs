@@ -21,7 +21,8 @@ const SUFFIX: &str = ".tmp";
 /// Threads that wait for the disk when many files are committed.
 const SYNC_THREADS: usize = 16;
 
-/// How often a file is created again because another process took it for the file of a killed one.
+/// Maximum number of attempts to create a file. Another process may remove it before it is locked, because it looks like that
+/// of a killed process.
 const MAX_ATTEMPTS: usize = 100;
 
 /// A file under a temporary name in the directory of its final name. Dropping it removes the file, and so does a signal
@@ -217,7 +218,7 @@ impl NewDirectories {
 
 impl Drop for NewDirectories {
     fn drop(&mut self) {
-        // The first one that is not empty, or belongs to others meanwhile, stays, and so do those above it.
+        // Removes empty directories from the innermost outward; stops at the first one that is not empty or cannot be removed.
         let _ = self.0.iter().rev().try_for_each(fs::remove_dir);
     }
 }

@@ -202,7 +202,7 @@ mod unix {
     pub(super) fn without_termination<T>(work: impl FnOnce() -> T) -> T {
         loop {
             // Dropped after the thread is no longer counted, so that a handler of these signals never waits for its own thread. A
-            // process that aborts meanwhile waits for it in vain, for at most `MAX_WAIT_MS`.
+            // process that aborts meanwhile waits for this thread until `MAX_WAIT_MS` have passed.
             let _blocked = BlockedSignals::new();
             CREATING.fetch_add(1, SeqCst);
             let _creating = Creating;

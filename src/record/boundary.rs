@@ -61,8 +61,8 @@ pub(crate) struct Boundary {
     broken: Option<BrokenText>,
 }
 
-/// What was read of a broken record. The second line begins the next record, but all line ends up to `end` are between quotes in
-/// both as soon as one is, so that nothing is read again from there on.
+/// What was read of a broken record. Its second line begins the next record. If a line end is between quotes in the old record
+/// and in the new one, so are all later ones up to `end`; they are not searched again.
 #[derive(Clone, Debug)]
 struct BrokenText {
     first_line_end: usize,

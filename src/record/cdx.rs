@@ -2,9 +2,9 @@
 //! common layout (9, 10 or 11 columns, or the 7 of the Wayback CDX server) that the first record fits. All fields are slices of
 //! the chunk.
 //!
-//! URLs and redirects are written unescaped, so a space in one of them adds a column. Such a line is read from both ends:
-//! what must look like a time, a media type, a status, a digest or a number does, and the surplus belongs to the redirect,
-//! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts, and so
+//! URLs and redirects are written unescaped, so a space in one of them adds a column. Such a line is read from both ends.
+//! The surplus words are given to the redirect, or to the URL if the other columns (time, media type, status, digest,
+//! numbers) are valid only then. A line with fewer columns than the header promises is read in one of the common layouts, and so
 //! is a line with more columns if it fits one of them and only its redirect would contain spaces: it is from a file with
 //! another header. A line that fits none is a record with a fault, and the line is its URL. Header lines are counted, and
 //! so is the key to resume at the end of a response; header lines and blank lines are not records. A later header line of
@@ -145,7 +145,7 @@ impl Cdx {
         self.rows.push(url, field);
     }
 
-    /// Whether lines after the header `line` are read as it says.
+    /// Whether lines after the header `line` are read with these columns.
     fn has_columns_of(&self, line: &[u8]) -> bool {
         let columns = CdxColumns::from_header(line);
         columns.is_some_and(|columns| columns == self.columns || COMMON.contains(&&*columns.0))
@@ -170,7 +170,7 @@ fn push_tokens(line: &[u8], at: usize, tokens: &mut Vec<Span>) {
     }
 }
 
-/// Reads a line as its header says, or in the common layout of its number of columns.
+/// Reads a line with the columns of its header, or in the common layout of its number of columns.
 fn fit_any(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, FieldValues)> {
     if let Some(own) = without_original(chunk, tokens).filter(|_| tokens.len() != columns.len()) {
         return fit_common(chunk, own);

@@ -391,12 +391,12 @@ fn begins_with_whole_object(line: &[u8]) -> bool {
     line.starts_with(b"{") && JsonMembers::are_whole(line)
 }
 
-/// Whether a name says something about the format of a source.
+/// Whether a name indicates the format of a source.
 pub(crate) fn is_name_of_format(name: &str) -> bool {
     FormatSuffix::of(name).is_some() || is_wat_name(name)
 }
 
-/// What the name of a source says about its format.
+/// What the name of a source indicates about its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FormatSuffix {
     /// `.csv` or `.tsv`: a table with this delimiter.

@@ -9,8 +9,8 @@
 //! Records --Splitter, if a field may hold several references--> Records --canon--> rows
 //! ```
 //!
-//! Every record, line or row of the input gives a record, apart from the following ones. If it cannot be read, it has a fault,
-//! so that no input is lost without a row that says so. Headers, comments, and records of archives that are not selected give
+//! Every record, line or row of the input gives a record, apart from the following ones. A record that cannot be read has a
+//! fault, so that a row reports every loss. Headers, comments, and records of archives that are not selected give
 //! no record, and are counted. Blank lines give no record and are not counted.
 
 pub mod access_log;

@@ -75,8 +75,8 @@ impl Failure {
         self.status.is_some() && self.is_transient()
     }
 
-    /// The request failed because of its range: an empty object has none, and some servers take the last byte 0 as if there
-    /// were no last byte.
+    /// The request failed because of its range: an empty object has no valid range, and some servers read the last byte 0 as
+    /// missing.
     pub(super) fn is_of_range(&self) -> bool {
         self.status.map_or(self.is_wrong_range, |status| status == 416)
     }

@@ -25,7 +25,8 @@ const MATCHING: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
 
 /// Returns the objects that `url` stands for, sorted by the bytes of their keys: those below a prefix that ends in `/`, or
-/// those that match a pattern. There may be none in outputs without rows: `has_rows` says whether a manifest is of another one.
+/// those that match a pattern. The result is empty if these are outputs without rows: `has_rows` returns whether a manifest
+/// belongs to an output with rows.
 ///
 /// # Errors
 /// The bucket cannot be listed, or there is no such object.
@@ -51,7 +52,8 @@ pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
 /// The store in which `url` is.
 ///
 /// # Errors
-/// The store cannot be opened. Files on HTTP servers are in none: a request for a listing could be repeated for minutes.
+/// The store cannot be opened. HTTP servers have no listings; this is an error at once, because a request could be retried for
+/// minutes.
 fn listed_store(url: &RemoteUrl) -> Result<RemoteStore, RemoteError> {
     match url.is_in_store() {
         true => client()?.store(url, StorePurpose::Read),

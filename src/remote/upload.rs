@@ -36,7 +36,7 @@ use super::url::RemoteUrl;
 use super::written_content::{WrittenContent, WrittenContentHasher};
 use crate::process::before_termination;
 
-/// Bytes per part, unless the option `part_size` says otherwise. S3 accepts 10,000 parts of at least 5 MiB.
+/// Bytes per part, unless the option `part_size` is given. S3 accepts 10,000 parts of at least 5 MiB.
 const PART_LEN: u64 = 8 << 20;
 
 /// Parts that are sent at a time.
@@ -199,7 +199,7 @@ impl RunningUpload {
     fn send(&self, message: Message) -> io::Result<()> {
         match self.messages.blocking_send(message) {
             Ok(()) => Ok(()),
-            // The task has ended, and says why.
+            // The task has ended, and reports why.
             Err(_) => Err(self.ended.recv().ok().and_then(Result::err).unwrap_or_else(lost).into()),
         }
     }

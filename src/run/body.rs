@@ -236,7 +236,7 @@ impl SourceBody {
         }
     }
 
-    /// A copy of the beginning of the text, up to its first record or further, as [`source_head_len`] says.
+    /// A copy of the beginning of the text, up to its first record or further, as long as [`source_head_len`] requires.
     pub(super) fn head(&mut self) -> Vec<u8> {
         let (mut len, mut want) = (0, source_head_len(b""));
         while len < want {

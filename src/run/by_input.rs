@@ -88,8 +88,8 @@ const MIN_RUN_LEN: u64 = 4 << 20;
 /// Shorter inputs are not opened to find out whether threads can divide them.
 const MIN_DIVISIBLE_LEN: u64 = 1 << 20;
 
-/// Of more inputs, none is opened to find that out: opening all of them takes long on a slow disk, and the time in which threads
-/// wait for the last ones is a small part of the whole.
+/// If there are more inputs, none is opened to find out whether threads can divide it: opening all of them takes long on a slow
+/// disk, and the time in which threads wait for the last ones is a small part of the whole.
 const MAX_DIVISIBLE_COUNT: usize = 256;
 
 /// Inputs that have a run together, which follow each other.

@@ -46,7 +46,7 @@ impl Ticket<'_> {
     }
 
     /// Runs `work` in a stage after all earlier row groups have passed it, see [`StageTicket::pass`]. Returns `None` if the
-    /// run was stopped instead. The request says how many stages there are.
+    /// run was stopped instead. The number of stages is that of the request.
     pub(crate) fn pass<R>(&self, stage: usize, work: impl FnOnce() -> R) -> Option<R> {
         self.stages.pass(stage, work)
     }
@@ -79,7 +79,7 @@ where
     let remaining = options.record_limit.map(AtomicU64::new);
     // Record numbers have the last stage.
     let job = CanonJob { policy, remaining, until, numbers, number_stage: stage_count, has_slices };
-    // While a row group is written, workers take the slices of the next one. Nothing waits to be appended if nothing is.
+    // While a row group is written, workers take the slices of the next one. If the job appends nothing, there is no limit.
     let more_units = if appends_nothing { usize::MAX } else { cut.slices_per_group() - 1 };
     let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
     let (mut cutter, distinct) = (Cutter::new(sources, cut, progress), DistinctKeys::default());
@@ -191,7 +191,7 @@ fn summarize<E>(
     Ok(Summary { rows, distinct_keys, is_distinct_exact, memory, ..sources })
 }
 
-/// How many records have their number.
+/// Number of records that were numbered, by source and in total.
 struct RecordNumbers {
     by_source: Vec<u64>,
     /// Records of all sources, and those of them that were skipped.

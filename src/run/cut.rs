@@ -12,7 +12,7 @@
 use super::body::{CutOptions, MIN_RECORD_LEN, SourceBody};
 use super::error::ReadError;
 use super::line_counts::{LineCounts, count_lines};
-use super::open_source::{OpenError, OpenSource, SourceFile, says_format};
+use super::open_source::{OpenError, OpenSource, SourceFile, indicates_format};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
 use super::summary::{MAX_ADVICE, PossibleAdvice, Progress};
@@ -169,7 +169,7 @@ impl<'a> Cutter<'a> {
         let (number, name) = (self.formats.len() as u32, source.name.clone());
         self.formats.push(None);
         let responded = source.wait_for_server();
-        let (file, file_name) = (SourceFile::of(&source), source.file_name(says_format));
+        let (file, file_name) = (SourceFile::of(&source), source.file_name(indicates_format));
         let RunOptions { mmap, threads, .. } = *self.options.run;
         let body = match responded.and_then(|()| source.open(OpenOptions { mmap, threads })) {
             Ok(opened) => SourceBody::new(opened, &self.options),

@@ -1,5 +1,5 @@
 //! Reads sources as documents: a file is one document, an archive holds many ([`SourceDocuments`]). Of the captures of an
-//! archive, [`CapturedDocument`] says which are read, how, and why others are not.
+//! archive, [`CapturedDocument`] determines which are read, how, and why others are not.
 
 use super::archive::{ArchiveBytes, ArchiveReader};
 use super::open_source::UNMARKED_UTF16;
@@ -302,7 +302,7 @@ impl<'a> CapturedDocument<'a> {
     }
 }
 
-/// What a media type says of the markup.
+/// What a media type states about the markup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KnownMarkup {
     Known(Markup),

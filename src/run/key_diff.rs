@@ -37,7 +37,7 @@ pub struct KeyDifference {
     pub summary: Summary,
     /// Records with a fault, and records that lack one of the keys. They are not compared.
     pub incomplete: u64,
-    /// What each of the two keys merges and the other keeps apart.
+    /// For each of the two kinds of keys: the records that it merges and the other keeps apart.
     pub merges: [KeyMerges; 2],
     /// What the rules of the compared recipes merge, recipe by recipe in the order of the policy.
     pub rules: Vec<RuleMerges>,
@@ -45,15 +45,15 @@ pub struct KeyDifference {
     pub spilled: u64,
 }
 
-/// Records that one key merges and the other keeps apart.
+/// Records that one kind of key merges and the other keeps apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyMerges {
-    /// Keys of the one that merge several keys of the other.
+    /// Number of keys of this kind to which several keys of the other kind belong.
     pub keys: u64,
-    /// Keys of the other beyond the first of each such key.
+    /// Number of keys of the other kind that disappear by these merges: all but one per merging key.
     pub merges: u64,
-    /// The texts of the first records that such a key merges, at most 4, each with another key of the other. Examples and
-    /// their texts are in the order of the input.
+    /// Examples of these keys: for each, the texts of its first records with different keys of the other kind, at most 4.
+    /// Examples and their texts are in the order of the input.
     pub examples: Vec<Vec<Vec<u8>>>,
 }
 

@@ -119,8 +119,8 @@ impl OpenError {
     }
 }
 
-/// Whether a name says something about the format of a source.
-pub(super) fn says_format(name: &str) -> bool {
+/// Whether a name indicates the format of a source.
+pub(super) fn indicates_format(name: &str) -> bool {
     is_name_of_format(name) || is_table_name(name)
 }
 

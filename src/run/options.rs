@@ -15,7 +15,7 @@ pub(crate) const MAX_RECORD_LEN: usize = 512 << 20;
 /// Starting and waking threads takes time that grows with a power of their number.
 pub const MAX_THREADS: usize = 512;
 
-/// Text that a worker decodes at a time, bytes, unless [`RunOptions::chunk_len`] says otherwise.
+/// Text that a worker decodes at a time, bytes, unless [`RunOptions::chunk_len`] is set.
 const DEFAULT_CHUNK_LEN: usize = 256 << 10;
 /// Bytes of input per slice of a row group, see [`RunRequest::in_slices`].
 pub(super) const SLICE_LEN: usize = 1 << 20;

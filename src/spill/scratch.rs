@@ -45,7 +45,7 @@ pub enum SpillError {
     Arrow(#[from] ArrowError),
 }
 
-/// What to do about an error. `usual` says more about a disk that is full.
+/// What to do about an error. `usual` has more detailed advice for a full disk.
 fn advice(error: &io::Error, usual: &'static str) -> &'static str {
     remedy(error).filter(|_| error.kind() != io::ErrorKind::StorageFull).unwrap_or(usual)
 }

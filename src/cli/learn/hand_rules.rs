@@ -181,7 +181,8 @@ fn check_scope(scope: &str, is_added: bool) -> Result<(), String> {
     }
 }
 
-/// Refuses a rule that would never apply, because no canonical URI has its names, or that leads to an origin that none has.
+/// Refuses a rule that would never apply, because no canonical URI has its names, or whose target is an
+/// origin that no canonical URI has.
 fn check_names(ScopedRule { rule, context }: &ScopedRule) -> Result<(), String> {
     if let ContentRule::SameAs { is_https, host, .. } = rule {
         let (scheme, host) = (scheme_name(*is_https), text(host));

@@ -18,7 +18,7 @@ const MALFORMED: &str = "it is not a manifest of seen keys";
 /// Jobs that a store remembers.
 const MAX_JOBS: usize = 1000;
 
-/// What the manifest says.
+/// The contents of the manifest.
 #[derive(Debug)]
 pub(super) struct StoreManifest {
     pub(super) policy: Map<String, Value>,

@@ -51,7 +51,7 @@ pub enum SeenError {
         /// The settings that differ, with both values.
         differences: String,
     },
-    /// A file is not what the manifest says.
+    /// A file does not match the manifest.
     #[error("{}: damaged: {reason}; restore the store from a copy, or start a new one", path.display())]
     Damaged {
         /// The file.
@@ -107,7 +107,7 @@ impl SeenError {
     }
 }
 
-/// What the manifest says about a run.
+/// What the manifest contains about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunInfo {
     /// Name of the file.

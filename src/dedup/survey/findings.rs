@@ -329,7 +329,7 @@ fn hosts(records: &[RecordSample], totals: &SurveyTotals) -> Vec<HostFindings> {
     hosts.into_iter().take(REPORTED_HOSTS).map(named).collect()
 }
 
-/// The keys with the most records, if there are enough to say so.
+/// The keys with the most records: at least two, or [`MIN_SAMPLED`] if `records` are a sample.
 fn keys(records: &[RecordSample], totals: &SurveyTotals) -> Vec<KeyFindings> {
     let fates = FateCounts::new(records, totals);
     let is_whole = records.len() as u64 >= fates.totals.iter().sum();

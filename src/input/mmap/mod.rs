@@ -74,7 +74,7 @@ impl MappedFile {
 
     fn watched(options: &MmapOptions, start: u64, file: &File, path: &Path) -> Option<MappedFile> {
         // SAFETY: the map is read-only and private to this value. Another process may change its bytes; the module
-        // documentation says how they are used, so that no memory error follows.
+        // documentation states how they are used, so that no memory error follows.
         let map = unsafe { options.map(file) }.ok()?;
         #[cfg(unix)]
         {

@@ -65,7 +65,7 @@ impl BatchLengths {
 /// Checks the lengths in an Arrow IPC file.
 ///
 /// # Errors
-/// The file cannot be read, or a length does not fit into the file; the message says which.
+/// The file cannot be read, or a length does not fit into the file; the message names the length.
 pub(crate) fn check_ipc_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
     let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let trailer_at = file_len.checked_sub(TRAILER_LEN).ok_or("the file is shorter than its trailer")?;

@@ -25,7 +25,8 @@ pub(super) enum PageUnpacker {
     Brotli,
     /// LZ4 without a frame.
     Lz4Raw,
-    /// LZ4 as Hadoop frames it, as an LZ4 frame, or without a frame: the codec of old files, which does not say which.
+    /// LZ4 as Hadoop frames it, as an LZ4 frame, or without a frame: the codec of old files, which do not state which of these it
+    /// is.
     Lz4,
 }
 

@@ -68,8 +68,8 @@ pub(crate) fn idn_to_ascii(host: &[u8]) -> (Option<String>, Flags) {
     decoded_to_ascii(&decode_escapes(host), memchr::memchr(b'%', host).is_some())
 }
 
-/// Returns true if `host` has an escape of a `sub-delims` character. RFC 3986 section 2.2 tells it from the character, but NFC
-/// would compose both with a combining mark: `=` and U+0338 are `≠`.
+/// Returns true if `host` has an escape of a `sub-delims` character. RFC 3986 section 2.2 distinguishes it from the
+/// character, but NFC would compose both with a combining mark: `=` and U+0338 are `≠`.
 fn has_escaped_sub_delim(host: &[u8]) -> bool {
     octets(host).any(|(octet, is_escaped)| is_escaped && SUB_DELIMS.contains(octet))
 }

@@ -3,8 +3,8 @@
 //!
 //! A failure becomes the closest [`Fault`], without an offset, because the standard defines none. Where the crate
 //! differs from the current standard, its input or result is corrected: `file` URLs are parsed in `file.rs`; hosts in
-//! `host.rs`; `reference.rs` splits other references, so that slashes, `\\`, drive letters and `^` in them mean what the
-//! standard says; the last space of an opaque path before a query or fragment is encoded.
+//! `host.rs`; `reference.rs` splits other references, so that slashes, `\\`, drive letters and `^` in them have the meaning that
+//! the standard specifies; the last space of an opaque path before a query or fragment is encoded.
 
 mod file;
 mod host;

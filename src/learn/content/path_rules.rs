@@ -228,7 +228,8 @@ impl PathRules {
         }
     }
 
-    /// Writes the path without parameters, in lower case, and without doubled slashes, each only if a rule says so.
+    /// Writes the path without parameters, in lower case, and without doubled slashes; makes each change only if there is a rule
+    /// for it.
     fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalObserver) {
         if self.path_parameters.is_empty() {
             append(out, path);
@@ -288,7 +289,7 @@ impl PathRules {
         kept
     }
 
-    /// Leaves out the document and the final slash, each only if a rule says so. There are no other rules about segments.
+    /// Leaves out the document and the final slash, each only if there is a rule for it. There are no other rules about segments.
     #[inline(always)]
     fn cut_end(&self, path: PathText<'_>, removed: &mut impl RemovalObserver, editor: &mut UrlEditor<'_, '_>) {
         let Range { start, end } = path.range();
@@ -468,7 +469,7 @@ mod tests {
                     for text in [PathText::of(path), PathText::masked(path)] {
                         assert_eq!(edited(&rules, text), expected, "{texts:?} {}", String::from_utf8_lossy(path));
                     }
-                    // What remains is changed again only if the rules say that they may apply to it.
+                    // What remains is changed again only if the rules report that they may apply to it.
                     let again = edited(&rules, PathText::of(&expected.0)).0;
                     let is_settled = again == expected.0;
                     assert!(is_settled || texts[0].starts_with('/') || rules.may_apply_again(&expected.0), "{texts:?}");

@@ -85,13 +85,13 @@ impl QueryRules {
         self.parameter_order.is_used()
     }
 
-    /// Returns whether a rule says that the parameter matters.
+    /// Returns whether a rule states that the parameter matters.
     pub(super) fn keeps(&self, name: &[u8]) -> bool {
         self.kept.iter().any(|kept| kept == name)
     }
 
     /// Leaves out of a query what makes no difference. Returns whether what remains has other parameters than before.
-    /// `may_sort` says that there may be rules about the order of parameters.
+    /// `may_sort` is true if there may be rules about the order of parameters.
     #[inline(always)]
     pub(super) fn edit(
         &self,

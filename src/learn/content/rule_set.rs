@@ -209,7 +209,7 @@ impl ContentRuleSet {
         Edited { path, is_moved, has_new_parameters }
     }
 
-    /// Replaces scheme and host, each only if a rule says so.
+    /// Replaces scheme and host, each only if there is a rule for it.
     #[inline(always)]
     fn edit_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalObserver, editor: &mut UrlEditor<'_, '_>) {
         if !self.changes_origins || !url.has_host_name_only() {

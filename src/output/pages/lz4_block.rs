@@ -9,7 +9,7 @@ use crate::kernel::{Appender, COPY_LEN};
 
 /// The greatest distance of a match from the earlier string.
 pub(super) const MAX_DISTANCE: usize = u16::MAX as usize;
-/// A match is longer by this than its token says.
+/// A match is longer by this than its token states.
 const SHORTEST_MATCH: usize = 4;
 /// Each half of a token holds a smaller length; a greater one continues in the bytes after the token.
 const TOKEN_LIMIT: usize = 15;

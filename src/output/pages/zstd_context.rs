@@ -15,7 +15,7 @@ const LEVEL_1_HASH_LOG: i32 = 13;
 const LEVEL_1_MIN_MATCH: i32 = 7;
 /// The value of a parameter that selects the default of the level.
 const OF_LEVEL: i32 = 0;
-/// `ZSTD_c_blockDelimiters`: sequences say where blocks end.
+/// `ZSTD_c_blockDelimiters`: sequences state where blocks end.
 const BLOCK_DELIMITERS: (ZSTD_cParameter, i32) = (ZSTD_cParameter::ZSTD_c_experimentalParam11, 1);
 /// `ZSTD_c_searchForExternalRepcodes`, disabled: repeated offsets are rare in URLs.
 const NO_REPEATED_OFFSETS: (ZSTD_cParameter, i32) = (ZSTD_cParameter::ZSTD_c_experimentalParam19, 2);

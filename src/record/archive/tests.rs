@@ -403,7 +403,7 @@ fn links_have_the_page_of_their_record() {
     }
 }
 
-/// Links have the flags that say what is wrong with their record, and not those of the URL of the page.
+/// Links have the flags about the damage of their record, and not those of the URL of the page.
 #[test]
 fn links_have_the_flags_of_their_record() {
     let json = envelope(r#"{"HTML-Metadata":{"Links":[{"url":"/1"},{"url":"/2"}]}}"#);

@@ -53,7 +53,7 @@ impl ResolutionBudget {
 mod tests {
     use super::*;
 
-    /// With as much memory as the message says, the rows fit.
+    /// With as much memory as the message names, the rows fit.
     #[test]
     fn too_many_rows_are_refused_until_there_is_enough_memory() {
         let progress = Progress::default();

@@ -73,7 +73,7 @@ impl RunSurvey {
     }
 }
 
-/// A hash of the digest of a successful response. Digests of redirects and errors say nothing about the content.
+/// A hash of the digest of a successful response. Digests of redirects and errors do not identify the content of the page.
 fn content_digest(rows: &Rows, row: usize) -> Option<u64> {
     let status = rows.carried.statuses.get(row).copied().flatten();
     if rows.carried.digests.len() <= row || status.is_some_and(|status| !(200..300).contains(&status)) {

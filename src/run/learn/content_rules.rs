@@ -40,7 +40,7 @@ pub(crate) struct LearnedContent {
     pub(crate) highlights: RuleHighlights,
     /// Rules for all hosts.
     pub(crate) general: BTreeMap<ScopedRule, JudgedRule>,
-    /// What registered domains say about rules for all hosts.
+    /// The votes of registered domains on rules for all hosts.
     votes: GeneralRules,
     /// Bytes of temporary files.
     pub(crate) spilled: u64,

@@ -37,7 +37,7 @@ pub(crate) struct ContentCounts {
     pub(crate) refused_support: u64,
 }
 
-/// The rules of sites, and what they say about rules for all hosts.
+/// The rules of sites, and their votes on rules for all hosts.
 #[derive(Debug)]
 pub(super) struct RuleCollector {
     pub(super) general: GeneralRules,

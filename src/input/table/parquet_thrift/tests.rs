@@ -164,7 +164,7 @@ fn footers_whose_lists_take_too_much_memory_are_refused() {
     let largest = groups(most);
     let metadata = load_metadata(&largest).unwrap().metadata().clone();
     assert_eq!(metadata.num_row_groups() as u64, most);
-    // What the crate itself says it takes.
+    // The memory that the crate itself reports.
     assert!((metadata.memory_size() as u64) < MAX_LISTS_LEN * 9 / 8, "{}", metadata.memory_size());
     assert!(most > 1000 && metadata.memory_size() > largest.len() * 10);
     assert!(refusal(&groups(most + 1)).contains("its row groups and columns take more than 1 MiB of memory"));

@@ -202,8 +202,8 @@ impl HostCaptures {
     }
 
     /// Returns the share of pairs of captures of one URL whose contents differ: how much the content of this host changes
-    /// by itself. It is 0 if too few URLs were captured repeatedly to tell, and limited: contents that always change are not
-    /// a reason to ignore that those of other URLs differ.
+    /// by itself. It is 0 if too few URLs were captured repeatedly to measure it. It is limited: although some contents always
+    /// change, differences between the contents of other URLs still count.
     pub(crate) fn noise(&self) -> f64 {
         const MIN_URLS: u64 = 10;
         const MAX_NOISE: f64 = 0.5;

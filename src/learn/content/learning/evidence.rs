@@ -1,9 +1,9 @@
-//! What the captures of a host say about a rule: [`RuleEvidence`].
+//! What the captures of a host show about a rule: [`RuleEvidence`].
 
 use super::captures::ContentHash;
 use std::collections::HashSet;
 
-/// What the captures of a host say about a rule.
+/// What the captures of a host show about a rule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RuleEvidence {
     /// Contents for which the rule made no difference. One content under several pages, such as a notice, counts once.
@@ -14,7 +14,7 @@ pub(super) struct RuleEvidence {
     pub(super) counter: u64,
     /// URLs that the rule makes equal to another one.
     pub(super) merged: u64,
-    /// Pages that would be equal to others, where nothing that a rule removed tells them apart: each rule that changed
+    /// Pages that would be equal to others, and that nothing that a rule removed distinguishes from them: each rule that changed
     /// their URLs may be the reason.
     pub(super) unexplained: u64,
     /// How much contents differ in groups of URLs that share them.

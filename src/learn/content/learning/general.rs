@@ -91,7 +91,7 @@ impl ScopeRule {
     }
 }
 
-/// What the hosts of a site say about a rule, or what sites say.
+/// The votes of the hosts of a site on a rule, or the votes of sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Votes {
     pub(crate) agree: u64,
@@ -121,7 +121,7 @@ pub(crate) struct OpenSite {
     pub(crate) site: Vec<u8>,
     /// Hosts whose rules were not taken yet.
     hosts: Vec<LearnedHost>,
-    /// What the hosts whose rules were taken say.
+    /// The votes of the hosts whose rules were taken.
     votes: BTreeMap<ScopedRule, Votes>,
 }
 
@@ -146,7 +146,7 @@ impl OpenSite {
         self.hosts.len()
     }
 
-    /// Takes the rules of the hosts so far, to which further hosts will not be compared. What they say about rules of the site is
+    /// Takes the rules of the hosts so far, to which further hosts will not be compared. Their votes on rules of the site are
     /// kept.
     pub(crate) fn take_rules(&mut self, limits: &ContentLimits) -> Vec<ScopeRule> {
         self.count_votes();
@@ -235,12 +235,12 @@ impl GeneralRules {
         }
     }
 
-    /// Adds what the sites of a part of the captures say about a rule.
+    /// Adds the votes of the sites of a part of the captures on a rule.
     pub(crate) fn add_part(&mut self, rule: ScopedRule, votes: Votes) {
         self.votes.entry(rule).or_default().add(votes);
     }
 
-    /// Returns what the sites say.
+    /// Returns the votes of the sites.
     pub(crate) fn votes(&self) -> impl Iterator<Item = (&ScopedRule, &Votes)> {
         self.votes.iter()
     }

@@ -1,10 +1,10 @@
-//! What the URLs that rules make equal say about each of the rules: [`UrlGroup`].
+//! What the URLs that rules make equal show about each of the rules: [`UrlGroup`].
 //!
 //! URLs of a group that have a content in common are a *component*: a page, as far as the captures show. If a rule removed
 //! different texts from URLs of one component, the component is evidence for the rule. A group should have one component. If it
 //! has several, the rules merge different pages, and there are three ways to find the rule that is the reason:
 //!
-//! - What the rule removed tells the components apart: no two of them have a URL from which it removed the same text.
+//! - What the rule removed distinguishes the components: no two of them have a URL from which it removed the same text.
 //! - Two URLs of different components differ only in what the rule removed.
 //! - Otherwise each rule that changed URLs of the group may be the reason: the components are *unexplained*.
 
@@ -97,7 +97,7 @@ impl<'a> UrlGroup<'a> {
         &self.sizes
     }
 
-    /// Adds what the group says about the rules that changed its URLs: `values` is what each rule removed from each URL.
+    /// Adds what the group shows about the rules that changed its URLs: `values` is what each rule removed from each URL.
     /// `disagreement` returns the share of pairs of captures of a URL that differ, if it was captured repeatedly.
     pub(super) fn judge(
         &self,
@@ -109,13 +109,13 @@ impl<'a> UrlGroup<'a> {
         let all = |at: usize| values.iter().fold(0u64, |sum, (rule, values)| sum.wrapping_add(part(*rule, values[at])));
         let all: Vec<u64> = (0..self.urls.len()).map(all).collect();
         let noise = self.noise(disagreement);
-        // For each component, a number that is different if a rule tells it apart.
-        let (mut told_apart, mut conflicts) = (vec![0u64; self.sizes.len()], 0);
+        // For each component, a number that is different if a rule distinguishes it.
+        let (mut distinguished, mut conflicts) = (vec![0u64; self.sizes.len()], 0);
         for (rule, values) in values {
             let others = all.iter().zip(values).map(|(all, value)| all.wrapping_sub(part(*rule, *value)));
             let evidence = &mut evidence[usize::from(*rule)];
             self.add_support(values, evidence);
-            let (apart, has_sinks_apart) = self.tell_apart(values, &mut told_apart);
+            let (apart, has_sinks_apart) = self.distinguish(values, &mut distinguished);
             let direct = self.direct_conflicts(others);
             let counter = apart.len().max(direct.len()) as u64;
             evidence.counter += counter;
@@ -132,7 +132,7 @@ impl<'a> UrlGroup<'a> {
                 false => (),
             }
         }
-        self.add_unexplained(&told_apart, conflicts, values.keys(), evidence);
+        self.add_unexplained(&distinguished, conflicts, values.keys(), evidence);
     }
 
     fn add_support(&self, values: &[Removed], evidence: &mut RuleEvidence) {
@@ -150,10 +150,10 @@ impl<'a> UrlGroup<'a> {
         }
     }
 
-    /// Returns for each component that the rule tells apart from the first one a pair of URLs, and whether it tells the URLs
-    /// apart whose contents are sinks. Components that have a URL from which the rule removed the same text are not told
-    /// apart.
-    fn tell_apart(&self, values: &[Removed], told_apart: &mut [u64]) -> (Vec<(usize, usize)>, bool) {
+    /// Returns a pair of URLs for each component that the rule distinguishes from the first one, and whether it distinguishes
+    /// the URLs whose contents are sinks. Components that have a URL from which the rule removed the same text are not
+    /// distinguished.
+    fn distinguish(&self, values: &[Removed], distinguished: &mut [u64]) -> (Vec<(usize, usize)>, bool) {
         let mut sets = UnionFind::new(self.sizes.len());
         let mut by_value: HashMap<Removed, u32> = HashMap::with_capacity(values.len());
         for (value, component) in values.iter().zip(&self.components) {
@@ -168,7 +168,7 @@ impl<'a> UrlGroup<'a> {
             if *count == 1 && component > 0 {
                 pairs.push((self.firsts[0], self.firsts[component as usize]));
             }
-            let told = &mut told_apart[component as usize];
+            let told = &mut distinguished[component as usize];
             *told = told.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23).wrapping_add(u64::from(root) + 1);
         }
         let has_sinks_apart = self.sinks.is_some_and(|sinks| counts.len() > 1 && counts[&sets.find(sinks)] == 1);
@@ -195,11 +195,11 @@ impl<'a> UrlGroup<'a> {
         pairs
     }
 
-    /// Adds components that no rule tells apart. If most URLs had one content, the others are noise: not a reason to
+    /// Adds components that no rule distinguishes. If most URLs had one content, the others are noise: not a reason to
     /// refuse all rules of the group.
     fn add_unexplained<'r>(
         &self,
-        told_apart: &[u64],
+        distinguished: &[u64],
         conflicts: usize,
         rules: impl Iterator<Item = &'r u16>,
         evidence: &mut [RuleEvidence],
@@ -207,7 +207,7 @@ impl<'a> UrlGroup<'a> {
         let pages: Vec<u32> = (0..self.sizes.len() as u32).filter(|component| Some(*component) != self.sinks).collect();
         let urls: usize = pages.iter().map(|page| self.sizes[*page as usize]).sum();
         let is_dominated = 3 * self.most_equal >= 2 * urls;
-        let classes: HashSet<u64> = pages.iter().map(|page| told_apart[*page as usize]).collect();
+        let classes: HashSet<u64> = pages.iter().map(|page| distinguished[*page as usize]).collect();
         let unexplained = pages.len().saturating_sub(classes.len() + conflicts);
         if unexplained > 0 && !is_dominated {
             let pair = (self.firsts[pages[0] as usize], self.firsts[pages[pages.len() - 1] as usize]);

@@ -4,7 +4,7 @@
 //! 2. All these rules are tried together, because many hide each other: where every URL has a session identifier, no two
 //!    URLs differ only in the order of their parameters. The rule with the most counter-examples is refused, until no
 //!    rule has more of them than the noise of the host explains.
-//! 3. If the remaining rules merge pages and no rule tells them apart, the rule with the most such pages is refused.
+//! 3. If the remaining rules merge pages and no rule distinguishes them, the rule with the most such pages is refused.
 //! 4. Narrower rules (values of a shape, some paths) are tried in place of refused ones.
 //! 5. Rules with too little support are left out.
 
@@ -292,7 +292,7 @@ impl HostLearner<'_> {
         if is_canonical { needed.div_ceil(2).max(MIN_CONTENTS).min(needed) } else { needed }
     }
 
-    /// Rules that say more about URLs that were not captured need more support.
+    /// Rules that apply to more URLs that were not captured need more support.
     fn needed_contents(&self, rule: &ScopedRule) -> u64 {
         let needed = match &rule.rule {
             ContentRule::SegmentValue(_, None) | ContentRule::Query => 3 * self.limits.min_contents,

@@ -52,7 +52,7 @@ impl RuleRefusal {
     }
 }
 
-/// A rule with what the captures say about it.
+/// A rule with what the captures show about it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JudgedRule {
     pub(crate) rule: ScopedRule,

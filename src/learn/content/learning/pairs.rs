@@ -1,4 +1,4 @@
-//! Numbers of pairs of URLs, which say how good rules are: [`PairCounts`], [`PairShare`].
+//! Numbers of pairs of URLs, which measure how good rules are: [`PairCounts`], [`PairShare`].
 
 /// Returns the number of pairs of `count` things.
 pub(super) fn pairs_of(count: u64) -> u64 {

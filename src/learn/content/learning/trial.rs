@@ -1,7 +1,7 @@
 //! Tries rules on the captures of a host: [`Trial`]. It groups URLs that the rules make equal, and compares their contents.
 //!
-//! [`UrlGroup`] says what a group is evidence for. A content under many unlike URLs (an error page, a login) is a *sink* and no
-//! evidence for any rule.
+//! [`UrlGroup`] determines what a group is evidence for. A content under many unlike URLs (an error page, a login) is a *sink*
+//! and no evidence for any rule.
 
 use super::super::removal::Removed;
 use super::super::rule::ScopedRule;

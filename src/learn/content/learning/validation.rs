@@ -9,7 +9,7 @@ use super::pairs::{PairCounts, PairShare, pairs_of};
 use super::trial::Trial;
 use std::collections::BTreeMap;
 
-/// What captures say about a kind of rules.
+/// What captures show about a kind of rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KindScore {
     /// Contents for which a rule made no difference.

@@ -124,7 +124,7 @@ fn two_names_of_one_page_do_not_merge_all_pages() {
 
 #[test]
 fn few_contents_under_many_urls_do_not_merge_them() {
-    // The contents of a URL are those of a hundred others, but nothing in the URLs says of which.
+    // The contents of a URL are those of a hundred others, but nothing in the URLs shows of which.
     let any = |page: u64, copy: u64| {
         let (a, b) = ((page * 7 + copy) % 40, (page * 3 + copy * 11) % 37);
         (format!("http://a/x?a={a}&b={b}"), (a * 5 + b * 3) % 30)
