@@ -103,7 +103,7 @@ impl CanonArgs {
         let policy = self.columns.complete(self.policy.policy(&self.input)?, &columns)?;
         self.work.check_tmp()?;
         let need = match layout.is_sorted() {
-            true => WorkerNeed::rows(row_group_len).with_waiting_rows("sorted rows"),
+            true => WorkerNeed::rows(row_group_len).with_pending_rows("sorted rows"),
             false if output.joins_slices() => WorkerNeed::slices(row_group_len),
             false => WorkerNeed::rows(row_group_len),
         };

@@ -55,7 +55,7 @@ struct TableBlock<V> {
     keys: [[u128; GROUP_SLOTS]; BLOCK_GROUPS],
 }
 
-/// What is read of a group besides a key: short values are in the cache line of the tags.
+/// The tags and values of a group, which are read before the keys. Short values are in the cache line of the tags.
 #[derive(Debug, Clone, Copy, Default)]
 struct GroupHead<V> {
     /// [`FREE_TAG`], or a byte of the key in the slot.
@@ -94,8 +94,8 @@ impl<'a> Lookahead<'a> {
         lookahead
     }
 
-    /// Returns the next batch, and looks up the following ones. The groups and slots are those before the keys of the batch
-    /// before it were inserted.
+    /// Returns the next batch, and looks up the following ones. Its groups and slots were found before the keys of
+    /// the previous batch were inserted.
     #[inline(always)]
     fn advance<V: Copy + Default>(&mut self, table: &KeyTable<V>) -> Batch<'a> {
         let current = self.next;

@@ -2,9 +2,9 @@
 //! the base that `xml:base` sets for it (XML Base, nested). In elements of the XHTML namespace the same attributes are
 //! read as in HTML.
 //!
-//! A document that is not well-formed is read up to the error; only an `&` that begins no reference is text, because feeds
-//! are full of them, and an attribute needs no quotes and no value, as in HTML. No DTD is read and no entity of a DTD is
-//! expanded: a value that refers to one has a defect.
+//! A document that is not well-formed is read up to the error. Two errors are accepted: an `&` that begins no reference is
+//! text, because feeds are full of them, and an attribute needs no quotes and no value, as in HTML. No DTD is read and no entity
+//! of a DTD is expanded: a value that refers to one has a defect.
 
 use std::ops::Range;
 
@@ -327,8 +327,8 @@ fn attribute_of<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<std::borrow::
     attributes_of(tag).find(|attribute| attribute.key.as_ref() == name).map(|attribute| attribute.value)
 }
 
-/// The value of an attribute with its references resolved, its position in the text, and the position of a reference to
-/// nothing.
+/// The value of an attribute with its references resolved, and its position in the text. If a reference cannot be resolved, the
+/// value is empty, and the last item is where it begins.
 fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, Range<usize>, Option<usize>) {
     let start = value_start(text, attribute);
     let span = start..start + attribute.value.len();

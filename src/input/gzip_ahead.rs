@@ -85,7 +85,7 @@ impl PackedFile {
         Ok(())
     }
 
-    /// The bytes of `range` are not needed any more.
+    /// Releases the memory of `range`, which is not needed any more.
     fn release(&self, range: Range<usize>) {
         if let PackedFile::Mapped(mapping) = self {
             mapping.release(range);
@@ -100,7 +100,7 @@ pub(super) struct ParallelGzipReader {
     section_count: usize,
     /// The first section that was not taken or skipped.
     next_section: usize,
-    /// Where the member after all members that were taken from sections begins.
+    /// Offset of the first member that was not taken from a section.
     at: usize,
     /// The current section, and how many of its bytes were read.
     section: GzipSection,
@@ -109,7 +109,7 @@ pub(super) struct ParallelGzipReader {
     unpacked: u64,
     /// Ends of members that were not taken yet.
     ends: Vec<MemberEnd>,
-    /// Reads where no section continues, and where it began.
+    /// The reader of bytes that no section covers, and the position at which it began.
     sequential: Option<(MemberEnd, GzipReader)>,
     /// Set if the file is a member of a ZIP archive: its checksum, that of the bytes so far, and their number.
     checksum: Option<(MemberChecksum, Crc, usize)>,
@@ -174,7 +174,8 @@ impl ParallelGzipReader {
         }
     }
 
-    /// Takes the section whose members begin at the end of the members so far. Returns false if no section does.
+    /// Takes the section whose members begin exactly where the members read so far end. Returns false if there is no such
+    /// section.
     fn take_section(&mut self) -> bool {
         self.at = self.consumed() as usize;
         let number = self.at / SECTION_LEN;

@@ -113,8 +113,9 @@ impl Source {
         self.web_file().map(|object| object.address())
     }
 
-    /// The name by which the format is recognized. Of a file on an HTTP server, it is the path of the address after redirects or
-    /// that in the name, without the query: the first of them of which `indicates_format` is true. Otherwise it is the name.
+    /// The name by which the format is recognized. For a file on an HTTP server, it is the path of its address after redirects,
+    /// or the path in its name, both without the query: the first of these that `indicates_format` accepts. Otherwise it is the
+    /// name of the source.
     pub(crate) fn file_name(&mut self, indicates_format: impl Fn(&str) -> bool) -> String {
         let addresses = self.address().into_iter().flat_map(|address| [address, self.name.clone()]);
         let mut paths = addresses.filter_map(|address| Some(RemoteUrl::parse(&address)?.path().to_string()));
@@ -135,7 +136,7 @@ impl Source {
     }
 
     /// The charset that an HTTP server declares for the file in the field `Content-Type` (RFC 9110 section 8.3.2), if it is
-    /// known. Other sources have none, also objects in stores.
+    /// known. Other sources, also objects in stores, have no declared charset.
     pub(crate) fn declared_charset(&mut self) -> Option<Charset> {
         let label = charset_of_media_type(self.web_file()?.media_type().unwrap_or_default().as_bytes());
         std::str::from_utf8(label).ok().and_then(Charset::named)

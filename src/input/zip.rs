@@ -118,7 +118,7 @@ impl ReaderAt for ZipBytes {
     }
 }
 
-/// Whether `file` begins with the signature of a ZIP archive. A file that cannot be read does not.
+/// Whether `file` begins with the signature of a ZIP archive. Returns false for a file that cannot be read.
 pub(super) fn is_zip(mut file: impl Read) -> bool {
     let mut head = [0; 4];
     file.read_exact(&mut head).is_ok() && matches!(&head, b"PK\x03\x04" | b"PK\x05\x06")

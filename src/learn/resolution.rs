@@ -204,7 +204,7 @@ impl<S: SorterFactory> Resolution<'_, S> {
         self.next.len() as u32 + self.added - 1
     }
 
-    /// A pattern must not close a loop of observed redirects.
+    /// Refuses patterns that would close a loop of observed redirects.
     fn refuse_pattern_loops(&mut self) {
         if self.flags.iter().all(|flags| flags & flag::PATTERN == 0) {
             return;

@@ -174,8 +174,9 @@ impl PartDirectory {
         Ok(create_arranged(&destination, self.options.clone(), &self.arrangement)?.1)
     }
 
-    /// Marks the directory before the files about the parts are written, also if there are no parts.
-    fn add_files_about_parts(&mut self) -> Result<(), OutputError> {
+    /// Adds the names of the split points, the manifest and the indexes to the mark of the directory, before these files are
+    /// written, also if there are no parts.
+    fn mark_index_files(&mut self) -> Result<(), OutputError> {
         let root = self.layout.root();
         let of_clusters = self.clusters.iter().flat_map(|index| CLUSTER.map(|name| index.directory().join(name)));
         let files = [SPLITS, MANIFEST].map(|name| root.join(name)).into_iter().chain(of_clusters);
@@ -213,7 +214,7 @@ impl PartDirectory {
     /// Finishes the last file. Returns all files, and the mark of the directory, which the caller completes.
     pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, DirectoryMark), OutputError> {
         self.close()?;
-        self.add_files_about_parts()?;
+        self.mark_index_files()?;
         commit_all(std::mem::take(&mut self.pending))?;
         if self.mark.is_local() {
             let root = self.layout.root();

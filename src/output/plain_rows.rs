@@ -60,11 +60,11 @@ pub(crate) struct PlainColumn {
     pub(crate) kind: ColumnKind,
 }
 
-/// Plain rows as they are written: lines of text, or a batch. The other one is empty.
+/// Encoded plain rows: lines of text, or a batch. The fields of the other form are empty.
 #[derive(Default)]
 pub(crate) struct RowBlock {
     lines: Vec<u8>,
-    /// Where each row ends in `lines`.
+    /// The end of each row in `lines`.
     ends: Vec<usize>,
     batch: Option<RecordBatch>,
 }
@@ -126,7 +126,7 @@ impl RowEncoder {
         }
     }
 
-    /// Whether the rows are to be taken, so that they need no more memory.
+    /// Returns whether the rows should be taken now, to limit the memory that they need.
     pub(crate) fn is_full(&self) -> bool {
         match self {
             RowEncoder::Lines(lines) => lines.lines.len() >= PACKED_LEN,
@@ -253,7 +253,7 @@ impl LineEncoder {
         LineEncoder { columns: columns.to_vec(), format, csv, scratch, lines, ends }
     }
 
-    /// The first line of delimited text; JSON lines have none.
+    /// The first line of delimited text. Empty for JSON lines, which have no header.
     fn header(mut self) -> Vec<u8> {
         let names: Vec<PlainValue> = self.columns.iter().map(|column| PlainValue::from(column.name)).collect();
         if self.format != OutputFormat::JsonLines {

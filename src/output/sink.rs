@@ -1,7 +1,7 @@
 //! Writes bytes to a file or to standard output.
 //!
 //! A regular file is written under a temporary name in its own directory, and renamed when it is complete and on disk.
-//! Standard output, pipes and devices are written directly. An object in a store has its name when it is complete.
+//! Standard output, pipes and devices are written directly. An object in a store gets its name when it is complete.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -326,9 +326,12 @@ pub(crate) fn check_creatable(path: &Path) -> Result<(), OutputError> {
     open(path, Existing::Replace)?.1.abort()
 }
 
-/// Checks for what the file system would refuse only when the output is complete, because the output has another name until then:
-/// a name that only a directory can have or that is too long, and a file that cannot be replaced. A file on an HTTP server is
-/// refused, too.
+/// Checks the final name of an output. The file is written under another name, so that the file system would refuse the final
+/// name only when the output is complete.
+///
+/// # Errors
+/// Only a directory can have the name, or the name is too long; the file that has the name cannot be replaced; or it is on an
+/// HTTP server.
 pub(crate) fn check_name(path: &Path) -> Result<(), OutputError> {
     if let Some(url) = RemoteUrl::of_path(path) {
         return url.check_writable().map_err(|error| object_error(Path::new(&url.name()), "create", error.into()));

@@ -49,8 +49,8 @@ pub(crate) fn without_termination<T>(work: impl FnOnce() -> T) -> T {
     platform::without_termination(work)
 }
 
-/// Waits for the end of the process if a signal is terminating it. What fails from then on may fail because temporary files
-/// were removed, and is not reported.
+/// Waits for the end of the process if a signal is terminating it. An operation that fails from then on may fail because
+/// temporary files were removed, so its error is not reported.
 pub(crate) fn wait_if_terminating() {
     platform::wait_if_terminating();
 }
@@ -149,7 +149,8 @@ mod unix {
 
     pub(super) fn remove(slot: usize) {
         let path = PATHS[slot].swap(null_mut(), SeqCst);
-        // A handler that has set the phase may have read the path from the slot before. One that sets it later finds none there.
+        // A handler that has set the phase may have read the path from the slot before. A handler that sets it later finds no
+        // path there.
         if PHASE.load(SeqCst) == RUNNING {
             free(path);
         }

@@ -152,7 +152,7 @@ impl Boundary {
                     QuoteEnd::Closed => continue,
                     QuoteEnd::Broken => {}
                 }
-                // The first line is not too long: `leave_quotes` stops before it finds the end of one that is.
+                // The first line is not too long: `leave_quotes` stops before it finds the end of a line that is too long.
                 let end = self.first_line_end.unwrap_or(self.seen);
                 self.end_record(end);
                 if end >= target {
@@ -196,8 +196,8 @@ impl Boundary {
         (self.seen, self.has_line_end) = (broken.end, broken.has_line_end);
     }
 
-    /// Moves past the closing quote, if it has been read and is not the first half of `""`. A record that is too long counts
-    /// as one whose end has not been read.
+    /// Moves past the closing quote, if it has been read and is not the first half of `""`. A record that is too long is
+    /// handled as if its end had not been read.
     fn leave_quotes(&mut self, data: &[u8], quoting: Quoting) -> QuoteEnd {
         while let Some(i) = memchr2(quoting.quote, LF, &data[self.seen..]) {
             let at = self.seen + i;

@@ -77,7 +77,7 @@ impl RecordColumns {
         self.flags.push((self.urls.len() as u32, flags));
     }
 
-    /// Sets the base of the current record. Either every record of a format has a base or none has.
+    /// Sets the base of the current record. Either all records of a format have a base, or no record has.
     pub(super) fn push_base(&mut self, base: Span) {
         self.bases.push(base);
     }
@@ -88,7 +88,7 @@ impl RecordColumns {
         self.fields.push(field);
     }
 
-    /// Replaces all that is known of the records but their URLs: record i gets what record `origins[i]` of `from` has.
+    /// Replaces all columns except the URLs: record i gets the values of record `origins[i]` of `from`.
     pub(super) fn gather(&mut self, origins: &[u32], from: &Records<'_>) {
         gather(origins, from.bases, &mut self.bases);
         gather(origins, from.charsets, &mut self.charsets);
@@ -236,8 +236,8 @@ impl RecordBuffer {
         self.columns.urls.push(url);
     }
 
-    /// Copies the URLs of the next records, each the bytes of a range of a text, as [`RecordBuffer::push_url`] does one by one. This
-    /// is faster if the URLs follow each other in a long text, as in an array of Arrow.
+    /// Copies the URLs of the next records, each the bytes of a range of a text, as [`RecordBuffer::push_url`] does one by one.
+    /// This is faster if the URLs follow each other in a long text, as in an array of Arrow.
     ///
     /// ```
     /// use irikey::record::RecordBuffer;

@@ -6,7 +6,7 @@
 //! The surplus words are given to the redirect, or to the URL if the other columns (time, media type, status, digest,
 //! numbers) are valid only then. A line with fewer columns than the header promises is read in one of the common layouts, and so
 //! is a line with more columns if it fits one of them and only its redirect would contain spaces: it is from a file with
-//! another header. A line that fits none is a record with a fault, and the line is its URL. Header lines are counted, and
+//! another header. A line that fits no layout is a record with a fault, and the line is its URL. Header lines are counted, and
 //! so is the key to resume at the end of a response; header lines and blank lines are not records. A later header line of
 //! other columns than those of the source is a record with a fault, unless they are common: the lines after it may have
 //! been read wrongly.

@@ -4,8 +4,8 @@
 //! The csv crate decides: a record ends at `LF`, `CR LF` or `CR` outside quotes; blank lines are not records; a quote
 //! opens only at the beginning of a field. Tables whose delimiter is a tab have no quotes, unless they are asked for. A
 //! line with a quote that is not closed properly is a record with a fault (see `Boundary`), and the line is its URL. A
-//! record with too few fields for its URL has a fault and an empty URL; one with too few for its base or a charset has an
-//! empty one. In a table that this program wrote, the text of a record with an empty URL is in another column
+//! record with too few fields for its URL has a fault and an empty URL; a record with too few fields for its base or a charset
+//! has an empty base or charset. In a table that this program wrote, the text of a record with an empty URL is in another column
 //! ([`CsvColumns::input`]); such a record has a fault as well.
 
 mod columns;

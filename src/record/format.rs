@@ -354,20 +354,20 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
     }
 }
 
-/// Number of records after the first one that show the format of a source.
+/// Maximum number of records after the first one by which the format of a source is detected.
 const MAX_LATER_RECORDS: usize = 8;
 
-/// Fewer of them show only that a source is JSON.
+/// Minimum number of these records, unless the source is JSON.
 const MIN_LATER_RECORDS: usize = 3;
 
-/// The format of the records after the first one, which is in no format that `detect` knows. If the first record is an object,
-/// one of them shows that all are JSON. Otherwise, all of them must be in one format.
+/// Detects the format by the records after the first one, because `detect` knows no format of the first one. If the first record
+/// is an object, one later record in a JSON format is enough. Otherwise all later records must be in the same format.
 fn detect_after_first(bytes: &[u8], detect: impl Fn(&SourceHead<'_>) -> Option<TextFormat>) -> Option<TextFormat> {
     let lines = bytes.split_inclusive(|&byte| byte == b'\n').map(SourceHead::new);
     let mut records = lines.filter(|line| !line.first_record.is_empty());
     let first = records.next()?;
     let later = records.take(MAX_LATER_RECORDS).map(|record| (record.is_cut, detect(&record)));
-    // What is known of the source may end within a line.
+    // `bytes` may end within a line.
     let later: Vec<_> =
         later.filter(|(is_cut, format)| !is_cut || format.is_some()).map(|(_, format)| format).collect();
     if begins_with_whole_object(first.first_record) {

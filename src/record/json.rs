@@ -188,7 +188,7 @@ impl<'a> Iterator for JsonElements<'a> {
     fn next(&mut self) -> Option<JsonValue<'a>> {
         let text = self.rest.trim_ascii_start();
         let text = text.strip_prefix(b",").unwrap_or(text).trim_ascii_start();
-        // Nothing can be read after an element that cannot be read.
+        // After a malformed element, nothing can be read.
         let (value, rest) = value(text).unwrap_or((JsonValue::Bare(b""), b""));
         self.rest = rest;
         (value != JsonValue::Bare(b"")).then_some(value)

@@ -229,8 +229,8 @@ impl RemoteObject {
         self.ask(options).await.map_err(|failure| failure.error(&self.store))
     }
 
-    /// Makes a request and drops its body. A server that is busy is asked again; not one that cannot be reached, because its
-    /// name may be wrong.
+    /// Makes a request and drops the body of its response. The request is repeated if the server is busy, but not if it cannot
+    /// be reached, because its name may be wrong.
     async fn ask(&self, options: GetOptions) -> Result<ObjectVersion, Failure> {
         let mut repetition = Repetition::new();
         loop {
@@ -260,7 +260,7 @@ impl RemoteObject {
         read.unwrap_or_else(|| Err(lost_task().error(&self.store)))
     }
 
-    /// Requests ranges side by side; ranges that are close to each other are one.
+    /// Requests ranges at the same time; ranges that are close to each other become one request.
     pub(crate) fn request_ranges(&self, ranges: &[Range<u64>]) -> Result<RangesRequest, RemoteError> {
         let mut requests = Vec::new();
         for range in coalesced(ranges) {
@@ -301,7 +301,7 @@ impl RemoteObject {
         version.check_coding()?;
         let end = version.len.ok_or_else(|| FetchError::Transient(lost_task()))?.min(len);
         let mut bytes = ResponseBuffer::new(end)?;
-        // What a response that breaks lacks is requested again.
+        // If the response breaks, the missing bytes are requested again.
         let _ = append_body(result, end as usize, &mut bytes).await;
         let object = RemoteObject { version: Some(version.clone()), ..self.clone() };
         Ok((version, object.fetch_rest(0..end, bytes).await?))
@@ -377,7 +377,7 @@ impl RangesRequest {
     }
 }
 
-/// The ranges in the order of their positions; those with a gap of at most [`MAX_GAP`] bytes between them are one.
+/// The ranges in the order of their positions; those with a gap of at most [`MAX_GAP`] bytes between them become one.
 fn coalesced(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut ranges: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
     ranges.sort_unstable_by_key(|range| range.start);

@@ -5,7 +5,7 @@
 //!                                                    \-- error, dropped --abort--> nothing is left
 //! ```
 //!
-//! An object shorter than a part is written by one request when it is complete. Nobody sees an object before that. If the
+//! An object shorter than a part is written by one request when it is complete. The object is not visible before that. If the
 //! response to the last request is lost, the object is read back to find out whether it was written.
 
 use parking_lot::{Condvar, Mutex};
@@ -62,7 +62,7 @@ pub(crate) struct RemoteWriter {
     is_new: bool,
     part_len: usize,
     buffer: Vec<u8>,
-    /// Of all bytes that were written.
+    /// The hash of all bytes that were written.
     hasher: WrittenContentHasher,
     upload: Option<RunningUpload>,
 }
@@ -274,7 +274,7 @@ async fn send_parts(
     }
 }
 
-/// Repeats parts as long as other requests.
+/// Retries the requests of parts for as long as other requests.
 #[derive(Debug)]
 struct UntilTimeout;
 
@@ -341,10 +341,10 @@ pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
     })
 }
 
-/// Deletes objects of one store. One that does not exist counts as deleted.
+/// Deletes objects of one store. Objects that do not exist count as deleted.
 ///
 /// # Errors
-/// An object cannot be deleted. The others are.
+/// An object cannot be deleted. All other objects are deleted.
 pub(crate) fn delete_objects(urls: &[RemoteUrl]) -> io::Result<()> {
     let places: Vec<_> = urls.iter().map(ObjectPlace::of).collect::<Result<_, _>>()?;
     let Some(store) = places.first().map(|place| place.reader.clone()) else { return Ok(()) };

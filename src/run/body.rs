@@ -35,7 +35,7 @@ pub(super) struct CutOptions<'a> {
     pub(super) row_group_len: usize,
     /// Bytes of text per slice of a row group.
     pub(super) slice_len: usize,
-    /// Short lines are only looked for in samples.
+    /// Short lines are searched in samples only.
     pub(super) samples_lines: bool,
     /// Row groups count at least one part in this many of the bases of tables and archives.
     pub(super) base_share: usize,
@@ -75,7 +75,8 @@ fn row_group_len(chosen: usize, base_len: usize) -> usize {
     if is_short { chosen } else { (MAX_TEXT_LEN / 8 / uri_len).max(1) }
 }
 
-/// The bytes of the shortest records, without their base of this many bytes, that have `chosen` bytes with it.
+/// Number of bytes of the shortest records without their bases, if records and bases of `base_len` bytes have `chosen` bytes
+/// together.
 fn len_without_bases(chosen: usize, base_len: usize) -> usize {
     let shortest = MIN_RECORD_LEN as u128;
     ((chosen as u128 * shortest / (shortest + base_len as u128)) as usize).max(1)

@@ -84,7 +84,7 @@ impl WorkerNeed {
 
     /// Also for rows that are pending until all rows are known, and are copied to temporary files. Measured on different lines of
     /// 12 to 17 bytes, where a thread takes 11.5 times the length. `data` is what decides about them.
-    pub(crate) fn with_waiting_rows(self, data: &'static str) -> WorkerNeed {
+    pub(crate) fn with_pending_rows(self, data: &'static str) -> WorkerNeed {
         WorkerNeed { bytes: self.bytes.saturating_add(self.rows_len.saturating_mul(4)), ..self.with_data(data) }
     }
 
@@ -125,7 +125,8 @@ impl WorkerNeed {
         WorkerNeed { fixed: self.fixed + count * TABLE, ..self }
     }
 
-    /// How many runs may be side by side whose workers are reserved once, if `remaining` bytes are left for further ones.
+    /// Maximum number of runs at the same time: one whose workers are reserved already, and as many further ones as `remaining`
+    /// bytes allow.
     pub(crate) fn runs_within(&self, remaining: usize) -> usize {
         remaining.checked_div(self.shared).map_or(usize::MAX, |more| 1 + more)
     }
@@ -204,7 +205,7 @@ impl Budget {
         bytes
     }
 
-    /// Reserves `bytes` if that leaves at least as much.
+    /// Reserves `bytes` if at least as many remain after it. Returns whether it did.
     pub(super) fn reserve_half(&mut self, bytes: usize) -> bool {
         let has_space = bytes <= self.remaining / 2;
         self.remaining -= if has_space { bytes } else { 0 };
@@ -305,7 +306,7 @@ mod tests {
         let needs = [
             |len| WorkerNeed::slices(len),
             |len| WorkerNeed::slices(len).with_tables(1),
-            |len| WorkerNeed::rows(len).with_waiting_rows("keys").with_tables(1),
+            |len| WorkerNeed::rows(len).with_pending_rows("keys").with_tables(1),
         ];
         for need in needs {
             let reserve = |len: usize, limit: usize| {
@@ -356,7 +357,7 @@ mod tests {
             (rows, "17M, and the rows of one thread 8M; set --memory to 25M or more"),
             (WorkerNeed::keys(1 << 20), "16M, the rows of one thread 8M, and keys 1M; set --memory to 25M or more"),
             (
-                rows.with_waiting_rows("sorted rows"),
+                rows.with_pending_rows("sorted rows"),
                 "16M, the rows of one thread 12M, and sorted rows 1M; set --memory to 29M or more",
             ),
         ];

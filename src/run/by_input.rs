@@ -110,7 +110,8 @@ impl InputGroup {
         InputGroup { len: source.len, count: 1, is_divisible }
     }
 
-    /// The inputs of both, if they are few bytes, or if threads can divide them: then none waits for another at the end.
+    /// Joins both groups if their inputs are few bytes together, or if threads can divide each of the inputs: then no thread is
+    /// idle at the end. Otherwise returns `None`.
     fn join(self, other: InputGroup) -> Option<InputGroup> {
         let (len, count) = (self.len?.checked_add(other.len?)?, self.count + other.count);
         let is_divisible = self.is_divisible && other.is_divisible;

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 /// Bytes from which an archive is recognized.
 const HEAD_LEN: usize = 64 << 10;
 
-/// Bytes of documents, and documents, that a thread reads at a time.
+/// Maximum number of bytes of documents, and of documents, that a thread takes at a time.
 pub(crate) const DOCUMENT_UNIT_LEN: usize = 1 << 20;
 const UNIT_DOCUMENTS: usize = 64;
 
@@ -98,7 +98,7 @@ pub(crate) fn open_documents(
 /// The rows of an archive with other bytes before its first record; `None` for a document.
 ///
 /// # Errors
-/// What is recognized as another format is refused. Read as HTML, it would give no references and no error.
+/// The source is recognized as another format. Read as HTML, it would give no references and no error.
 fn find_archive(
     name: &str,
     head: &[u8],
@@ -140,7 +140,7 @@ impl ArchiveDocuments {
         ArchiveDocuments { reader, found: VecDeque::new(), defects: Vec::new(), is_ended: false }
     }
 
-    /// The next documents, which one thread reads; none after the last one.
+    /// Returns the next documents, which one thread parses; empty after the last one.
     pub(crate) fn next_unit(&mut self) -> Vec<ArchivedDocument> {
         let (mut unit, mut len) = (Vec::new(), 0);
         while len < DOCUMENT_UNIT_LEN && unit.len() < UNIT_DOCUMENTS {

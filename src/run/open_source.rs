@@ -103,8 +103,8 @@ impl From<Defect> for OpenError {
 }
 
 impl OpenError {
-    /// The error of a source that begins with `head`. If it was read as a table only because columns were chosen, its columns
-    /// mean nothing.
+    /// The error of a source that begins with `head`. If the source was read as a table only because the user chose columns, the
+    /// error names the format of its records instead.
     fn of_content(self, csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> OpenError {
         let OpenError::Columns(ColumnChoiceError::Missing { chosen: column, .. }) = &self else { return self };
         let error = match detect_records(chosen, head) {
@@ -124,8 +124,8 @@ pub(super) fn indicates_format(name: &str) -> bool {
     is_name_of_format(name) || is_table_name(name)
 }
 
-/// The format that records have by themselves, if the user chose none. They may be read as a table all the same, because the user
-/// chose a column.
+/// The format that records have by themselves, if the user chose none. If the user chose a column, they are
+/// read as a table nevertheless.
 fn detect_records(chosen: &InputFormat, head: &[u8]) -> Option<TextFormat> {
     let is_auto = matches!(chosen, InputFormat::Auto(_));
     if is_auto { format_of_first_record(head) } else { None }

@@ -67,12 +67,12 @@ pub(crate) struct PickedRows {
 }
 
 impl PlainMemory {
-    /// This many bytes in all. If it is 0, all runs are compressed.
+    /// `len` bytes for all runs together. If it is 0, all runs are compressed.
     pub(crate) fn new(len: usize) -> PlainMemory {
         PlainMemory(AtomicUsize::new(len))
     }
 
-    /// Returns how to compress a run of `len` bytes: not at all if so much memory remains, which the run takes.
+    /// Returns the codec of a run of `len` bytes. `None` if that much memory remains; it is then reserved for the run.
     fn codec_of_run(&self, len: usize) -> Option<CompressionType> {
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(len));
         taken.is_err().then_some(CompressionType::LZ4_FRAME)
@@ -90,8 +90,8 @@ pub(crate) struct SortSchema {
     /// Indices of the columns to sort by.
     order: Vec<usize>,
     converter: Option<RowConverter>,
-    /// Converter of the first of these columns alone. Two parts of the output never share a value of it. The bytes of a row
-    /// begin with those of its first column, which are not the beginning of those of another value.
+    /// Converter of the first of these columns alone, because two parts of the output never share a value of this column. The
+    /// bytes of a row begin with those of its first column, and the bytes of a value are never a prefix of those of another.
     first_converter: Option<RowConverter>,
     /// The dictionary of each column, the same in every batch.
     dictionaries: Vec<Option<ArrayRef>>,

@@ -174,7 +174,7 @@ impl DedupArgs {
     /// What a worker thread needs.
     fn need(&self, row_group_len: usize) -> WorkerNeed {
         // Also with --keep first, rows wait as soon as the keys exceed their share.
-        let rows = WorkerNeed::rows(row_group_len).with_waiting_rows("keys");
+        let rows = WorkerNeed::rows(row_group_len).with_pending_rows("keys");
         let with_keys = if self.has_survey() || self.table_count() > 0 { rows.with_lower_keys() } else { rows };
         let with_survey = if self.has_survey() { with_keys.with_survey() } else { with_keys };
         with_survey.with_tables(self.table_count())

@@ -25,7 +25,7 @@ const TRAILER_LEN: u64 = 8 + 16;
 /// Bytes that are written at a time.
 pub(super) const BUFFER_LEN: usize = 1 << 18;
 
-/// Why a seen store cannot be used. The store has not changed, except by [`SeenError::NotDurable`].
+/// Why a seen store cannot be used. Except for [`SeenError::NotDurable`], the store has not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SeenError {
     /// The store does not exist.
@@ -40,7 +40,7 @@ pub enum SeenError {
         .0.display()
     )]
     Locked(PathBuf),
-    /// The keys of the store do not compare with those of this run.
+    /// The keys of the store were made with other settings than those of this job.
     #[error(
         "{}: the keys of this store were made with other settings: {differences}; use the same flags, or another store",
         directory.display()
@@ -90,7 +90,7 @@ impl SeenError {
         SeenError::Damaged { path: path.to_path_buf(), reason: reason.into() }
     }
 
-    /// A file that the manifest names is damage if it is missing, and nobody has just removed it.
+    /// Treats a missing file that the manifest names as damage, because no other process has just removed it.
     pub(super) fn missing_as_damaged(self) -> SeenError {
         match self {
             SeenError::Io { path, error, .. } if error.kind() == io::ErrorKind::NotFound => {

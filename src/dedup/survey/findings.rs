@@ -68,7 +68,8 @@ impl Coverage {
         let (sampled, all) = (self.sampled as f64, self.all as f64);
         let variance = ((squares - sum * sum / sampled) / (sampled - 1.0)).max(0.0);
         let margin = 2.0 * (variance / sampled * (1.0 - sampled / all)).sqrt();
-        // What occurs in none or in all of a sample may still be 3 of its size in one of 20 cases.
+        // If no member or every member of a sample has a property, the true share still differs by up to 3 divided by the size
+        // of the sample in 19 of 20 cases.
         all * margin.max(3.0 / sampled)
     }
 

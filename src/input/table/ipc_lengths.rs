@@ -145,10 +145,10 @@ fn check_next_message(
     Ok(Some(len))
 }
 
-/// Checks that a message has the version of the footer, because the crate does not read other files. pyarrow writes them if its
-/// option `metadata_version` is V4.
+/// Checks that a message has the version of the footer, because the crate reads no file with two versions. pyarrow writes such
+/// files if its option `metadata_version` is V4.
 fn check_version(footer: MetadataVersion, message: MetadataVersion) -> Result<(), String> {
-    // The first version is also that of a footer that states none.
+    // A footer that states no version has the first one.
     if footer == MetadataVersion::V1 || message == footer {
         return Ok(());
     }
@@ -214,7 +214,7 @@ fn check_batch(file: &mut (impl Read + Seek), body: Range<u64>, batch: &RecordBa
                 buffer.offset()
             ));
         };
-        // Otherwise a short body could have any content.
+        // Otherwise a short body could have content of any length.
         rest = rest.checked_sub(len).ok_or("a buffer shares bytes with another one")?;
         let is_compressed = batch.compression().is_some() && len >= 8;
         let len = if is_compressed { uncompressed_len(file, body.start + offset, len)? } else { len };

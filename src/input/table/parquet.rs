@@ -1,8 +1,8 @@
 //! Parquet files, decoded in **units**: ranges of rows that can be decoded independently. A unit is a row group, or a part of
 //! a long one; the units depend on the file and the columns only. Several threads decode units ahead of the reader.
 //!
-//! Batches of a file of which only a column of texts is read are copied from its pages (`text_pages`). The decoder reads
-//! all others, and those in which `text_pages` meets anything that is not common.
+//! If only one column is read and it has texts, its batches are copied from its pages (`text_pages`). The decoder reads all
+//! other batches, and those in which `text_pages` finds an uncommon feature.
 //!
 //! `parquet_pages` checks the lengths in a file before the decoder uses them. A defect of a unit follows those of its rows
 //! that could be decoded. The decoder is code of another crate and the file may hold anything, so a panic of the decoder is
@@ -325,7 +325,7 @@ impl UnitRows {
         catch_panic(build, ParquetError::General).map(RowSource::Decoder)
     }
 
-    /// Reads a batch of `texts`. The decoder reads what is not common.
+    /// Reads a batch of `texts`. If the pages have an uncommon feature, the decoder reads the rows instead.
     fn read_texts(&mut self, mut texts: TextPages) -> ParquetResult<RowSource> {
         let count = self.unit.rows - (self.number - self.unit.number);
         let count = count.min(self.unit.batch_rows as u64);

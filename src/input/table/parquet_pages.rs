@@ -132,8 +132,8 @@ pub(crate) fn chunk_range(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
 }
 
 /// Returns the number of the first row group whose columns of `mask` do not fit into the file together with those of the row
-/// groups before it, so that it refers to bytes that are already referred to. Each reference becomes rows, so that a short
-/// file could have any number of them.
+/// groups before it, so that it shares bytes with one of them. Each row group gives rows, so that a short file could otherwise
+/// have any number of rows.
 pub(crate) fn first_repeated(metadata: &ParquetMetaData, mask: &ProjectionMask, file_len: u64) -> usize {
     let mut rest = file_len;
     let is_repeated = |group: &RowGroupMetaData| {
@@ -264,7 +264,7 @@ impl PageReader for CheckedPages {
     }
 
     fn supports_deferred_dictionary(&self) -> bool {
-        // A deferred page would follow the header of another one.
+        // The header that was read last would not be that of a deferred page.
         self.codec.is_none() && self.pages.supports_deferred_dictionary()
     }
 

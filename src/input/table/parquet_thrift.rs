@@ -1,9 +1,10 @@
 //! The structs of a Parquet file in the compact protocol of Thrift, which are checked before the crate parquet reads them:
 //! [`load_metadata`], [`page_lengths`].
 //!
-//! The crate builds a schema by recursion, makes about a kilobyte of each of its elements, skips two billion booleans of an
-//! unknown list one by one, and takes the types of known fields for granted. A hostile file of less than a hundred bytes
-//! would keep it busy for minutes, and one of a few kilobytes would overflow the stack, which ends the process.
+//! The crate builds a schema by recursion, allocates about a kilobyte for each of its elements, skips the elements of an
+//! unknown list one by one (two billion booleans, for example), and does not check the types of known fields. A hostile file of
+//! less than a hundred bytes would keep it busy for minutes, and one of a few kilobytes would overflow the stack, which ends the
+//! process.
 
 use std::sync::Arc;
 
@@ -280,7 +281,7 @@ impl CompactReader<'_> {
         if count > MAX_ELEMENTS {
             return Err(CompactError::Elements(count));
         }
-        // How many children each group that is not complete yet still lacks.
+        // For each group that is not complete yet, the number of children that must still follow.
         let mut lacking: Vec<u64> = Vec::new();
         for _ in 0..count {
             let children = self.schema_element()?;
@@ -345,7 +346,7 @@ impl CompactReader<'_> {
             return Err(CompactError::Depth);
         }
         match (code.0, known) {
-            // The code of a field is its value.
+            // The code of a boolean field is its value.
             (1 | 2, None | Some(Boolean)) => Ok(()),
             (3, None | Some(Byte)) => self.skip(1),
             (4..=6, None | Some(Integer)) => self.number().map(|_| ()),

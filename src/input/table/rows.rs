@@ -1,5 +1,5 @@
-//! Rows of a batch as [`RecordBuffer`] of limited length. A batch may stand for much more text than it holds itself, because
-//! dictionaries and views share values.
+//! Converts the rows of a batch to [`RecordBuffer`]s of limited length. A batch may stand for much more text than it holds
+//! itself, because dictionaries and views share values.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, PrimitiveArray};
 use arrow::array::{LargeBinaryArray, RecordBatch, UInt64Array};

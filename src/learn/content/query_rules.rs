@@ -90,7 +90,8 @@ impl QueryRules {
         self.kept.iter().any(|kept| kept == name)
     }
 
-    /// Leaves out of a query what makes no difference. Returns whether what remains has other parameters than before.
+    /// Removes the parameters of a query that make no difference. Returns whether the remaining query has other parameters than
+    /// before.
     /// `may_sort` is true if there may be rules about the order of parameters.
     #[inline(always)]
     pub(super) fn edit(

@@ -4,7 +4,7 @@ use super::url_parts::{general_segment, scheme_name};
 use super::value_shape::ValueShape;
 use std::fmt;
 
-/// Where in a path a segment is that may be left out.
+/// The place in a path of a segment that may be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum SegmentPlace {
     /// It is the first segment.
@@ -138,8 +138,8 @@ impl fmt::Display for PathContext {
 /// Length of the longest extension.
 const MAX_EXTENSION_LEN: usize = 5;
 
-/// Returns what follows the last dot of a segment, if it is not empty, at most [`MAX_EXTENSION_LEN`] long, and not all of the
-/// segment but the dot.
+/// Returns the extension of a segment: the 1 to [`MAX_EXTENSION_LEN`] bytes after its last dot. `None` if there are fewer or more
+/// of them, or if the segment begins with this dot.
 pub(super) fn extension_of(segment: &[u8]) -> Option<&[u8]> {
     let at = memchr::memrchr(b'.', segment)?;
     Some(&segment[at + 1..]).filter(|extension| at > 0 && (1..=MAX_EXTENSION_LEN).contains(&extension.len()))

@@ -63,7 +63,7 @@ struct HeldCapture {
 }
 
 impl HeldCapture {
-    /// Whether the next record, a request, is the one of this response.
+    /// Returns whether this record is the response to the next record: a request with this URL and these identifiers.
     fn is_response_to(&self, url: &[u8], ids: &RecordIds) -> bool {
         self.is_response && !self.has_request && self.capture.url == url && self.ids.match_next(ids)
     }
@@ -254,7 +254,7 @@ impl RecordAssembler {
         }
     }
 
-    /// Forgets what was read in the content, which is not that of the current record.
+    /// Removes what was read from the content, because that content does not belong to the current record.
     pub(super) fn forget_content(&mut self) {
         (self.response, self.detected) = (ResponseHeader::default(), Detected::default());
         self.request = RequestQuery::default();
@@ -451,7 +451,7 @@ fn has_request(carry: FieldSet) -> bool {
 
 /// Sets the media type and the charset that the header of a record states for its content. An HTTP response has its own header,
 /// and indexes mark revisits by a media type of their own. In an index for replay, as cdxj-indexer writes it, other responses
-/// have none.
+/// have no media type.
 fn set_media_type(capture: &mut Capture, header: &WarcHeader<'_>, is_for_replay: bool) {
     let content_type = &header.content_type[..];
     match &header.record_type[..] {

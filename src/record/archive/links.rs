@@ -2,8 +2,9 @@
 //!
 //! Links are, in this order: `Location` of a redirect, `Refresh` and `Link` header fields; the entries of `HTML-Metadata`
 //! that have a `url`, in the lists `Head.Link`, `Head.Scripts` and `Links`; refreshes, and addresses of the page and its
-//! media for previews, in `Head.Metas`. The base of header fields is the URL of the page; that of the others `Head.Base`,
-//! resolved against it. JSON that is broken after the response gives its links as well; JSON that ends early gives none.
+//! media for previews, in `Head.Metas`. The base of links in header fields is the URL of the page; that of the other links is
+//! `Head.Base`, resolved against the URL of the page. If the JSON is broken after the response, its links are read as well; if it
+//! ends early, no link is read.
 
 use crate::iri::{Base, FaultKind, find_scheme, may_be_html_base};
 use crate::kernel::offset_in;
@@ -96,7 +97,7 @@ impl LinkReader {
         if JsonMembers::are_whole(json) { Ok(response.is_some()) } else { Err(FaultKind::NotOfFormat) }
     }
 
-    /// Removes the header fields if their base, the page, is too long. Returns whether they stay, or there are none.
+    /// Removes the header fields if their base, the URL of the page, is too long. Returns false if any were removed.
     fn remove_long_headers(&mut self) -> bool {
         let mut texts = [&mut self.location, &mut self.refresh, &mut self.link_fields];
         let is_short = self.page.len() <= MAX_BASE_LEN || texts.iter().all(|text| text.is_empty());

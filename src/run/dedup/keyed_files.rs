@@ -215,7 +215,7 @@ impl ReadRowGroups {
         self.errors.last().is_some_and(|error| error.source_number == source)
     }
 
-    /// Adds a row group, and returns its first row and its rows, of which there are none after the end of the file.
+    /// Adds a row group. Returns its first row and its rows; no rows after the end of the file.
     fn add(
         &mut self,
         row_group: &KeyedRowGroup<'_>,
@@ -290,7 +290,7 @@ impl<'a> KeyedReader<'a> {
         Ok(step)
     }
 
-    /// Reads a row group. Returns its first row and its rows, of which there are none after the end of the file; `None` if
+    /// Reads a row group. Returns its first row and its rows; no rows after the end of the file; `None` if
     /// the run was stopped.
     fn read(&self, stages: &StageTicket<'_>, row_group: &KeyedRowGroup<'_>) -> Option<(u64, RecordBatch)> {
         let schema = self.files.schema(row_group.file, self.encoder);

@@ -34,7 +34,7 @@ const EMPTY_DIGESTS: [&str; 5] = [
 /// Why observations could not be collected.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ObserveError {
-    /// What is held in memory for each URL of a redirect exceeds the limit.
+    /// The memory for the URLs of redirects exceeds the limit.
     #[error(
         "{urls} different URLs that redirect or are targets of redirects need more than {limit} bytes, half of the memory for data"
     )]
@@ -220,7 +220,7 @@ fn content_of(rows: &Rows, row: usize) -> Option<u64> {
     let is_tiny = !is_revisit && carried.capture_lengths[row].is_some_and(|len| len < MIN_CAPTURE_LEN);
     let is_cut = !carried.truncated.get(row).is_empty();
     let digest = match carried.digests.get(row) {
-        // Computed for a record of an archive that states none.
+        // The digest that was computed for a record of an archive that states none.
         b"" => carried.payload_digests.get(row).strip_prefix(b"sha1:").unwrap_or_default(),
         digest => digest,
     };
