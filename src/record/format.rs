@@ -408,8 +408,7 @@ impl FormatSuffix {
     /// The suffix of a name, also before that of a compression.
     fn of(name: &str) -> Option<FormatSuffix> {
         let name = name.to_ascii_lowercase();
-        let compressions = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
-        let name = compressions.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
+        let name = without_compression_suffix(&name).unwrap_or(&name);
         let suffixes = [
             (".csv", FormatSuffix::Table(b',')),
             (".tsv", FormatSuffix::Table(b'\t')),
@@ -418,6 +417,11 @@ impl FormatSuffix {
         ];
         suffixes.into_iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, format)| format)
     }
+}
+
+/// The name of a file without the suffix of a compression, which is in lower case; `None` if the name has no such suffix.
+pub(crate) fn without_compression_suffix(name: &str) -> Option<&str> {
+    [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().find_map(|suffix| name.strip_suffix(suffix))
 }
 
 /// The table with its delimiter.

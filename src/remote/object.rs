@@ -18,6 +18,7 @@ use super::repetition::{FetchError, Repetition, lost_task};
 use super::response_header::ShorterRange;
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl, ShownName, is_archive_name, is_table_name};
+use crate::record::without_compression_suffix;
 
 /// Ranges with a shorter gap between them are one request.
 const MAX_GAP: u64 = 1 << 20;
@@ -122,7 +123,7 @@ impl RemoteObject {
 
     /// The name ends like that of a compressed file.
     pub(crate) fn is_named_as_compressed(&self) -> bool {
-        [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().any(|suffix| self.path().ends_with(suffix))
+        without_compression_suffix(self.path()).is_some()
     }
 
     /// The name ends like that of a ZIP archive.

@@ -2,6 +2,7 @@
 
 use super::{gzip, irikey, printed, random_numbers, read_json, sample};
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -45,6 +46,21 @@ fn documents_of_every_kind_are_read_from_a_folder() {
         ,,@/,sitemap,,http://r/s.xml,http://r/s.xml\n\
         loc,,LOC@/,sitemap,,http://s/1,http://s/1\n";
     assert_eq!(rows, expected);
+}
+
+/// XML has `xml:base`, and HTML does not.
+#[test]
+fn the_markup_of_a_compressed_file_is_that_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let svg = b"<svg xml:base='http://a/b/'><a href='c'/></svg>";
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bzip2.write_all(svg).unwrap();
+    for (name, bytes) in [("a.svg", svg.to_vec()), ("a.SVG.bz2", bzip2.finish().unwrap())] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let rows = printed(&["extract", "-q", path.to_str().unwrap(), "--columns", "url,base"], b"");
+        assert_eq!(rows, "url,base\nc,http://a/b/\n", "{name}");
+    }
 }
 
 /// `--limit` gives the first rows, from documents and from archives, with any number of threads.

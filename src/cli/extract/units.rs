@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::extract::{DocumentContext, Markup};
 use crate::input::{BodyDefect, Source, Sources};
 use crate::record::archive::ArchivedDocument;
+use crate::record::without_compression_suffix;
 use crate::run::{ArchiveDocuments, ArchiveSummary, DOCUMENT_UNIT_LEN, SourceDocuments, open_documents};
 
 /// How documents are read.
@@ -155,10 +156,10 @@ impl Iterator for DocumentUnits {
     }
 }
 
-/// The markup that a file name stands for, apart from a final `.gz` or `.zst`.
+/// The markup that a file name stands for, apart from the suffix of a compression.
 fn markup_of_name(name: &str) -> Option<Markup> {
     let name = name.to_ascii_lowercase();
-    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    let name = without_compression_suffix(&name).unwrap_or(&name);
     if name.rsplit(['/', '\\']).next() == Some("robots.txt") {
         return Some(Markup::Robots);
     }
