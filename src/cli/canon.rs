@@ -159,7 +159,10 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
     });
     let summary = summary?;
     let replaced = job.files.replaced_after(replaced, summary.is_nothing_read());
-    let WrittenFiles { whole, files } = files.finish(job, &summary)?;
+    let WrittenFiles { whole, files } = match summary.is_nothing_read() {
+        true => files.abandon(&job.destination)?,
+        false => files.finish(job, summary.rows)?,
+    };
     let report = job.report(names, summary, whole, started.elapsed());
     Ok(Report { files, replaced, timeline, temporary_bytes, ..report })
 }

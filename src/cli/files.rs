@@ -15,7 +15,7 @@ use crate::output::{
 };
 use crate::process::part_names::{MANIFEST, SPLITS};
 use crate::process::path_name;
-use crate::run::{SortedRows, Summary, sorted_rows_counter};
+use crate::run::{SortedRows, sorted_rows_counter};
 use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
 
 /// The state of the parts when only files about them are missing.
@@ -119,49 +119,12 @@ impl OutputFiles {
         }
     }
 
-    /// Completes the output, but only if no record was lost or counted twice. If errors of the inputs left no record, no file is
-    /// written.
+    /// Completes the output, but only if it has `rows` rows, those of all records.
     ///
     /// # Errors
-    /// Counts that do not add up; the output cannot be written.
-    pub(crate) fn finish(self, job: &Job, summary: &Summary) -> Result<WrittenFiles, CommandError> {
-        if summary.is_nothing_read() {
-            return self.abandon(&job.destination);
-        }
-        let tally = &summary.tally;
-        let (rows, written) = (tally.rows, self.rows());
-        if !tally.is_balanced() || written != rows {
-            let (unchanged, changed, faulty) = (tally.unchanged, tally.changed, tally.faulty);
-            if let OutputFiles::Single(output, _) = self {
-                output.abort()?;
-            }
-            return Err(CommandError::Internal(format!(
-                "{rows} records ({unchanged} unchanged, {changed} changed, {faulty} faulty) gave {written} rows"
-            )));
-        }
-        self.close(job)
-    }
-
-    /// [`OutputFiles::finish`] for `rows` rows, some of which were counted by the runs of a job that was resumed.
-    pub(crate) fn finish_counted(self, job: &Job, rows: u64) -> Result<WrittenFiles, CommandError> {
-        match self.rows() {
-            written if written != rows => {
-                Err(CommandError::Internal(format!("{rows} rows were sorted, but {written} were written")))
-            }
-            _ => self.close(job),
-        }
-    }
-
-    /// Removes what was begun.
-    fn abandon(self, destination: &Destination) -> Result<WrittenFiles, CommandError> {
-        match self {
-            OutputFiles::Single(output, _) => output.abort()?,
-            OutputFiles::Directory(directory) => directory.series.abandon()?,
-        }
-        Ok(WrittenFiles { whole: abandoned(destination), files: Vec::new() })
-    }
-
-    fn close(self, job: &Job) -> Result<WrittenFiles, CommandError> {
+    /// It has another number of rows; the output cannot be written.
+    pub(crate) fn finish(self, job: &Job, rows: u64) -> Result<WrittenFiles, CommandError> {
+        check_written(self.rows(), rows)?;
         match self {
             OutputFiles::Single(output, mut read_back) => {
                 let whole = output.finish_verified(read_back.as_mut())?;
@@ -169,6 +132,23 @@ impl OutputFiles {
             }
             OutputFiles::Directory(directory) => directory.finish(job),
         }
+    }
+
+    /// Removes what was begun, because errors of the inputs left no record.
+    pub(crate) fn abandon(self, destination: &Destination) -> Result<WrittenFiles, CommandError> {
+        match self {
+            OutputFiles::Single(output, _) => output.abort()?,
+            OutputFiles::Directory(directory) => directory.series.abandon()?,
+        }
+        Ok(WrittenFiles { whole: abandoned(destination), files: Vec::new() })
+    }
+}
+
+/// Checks that no row was lost or written twice.
+pub(crate) fn check_written(written: u64, rows: u64) -> Result<(), CommandError> {
+    match written == rows {
+        true => Ok(()),
+        false => Err(CommandError::Internal(format!("{written} of {rows} rows were written"))),
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::error::CommandError;
 use super::file_stamp::FileStamp;
-use super::files::{COMPLETE, OutputFiles, WrittenFiles};
+use super::files::{COMPLETE, OutputFiles, WrittenFiles, check_written};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::progress::watch;
@@ -199,13 +199,8 @@ impl ResumableJob<'_> {
         for path in self.finished.iter().filter_map(|file| file.path.as_deref()) {
             runs.add_file(path).map_err(SortError::from)?;
         }
-        let (rows, _) = sorter.merge(&self.job.options, runs, |sorted| files.append_sorted(sorted))?;
-        match self.manifest.rows() {
-            expected if expected != rows => {
-                Err(CommandError::Internal(format!("{rows} of {expected} rows were merged")))
-            }
-            _ => files.finish_counted(self.job, rows),
-        }
+        sorter.merge(&self.job.options, runs, |sorted| files.append_sorted(sorted))?;
+        files.finish(self.job, self.manifest.rows())
     }
 
     /// Does `work` on all pending inputs, as many at once as there are threads and memory, and records each in the manifest
@@ -307,10 +302,7 @@ fn write_part(job: &Job, input: PendingInput, request: RunRequest<'_>) -> Result
     let destination = Destination::File(input.part.clone());
     let (encoder, mut output) = output::create_arranged(&destination, output_options, &arrangement)?;
     let summary = run::canon_encoded(request, &encoder, None, |encoded| output.append(encoded))?;
-    if output.rows() != summary.rows {
-        let message = format!("{} of {} rows were written", output.rows(), summary.rows);
-        return Err(CommandError::Internal(message));
-    }
+    check_written(output.rows(), summary.rows)?;
     let hash = input.hash_unchanged(&summary)?;
     let (part, file) = output.finish_pending()?;
     Ok(FinishedInput { input, part, file, summary, hash, elapsed: started.elapsed() })

@@ -13,7 +13,7 @@ pub(crate) use self::args::DedupArgs;
 use self::keyed_files::keyed_files;
 use super::args::PROTOCOL;
 use super::error::CommandError;
-use super::files::abandoned;
+use super::files::{abandoned, check_written};
 use super::job::Job;
 use super::progress::{TimelineSample, watch};
 use super::report::{CollisionReport, DedupReport, Report, after_closed_pipe};
@@ -217,20 +217,11 @@ impl DedupOutputs {
             deduped.new_keys = None;
             return Ok(abandoned(destination));
         }
-        let left_out = deduped.totals.duplicates + deduped.totals.seen;
-        let message = match &self.duplicates {
-            _ if self.kept.rows() != deduped.totals.written => {
-                format!("{} of {} rows were written", self.kept.rows(), deduped.totals.written)
-            }
-            Some(table) if table.rows() != left_out => {
-                format!("{} of {left_out} duplicates were written", table.rows())
-            }
-            _ => {
-                self.duplicates.into_iter().chain(self.groups).try_for_each(TableWriter::finish)?;
-                return Ok(self.kept.finish()?);
-            }
-        };
-        self.kept.abort()?;
-        Err(CommandError::Internal(message))
+        check_written(self.kept.rows(), deduped.totals.written)?;
+        if let Some(table) = &self.duplicates {
+            check_written(table.rows(), deduped.totals.duplicates + deduped.totals.seen)?;
+        }
+        self.duplicates.into_iter().chain(self.groups).try_for_each(TableWriter::finish)?;
+        Ok(self.kept.finish()?)
     }
 }
