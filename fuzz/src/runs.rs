@@ -7,7 +7,7 @@ use arrow::compute::concat_batches;
 use irikey::batch::{BatchBuilder, COLUMNS, ColumnSet};
 use irikey::canon::Policy;
 use irikey::input::{InputError, Source, Sources};
-use irikey::run::{Progress, RunError, RunOptions, RunRequest, canon};
+use irikey::run::{Progress, ReadError, RunError, RunOptions, RunRequest, canon};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -109,7 +109,7 @@ pub fn run(sources: Sources, options: &RunOptions, policy: &Policy) -> Outcome {
     let ran = canon(request, |group| builder.build(group.rows, group.runs).map(Some), append);
     let summary = match ran {
         Ok(summary) => summary,
-        Err(error @ RunError::Columns { .. }) => {
+        Err(error @ RunError::Read(ReadError::Columns { .. })) => {
             return Outcome { rows: None, counts: error.to_string(), has_defect: true };
         }
         Err(error) => panic!("{error}"),

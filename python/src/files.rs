@@ -15,7 +15,7 @@ use irikey::input::{ListError, Source, Sources, list};
 use irikey::record::archive::RecordTypes;
 use irikey::record::csv::ColumnChoiceError;
 use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::{self, MAX_THREADS, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary};
+use irikey::run::{self, MAX_THREADS, Progress, ReadError, RowGroup, RunError, RunOptions, RunRequest, Summary};
 use pyo3::exceptions::{PyFileNotFoundError, PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -261,7 +261,7 @@ fn wait_for<T: Send + 'static>(
 
 /// Returns the exception for an error that stopped a run: `KeyError` for a column that a table lacks, as for a batch.
 fn run_exception(error: &RunError<PartError>) -> PyErr {
-    let RunError::Columns { name, error } = error else {
+    let RunError::Read(ReadError::Columns { name, error }) = error else {
         return PyValueError::new_err(python_terms(&error.to_string()));
     };
     // The name of the source does not change.

@@ -116,9 +116,7 @@ impl<E: Into<CommandError> + Display> From<RunError<E>> for CommandError {
     fn from(error: RunError<E>) -> CommandError {
         match error {
             RunError::Output(error) => error.into(),
-            RunError::Columns { .. } | RunError::Threads(_) | RunError::TooMuchText(_) => {
-                CommandError::Usage(error.to_string())
-            }
+            RunError::Read(_) | RunError::Threads(_) => CommandError::Usage(error.to_string()),
             RunError::Panicked(_) | RunError::Unbalanced { .. } => CommandError::Internal(error.to_string()),
         }
     }

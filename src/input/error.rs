@@ -161,7 +161,7 @@ pub enum Defect {
     /// A ZIP archive or one of its members cannot be read.
     #[error("cannot read this from a ZIP archive: {0}")]
     Zip(String),
-    /// A Parquet or Arrow file lacks a column that was chosen. This stops the run.
+    /// A table lacks a column that was chosen, or the source is no table. This stops the run.
     #[error(transparent)]
     NoColumn(ColumnChoiceError),
     /// No column of a Parquet or Arrow file holds URLs by its name, or a column has the wrong type, or its name is not unique.

@@ -12,11 +12,11 @@
 use super::body::{CutOptions, MIN_RECORD_LEN, SourceBody};
 use super::error::ReadError;
 use super::line_counts::{LineCounts, count_lines};
-use super::open_source::{OpenError, OpenSource, SourceFile, indicates_format};
+use super::open_source::{OpenSource, SourceFile, indicates_format};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
 use super::summary::{MAX_ADVICE, PossibleAdvice, Progress};
-use crate::input::{Block, InputError, OpenOptions, Source, Sources};
+use crate::input::{Block, Defect, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::{RecordBuffer, TextFormat};
 use std::ops::RangeInclusive;
@@ -190,11 +190,9 @@ impl<'a> Cutter<'a> {
         }
         match begun {
             Ok(()) => self.current = Some(current),
-            Err(OpenError::Columns(error)) => return Err(ReadError::Columns { name: current.name, error }),
+            Err(Defect::NoColumn(error)) => return Err(ReadError::Columns { name: current.name, error }),
             // Such a defect concerns the source as a whole, however much of it was read to find it.
-            Err(OpenError::Defect(defect)) => {
-                self.stop(&current, EndDefect { defect, lost_len: 0, at: Some(0) });
-            }
+            Err(defect) => self.stop(&current, EndDefect { defect, lost_len: 0, at: Some(0) }),
         }
         Ok(true)
     }

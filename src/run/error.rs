@@ -10,23 +10,12 @@ pub enum RunError<E> {
     /// `encode` or `append` failed. A closed pipe is such an error, which the caller may treat as success.
     #[error(transparent)]
     Output(E),
-    /// A source lacks a requested column.
-    #[error("{name}: {error}")]
-    Columns {
-        /// Name of the source.
-        name: String,
-        /// The error.
-        error: ColumnChoiceError,
-    },
+    /// The sources cannot be read with these options.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The threads could not be started.
     #[error("cannot start worker threads: {0}; use fewer with --threads")]
     Threads(String),
-    /// The texts of a row group exceed what Arrow's 32-bit offsets can address.
-    #[error(
-        "the texts of one row group would exceed {MAX_TEXT_LEN} bytes in a column (there are {0} bytes already); \
-         use a smaller --row-group-size or a shorter base"
-    )]
-    TooMuchText(usize),
     /// A worker panicked, which is a bug in this program.
     #[error("a worker failed: {0}; this is a bug in irikey")]
     Panicked(String),
@@ -53,19 +42,20 @@ impl<E> RunError<E> {
 }
 
 /// An error of reading that stops a run, whatever its output is.
-#[derive(Debug)]
-pub(super) enum ReadError {
-    /// See [`RunError::Columns`].
-    Columns { name: String, error: ColumnChoiceError },
-    /// See [`RunError::TooMuchText`].
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// A source lacks a requested column.
+    #[error("{name}: {error}")]
+    Columns {
+        /// Name of the source.
+        name: String,
+        /// The error.
+        error: ColumnChoiceError,
+    },
+    /// The texts of a row group exceed what Arrow's 32-bit offsets can address.
+    #[error(
+        "the texts of one row group would exceed {MAX_TEXT_LEN} bytes in a column (there are {0} bytes already); \
+         use a smaller --row-group-size or a shorter base"
+    )]
     TooMuchText(usize),
-}
-
-impl<E> From<ReadError> for RunError<E> {
-    fn from(error: ReadError) -> RunError<E> {
-        match error {
-            ReadError::Columns { name, error } => RunError::Columns { name, error },
-            ReadError::TooMuchText(len) => RunError::TooMuchText(len),
-        }
-    }
 }

@@ -114,7 +114,7 @@ pub(crate) use documents::{
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::read_evidence;
-pub use error::RunError;
+pub use error::{ReadError, RunError};
 pub use key_diff::{KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, compare_keys};
 #[cfg(feature = "cli")]
 pub(crate) use learn::{

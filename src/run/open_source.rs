@@ -87,36 +87,19 @@ impl SourceFile {
     }
 }
 
-/// Why a source cannot be read.
-pub(super) enum OpenError {
-    Defect(Defect),
-    Columns(ColumnChoiceError),
-}
-
-impl From<Defect> for OpenError {
-    fn from(defect: Defect) -> OpenError {
-        match defect {
-            Defect::NoColumn(error) => OpenError::Columns(error),
-            other => OpenError::Defect(other),
+/// The defect of a source that begins with `head`. If the source was read as a table only because the user chose columns, the
+/// defect names the format of its records instead.
+fn defect_of_content(defect: Defect, csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> Defect {
+    let Defect::NoColumn(ColumnChoiceError::Missing { chosen: column, .. }) = &defect else { return defect };
+    let error = match detect_records(chosen, head) {
+        // Other members may be missing.
+        Some(TextFormat::JsonLines(_)) => {
+            ColumnChoiceError::NoMember { chosen: csv.url.clone(), members: names_of_first_members(head) }
         }
-    }
-}
-
-impl OpenError {
-    /// The error of a source that begins with `head`. If the source was read as a table only because the user chose columns, the
-    /// error names the format of its records instead.
-    fn of_content(self, csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> OpenError {
-        let OpenError::Columns(ColumnChoiceError::Missing { chosen: column, .. }) = &self else { return self };
-        let error = match detect_records(chosen, head) {
-            // Other members may be missing.
-            Some(TextFormat::JsonLines(_)) => {
-                ColumnChoiceError::NoMember { chosen: csv.url.clone(), members: names_of_first_members(head) }
-            }
-            Some(format) => ColumnChoiceError::OtherFormat { chosen: column.clone(), format: format.name() },
-            None => return self,
-        };
-        OpenError::Columns(error)
-    }
+        Some(format) => ColumnChoiceError::OtherFormat { chosen: column.clone(), format: format.name() },
+        None => return defect,
+    };
+    Defect::NoColumn(error)
 }
 
 /// Whether a name indicates the format of a source.
@@ -132,11 +115,11 @@ fn detect_records(chosen: &InputFormat, head: &[u8]) -> Option<TextFormat> {
 }
 
 /// Refuses a number as a column of JSON lines: they have members with names, and were read as a table only because of the number.
-fn check_column_numbers(csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> Result<(), OpenError> {
+fn check_column_numbers(csv: &CsvOptions, chosen: &InputFormat, head: &[u8]) -> Result<(), Defect> {
     let mut columns = [&csv.url, &csv.base].into_iter().flatten();
     let Some(number) = columns.find(|column| matches!(column, ColumnChoice::Number(_))) else { return Ok(()) };
     match detect_records(chosen, head) {
-        Some(TextFormat::JsonLines(_)) => Err(OpenError::Columns(ColumnChoiceError::NumberOfMember(number.clone()))),
+        Some(TextFormat::JsonLines(_)) => Err(Defect::NoColumn(ColumnChoiceError::NumberOfMember(number.clone()))),
         _ => Ok(()),
     }
 }
@@ -161,7 +144,7 @@ impl OpenSource {
     }
 
     /// Detects charset and format, and skips byte-order mark and header.
-    pub(super) fn begin(&mut self, options: &CutOptions<'_>) -> Result<(), OpenError> {
+    pub(super) fn begin(&mut self, options: &CutOptions<'_>) -> Result<(), Defect> {
         match self.begin_charset(options)? {
             Some(table) => self.begin_table(table, options),
             None => self.begin_format(options),
@@ -169,14 +152,14 @@ impl OpenSource {
     }
 
     /// Detects the charset, and skips a byte-order mark. Returns the format if it is a binary table, which has no charset.
-    fn begin_charset(&mut self, options: &CutOptions<'_>) -> Result<Option<TableFormat>, OpenError> {
+    fn begin_charset(&mut self, options: &CutOptions<'_>) -> Result<Option<TableFormat>, Defect> {
         // A defect within these bytes is reported later, after the records before it.
         self.body.fill(SNIFF_LEN);
         if self.body.text().is_empty() && self.body.is_ended() && is_table_name(&self.file_name) {
-            return Err(Defect::Unsupported(EMPTY_TABLE).into());
+            return Err(Defect::Unsupported(EMPTY_TABLE));
         }
         if let Some(charset) = options.charset.filter(|charset| !charset.allows_bom_of(self.body.text())) {
-            return Err(Defect::ForeignMark(charset.name()).into());
+            return Err(Defect::ForeignMark(charset.name()));
         }
         let chosen_order = options.charset.and_then(Charset::utf16_byte_order);
         match (content_type(self.body.text()), chosen_order) {
@@ -184,17 +167,17 @@ impl OpenSource {
             (ContentType::Records(0) | ContentType::UnmarkedUtf16(_), Some(order)) => {
                 self.transcode(order, 0, options);
             }
-            (ContentType::UnmarkedUtf16(_), None) => return Err(Defect::Unsupported(UNMARKED_UTF16).into()),
+            (ContentType::UnmarkedUtf16(_), None) => return Err(Defect::Unsupported(UNMARKED_UTF16)),
             (ContentType::Records(mark_len), _) => self.skip(mark_len),
-            (ContentType::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
+            (ContentType::Encoding(name), _) => return Err(Defect::Encoding(name)),
             (ContentType::Table(table), _) => return Ok(Some(table)),
-            (ContentType::Unsupported(format), _) => return Err(Defect::Unsupported(format).into()),
+            (ContentType::Unsupported(format), _) => return Err(Defect::Unsupported(format)),
         }
         Ok(None)
     }
 
     /// Detects the format of text, and skips the header of a table.
-    fn begin_format(&mut self, options: &CutOptions<'_>) -> Result<(), OpenError> {
+    fn begin_format(&mut self, options: &CutOptions<'_>) -> Result<(), Defect> {
         let head = self.body.head();
         let format = options.run.format.of_source(&self.file_name, &head);
         self.format_name = format.name(&head);
@@ -206,8 +189,8 @@ impl OpenSource {
             SourceFormat::Text(format) => self.format = format,
             SourceFormat::Csv(csv) => {
                 check_column_numbers(&csv, &options.run.format, &head)?;
-                let begun = self.begin_csv(&csv, options);
-                begun.map_err(|error| error.of_content(&csv, &options.run.format, &head))?;
+                self.begin_csv(&csv, options)
+                    .map_err(|defect| defect_of_content(defect, &csv, &options.run.format, &head))?;
             }
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),
             SourceFormat::Json(layout) => {
@@ -215,7 +198,7 @@ impl OpenSource {
                 parser.set_utf16(self.is_utf16);
                 self.body.parse_json(parser);
             }
-            SourceFormat::Unsupported(format) => return Err(Defect::Unsupported(format).into()),
+            SourceFormat::Unsupported(format) => return Err(Defect::Unsupported(format)),
         }
         Ok(())
     }
@@ -248,15 +231,15 @@ impl OpenSource {
     }
 
     /// Opens a table in a binary format.
-    fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), OpenError> {
+    fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), Defect> {
         check_charset_columns(Some(format.name()), options)?;
         let file = match &self.file {
             SourceFile::Table(file) if !self.body.is_compressed() => file,
-            _ => return Err(Defect::Unsupported(STREAMED_TABLE).into()),
+            _ => return Err(Defect::Unsupported(STREAMED_TABLE)),
         };
         let columns = match &options.run.format {
             InputFormat::Auto(format) => TableColumns { url: format.csv.url.clone(), base: format.csv.base.clone() },
-            _ => return Err(Defect::Unsupported(TABLE_AS_TEXT).into()),
+            _ => return Err(Defect::Unsupported(TABLE_AS_TEXT)),
         };
         let RunOptions { threads, max_record_len, row_group_len: held_len, .. } = *options.run;
         let options = TableOptions { columns, carry: options.carry, threads, max_record_len, held_len };
@@ -273,7 +256,7 @@ impl OpenSource {
     }
 
     /// Determines the columns of a table by its first record, and skips the header.
-    fn begin_csv(&mut self, csv: &CsvOptions, options: &CutOptions<'_>) -> Result<(), OpenError> {
+    fn begin_csv(&mut self, csv: &CsvOptions, options: &CutOptions<'_>) -> Result<(), Defect> {
         let delimiter = csv.delimiter.unwrap_or(b',');
         let quote = csv.quote.of_table(delimiter);
         let format = |columns| TextFormat::Csv(Arc::new(CsvLayout { delimiter, quote, columns }));
@@ -285,7 +268,7 @@ impl OpenSource {
             // At the end of the source, or of what can be read, there is no header after the comments.
             let comments = csv.comments(&head).or((!matches!(cut.end, ReadEnd::More)).then(CsvComments::default));
             let table = comments.map(|comments| csv.read_first(&head[comments.len..])).transpose();
-            match (table.map_err(OpenError::Columns)?.flatten(), cut.end) {
+            match (table.map_err(Defect::NoColumn)?.flatten(), cut.end) {
                 (Some(first), end) => {
                     self.format = format(first.columns);
                     let CsvComments { len, count } = comments.unwrap_or_default();
@@ -300,7 +283,7 @@ impl OpenSource {
                 // Only blank lines and comments so far. The target doubles, so that the search stays linear.
                 (None, ReadEnd::More) => target = cut.len * 2,
                 (None, ReadEnd::LongRecord) => {
-                    return Err(Defect::RecordTooLong(options.run.max_record_len).into());
+                    return Err(Defect::RecordTooLong(options.run.max_record_len));
                 }
                 (None, end @ ReadEnd::Source(_)) => {
                     self.body.return_end(end);
@@ -368,11 +351,11 @@ impl OpenSource {
 }
 
 /// Refuses columns of charsets for a source of a format that has none.
-fn check_charset_columns(format: Option<&'static str>, options: &CutOptions<'_>) -> Result<(), OpenError> {
+fn check_charset_columns(format: Option<&'static str>, options: &CutOptions<'_>) -> Result<(), Defect> {
     let InputFormat::Auto(FormatOptions { csv, .. }) = &options.run.format else { return Ok(()) };
     match (csv.charset.as_ref().or(csv.query_charset.as_ref()), format) {
         (Some(chosen), Some(format)) => {
-            Err(OpenError::Columns(ColumnChoiceError::NoCharsets { chosen: chosen.clone(), format }))
+            Err(Defect::NoColumn(ColumnChoiceError::NoCharsets { chosen: chosen.clone(), format }))
         }
         _ => Ok(()),
     }

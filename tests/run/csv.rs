@@ -7,7 +7,7 @@ use irikey::input::{Source, Sources};
 use irikey::kernel::Bitmaps;
 use irikey::record::csv::{ColumnChoice, Csv, CsvHeader, CsvLayout, CsvOptions, CsvQuote};
 use irikey::record::{InputFormat, TextDecoder};
-use irikey::run::{RunError, RunOptions};
+use irikey::run::{ReadError, RunError, RunOptions};
 use std::path::Path;
 
 /// Most lines of a record.
@@ -159,7 +159,7 @@ fn bases_reach_the_canonicalizer() {
 fn an_unknown_column_stops_the_run() {
     let csv_options = CsvOptions { url: column("adress"), ..CsvOptions::default() };
     let error = try_run(pipe(b"id,url\n1,http://a/\n", 100), &csv(options(2, 100, 100), &csv_options)).unwrap_err();
-    assert!(matches!(error, RunError::Columns { .. }));
+    assert!(matches!(error, RunError::Read(ReadError::Columns { .. })));
     assert_eq!(error.to_string(), "pipe: there is no column \"adress\"; the columns are 1 \"id\", 2 \"url\"");
 }
 

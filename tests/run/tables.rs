@@ -18,7 +18,7 @@ use irikey::iri::Flags;
 use irikey::record::csv::{ColumnChoice, CsvOptions};
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::{RunError, RunOptions};
+use irikey::run::{ReadError, RunError, RunOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType};
@@ -205,7 +205,7 @@ fn unknown_columns_and_damage_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     for file in files(directory.path()) {
         let error = try_run(path(&file), &auto(Some("adress"), None)).unwrap_err();
-        assert!(matches!(error, RunError::Columns { .. }));
+        assert!(matches!(error, RunError::Read(ReadError::Columns { .. })));
         assert!(error.to_string().contains("there is no column \"adress\"; the columns are junk, url"), "{error}");
         let bytes = std::fs::read(&file).unwrap();
         std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
