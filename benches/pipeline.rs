@@ -29,7 +29,6 @@ fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputEr
         compression: job.compression,
         columns,
         policy: policy.clone(),
-        metadata: output::metadata(&policy, 1),
         sources: vec!["corpus".to_string()],
     };
     let (encoder, mut output) =

@@ -48,7 +48,6 @@ fn open(
         compression,
         columns,
         policy: policy(),
-        metadata: Vec::new(),
         sources: vec!["input".to_string()],
     };
     let arrangement = Arrangement { by: by.clone(), bloom: true };

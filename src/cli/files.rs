@@ -16,7 +16,7 @@ use crate::output::{
 use crate::process::part_names::{MANIFEST, SPLITS};
 use crate::process::path_name;
 use crate::run::{SortedRows, sorted_rows_counter};
-use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
+use crate::sort::{Partition, SplitPoints};
 
 /// The state of the parts when only files about them are missing.
 pub(crate) const COMPLETE: &str = "the parts are complete";
@@ -72,10 +72,7 @@ impl OutputFiles {
     ) -> Result<(Encoder, OutputFiles), CommandError> {
         let layout = &job.layout;
         let by = layout.arrangement.by.clone();
-        let mut options = job.output_options(sources);
-        if !by.is_empty() {
-            options.metadata.push((SORT_METADATA_KEY.to_string(), by.to_string()));
-        }
+        let options = job.output_options(sources);
         let new_read_back: Option<NewReadBack> = (!by.is_empty())
             .then(|| Box::new(move || Box::new(sorted_rows_counter(by.clone())) as ReadBack) as NewReadBack);
         let path = match &job.destination {

@@ -7,7 +7,7 @@ use super::args::{FileLayout, InputArgs, ReportingArgs};
 use super::file_roles::FileRoles;
 use super::report::{Report, SourceError};
 use crate::canon::Policy;
-use crate::output::{self, Destination, FinishedOutput, OutputOptions};
+use crate::output::{Destination, FinishedOutput, OutputOptions};
 use crate::remote::{redact_argument, transfer};
 use crate::run::{RunOptions, SortOptions, Summary};
 
@@ -35,12 +35,7 @@ pub(crate) struct Job<'a> {
 
 impl Job<'_> {
     pub(crate) fn output_options(&self, sources: &[String]) -> OutputOptions {
-        OutputOptions {
-            policy: self.policy.clone(),
-            metadata: output::metadata(&self.policy, sources.len()),
-            sources: sources.to_vec(),
-            ..self.output.clone()
-        }
+        OutputOptions { policy: self.policy.clone(), sources: sources.to_vec(), ..self.output.clone() }
     }
 
     /// The report of a run that wrote its output.

@@ -42,8 +42,8 @@ pub(crate) use encoder::FileRows;
 pub use encoder::{EncodedRows, Encoder};
 pub use error::OutputError;
 pub(crate) use index_lines::{INDEX_KEY, INDEX_REST, index_columns, index_rows, index_schema};
-pub(crate) use options::ReadBack;
-pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions, metadata};
+pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions};
+pub(crate) use options::{ReadBack, metadata};
 #[cfg(fuzzing)]
 pub(crate) use pages::compress_pages;
 pub(crate) use plain_rows::{PlainColumn, PlainValue, RowBlock, RowEncoder, RowWriter};

@@ -10,7 +10,7 @@ use parquet::basic::{self as codec, ZstdLevel};
 use super::packing::TextPacking;
 use crate::batch::ColumnSet;
 use crate::canon::Policy;
-use crate::sort::SortBy;
+use crate::sort::{SORT_METADATA_KEY, SortBy};
 
 /// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +44,6 @@ pub struct OutputOptions {
     pub columns: ColumnSet,
     /// Policy of the rows.
     pub policy: Policy,
-    /// Metadata of the file, see [`metadata`]; only Parquet and Arrow store it.
-    pub metadata: Vec<(String, String)>,
     /// Names of the sources; `source` of a run is an index of this list.
     pub sources: Vec<String>,
 }
@@ -54,6 +52,12 @@ impl OutputOptions {
     /// Returns whether threads encode row groups together, see [`super::Encoder::joins_slices`].
     pub(crate) fn joins_slices(&self) -> bool {
         self.format == OutputFormat::Parquet && self.compression.has_page_codec()
+    }
+
+    /// The metadata of a file with this arrangement; only Parquet and Arrow store it.
+    pub(super) fn metadata(&self, arrangement: &Arrangement) -> Vec<(String, String)> {
+        let order = (!arrangement.by.is_empty()).then(|| (SORT_METADATA_KEY.to_string(), arrangement.by.to_string()));
+        metadata(&self.policy, self.sources.len()).into_iter().chain(order).collect()
     }
 }
 
@@ -66,14 +70,13 @@ impl OutputOptions {
             compression: Compression::default(),
             columns: ColumnSet::named(["uri"]).unwrap(),
             policy: Policy::default(),
-            metadata: Vec::new(),
             sources: Vec::new(),
         }
     }
 }
 
 /// Returns the metadata of a file: the policy, the version of this library, and the number of sources.
-pub fn metadata(policy: &Policy, sources: usize) -> Vec<(String, String)> {
+pub(crate) fn metadata(policy: &Policy, sources: usize) -> Vec<(String, String)> {
     let mut pairs: Vec<_> =
         policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
     pairs.push(("irikey.version".to_string(), env!("CARGO_PKG_VERSION").to_string()));

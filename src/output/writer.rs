@@ -103,9 +103,10 @@ pub fn create_arranged(
     if let (OutputFormat::Zipnum, OutputTarget::Direct(path)) = (options.format, &target) {
         return Err(OutputError::NotRegular { path: path.clone(), format: options.format.name() });
     }
-    let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
+    let metadata = options.metadata(arrangement);
+    let builder = BatchBuilder::new(options.columns, &metadata, &options.policy, &options.sources);
     let (format, compression) = (options.format, options.compression);
-    let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
+    let settings = ParquetSettings { compression, arrangement, metadata };
     let packing = TextPacking::of(destination.path(), format.is_packable());
     let header = write_header(format, packing, &builder, &mut sink);
     let opened = header.and_then(|()| open(format, settings, &builder, sink));

@@ -31,14 +31,12 @@
 //! let sources = irikey::input::list(&[list])?;
 //! let columns = ColumnSet::named(["source", "record", "uri", "key", "fault"])?;
 //! let policy = columns.complete_policy(Policy::default());
-//! let (metadata, names) = (output::metadata(&policy, sources.0.len()), sources.names());
 //! let options = OutputOptions {
 //!     format: OutputFormat::Parquet,
 //!     compression: Compression::default(),
 //!     columns,
 //!     policy: policy.clone(),
-//!     metadata,
-//!     sources: names,
+//!     sources: sources.names(),
 //! };
 //! let (encoder, mut output) = output::create(&Destination::File(target), options)?;
 //!

@@ -46,7 +46,6 @@ fn output_options(names: &[String]) -> OutputOptions {
         compression: output::Compression::None,
         columns,
         policy: policy(),
-        metadata: Vec::new(),
         sources: names.to_vec(),
     }
 }

@@ -33,7 +33,6 @@ fn output_options(format: OutputFormat, names: &[String]) -> OutputOptions {
         compression: output::Compression::None,
         columns: ColumnSet::named(COLUMNS).unwrap(),
         policy: policy(),
-        metadata: Vec::new(),
         sources: names.to_vec(),
     }
 }
@@ -72,8 +71,7 @@ fn sorted_file(
 ) -> (PathBuf, Vec<(u32, u32, u64)>, SortSummary) {
     let target = directory.join(format!("sorted.{}", format.suffixes()[0]));
     let (sources, mut parts) = (sources(), Vec::new());
-    let mut output_options = output_options(format, &sources.names());
-    output_options.metadata.push(("irikey.sort".into(), sort_options.by.to_string()));
+    let output_options = output_options(format, &sources.names());
     let arrangement = Arrangement { by: sort_options.by.clone(), bloom: false };
     let (encoder, mut output) =
         output::create_arranged(&Destination::File(target.clone()), output_options, &arrangement).unwrap();

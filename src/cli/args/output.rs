@@ -140,9 +140,8 @@ impl OutputArgs {
             );
             return Err(CommandError::Usage(message));
         }
-        let compression = self.compression.unwrap_or_default();
-        let (metadata, sources) = (Vec::new(), Vec::new());
-        let options = OutputOptions { format, compression, columns, policy: Policy::default(), metadata, sources };
+        let (compression, policy) = (self.compression.unwrap_or_default(), Policy::default());
+        let options = OutputOptions { format, compression, columns, policy, sources: Vec::new() };
         Ok((destination, options, layout))
     }
 

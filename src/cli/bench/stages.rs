@@ -121,7 +121,6 @@ impl Bench<'_> {
             compression,
             columns: ColumnSet::default(),
             policy: Policy::default(),
-            metadata: Vec::new(),
             sources: vec!["lines".to_string()],
         };
         let (encoder, output) = output::create(&Destination::File(target), options)?;
