@@ -87,7 +87,7 @@ impl OutputFiles {
         let root = layout.root(&path);
         let (fixed, partitions) = (layout.hive.clone(), partitions.or(ranges));
         let place = DirectoryLayout { directory: path, fixed, partitions, is_interrupted };
-        let (encoder, series) = PartDirectory::create(place, options, layout.arrangement.clone(), new_read_back)?;
+        let (encoder, series) = PartDirectory::create(place, options, &layout.arrangement, new_read_back)?;
         let splits = ranges.map(|_| SplitPoints::default());
         let directory = OutputDirectory { series, root, rows: 0, current: (0, 0), part_rows: layout.part_rows, splits };
         Ok((encoder, OutputFiles::Directory(Box::new(directory))))

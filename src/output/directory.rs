@@ -13,8 +13,9 @@ use super::directory_mark::{DirectoryMark, StoreMark};
 use super::encoder::{EncodedRows, Encoder};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
+use super::packing::TextPacking;
 use super::sink::{check_name, open_error};
-use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
+use super::writer::{FileOpener, FinishedOutput, FinishedPart, Output, encoder};
 use crate::process::part_names::{
     CLUSTER, INCOMPLETE, MANIFEST, SPLITS, is_hidden_name, is_index_of_parts, is_part_name, part_name,
 };
@@ -77,8 +78,7 @@ const MAX_PENDING: usize = 64;
 /// A directory of outputs that is being written.
 pub(crate) struct PartDirectory {
     layout: DirectoryLayout,
-    options: OutputOptions,
-    arrangement: Arrangement,
+    files: FileOpener,
     current: Option<OpenPart>,
     finished: Vec<FinishedOutput>,
     /// Complete files that do not have their names yet, and their names.
@@ -110,7 +110,7 @@ impl PartDirectory {
     pub(crate) fn create(
         layout: DirectoryLayout,
         options: OutputOptions,
-        arrangement: Arrangement,
+        arrangement: &Arrangement,
         new_read_back: Option<NewReadBack>,
     ) -> Result<(Encoder, PartDirectory), OutputError> {
         let root = layout.root();
@@ -126,15 +126,12 @@ impl PartDirectory {
         if has_visible_files(&root)? {
             return Err(OutputError::NotEmpty(root));
         }
-        // The encoder is the same for all files. The output that comes with it is dropped at once.
-        let probe = Destination::File(root.join("part"));
-        let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
+        let (encoder, files) = encoder(options, arrangement, TextPacking::None)?;
         Ok((
             encoder,
             PartDirectory {
                 layout,
-                options,
-                arrangement,
+                files,
                 current: None,
                 finished: Vec::new(),
                 pending: Vec::new(),
@@ -158,7 +155,7 @@ impl PartDirectory {
             return current.output.append(encoded);
         }
         self.close()?;
-        let output = self.open(&self.layout.file(partition, part, self.options.format.suffixes()[0]))?;
+        let output = self.open(&self.layout.file(partition, part, self.files.format.suffixes()[0]))?;
         self.current.insert(OpenPart { partition, part, output }).output.append(encoded)
     }
 
@@ -170,8 +167,7 @@ impl PartDirectory {
             let directory = parent(path);
             fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
         }
-        let destination = Destination::File(path.to_path_buf());
-        Ok(create_arranged(&destination, self.options.clone(), &self.arrangement)?.1)
+        self.files.open(&Destination::File(path.to_path_buf()))
     }
 
     /// Adds the names of the split points, the manifest and the indexes to the mark of the directory, before these files are
@@ -329,7 +325,8 @@ mod tests {
         let partitions = Some((Partition::HOST_DIRECTORY, 11));
         let layout = DirectoryLayout { directory: directory.to_path_buf(), partitions, ..DirectoryLayout::default() };
         let (options, new_read_back) = (OutputOptions::of_uris(OutputFormat::Parquet), Box::new(new_read_back));
-        let (encoder, mut parts) = PartDirectory::create(layout, options, Arrangement::default(), Some(new_read_back))?;
+        let (encoder, mut parts) =
+            PartDirectory::create(layout, options, &Arrangement::default(), Some(new_read_back))?;
         for (partition, number) in [(1, 0), (1, 1), (10, 0)] {
             parts.append(encoder.encode(&mut Rows::default(), &[])?, partition, number)?;
         }
@@ -361,7 +358,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let layout = DirectoryLayout { directory: directory.path().join("out"), ..DirectoryLayout::default() };
         let options = OutputOptions { compression: Compression::None, ..OutputOptions::of_uris(OutputFormat::Parquet) };
-        let (encoder, mut parts) = PartDirectory::create(layout, options, Arrangement::default(), None).unwrap();
+        let (encoder, mut parts) = PartDirectory::create(layout, options, &Arrangement::default(), None).unwrap();
         let uris = StringArray::from_iter_values((0..2_000).map(|i| format!("http://example.org/{i:0>100}")));
         let batch = RecordBatch::try_new(encoder.schema().clone(), vec![Arc::new(uris)]).unwrap();
         for number in [0, 0, 0, 1, 1] {

@@ -6,6 +6,7 @@
 //! Keys are random, so neither dictionary, codec nor statistics gain anything. In files that are not sorted, statistics of
 //! text cost more than the pruning that they allow.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
@@ -23,7 +24,6 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use super::error::{OutputError, WriteError};
 use super::options::{Arrangement, Compression};
 use super::pages::{self, Codecs, EncodedPages, PageBuffers, PageChunk, PageSink, TextBuffers};
-use super::sink::Sink;
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
 
 /// Bytes of a value that statistics store; most SURT keys are shorter.
@@ -80,26 +80,35 @@ impl ColumnChunk {
     }
 }
 
-/// Opens a Parquet file on `sink`. Also returns what workers need to encode its row groups.
-pub(super) fn open(
-    sink: Sink,
-    builder: &BatchBuilder,
-    settings: ParquetSettings<'_>,
-) -> Result<(SerializedFileWriter<PageSink>, RowGroups), ParquetError> {
-    let ParquetSettings { compression, arrangement, .. } = settings;
-    let options = ArrowWriterOptions::new().with_properties(properties(builder, settings));
-    let writer = ArrowWriter::try_new_with_options(PageSink::new(sink), builder.schema().clone(), options)?;
-    let (writer, factory) = writer.into_serialized_writer()?;
-    let columns = writer.schema_descr().columns().to_vec();
-    let is_general = |column: &Column| {
-        column.kind == ColumnKind::Repeating
-            || arrangement.by.names().any(|name| name == column.name)
-            || (arrangement.bloom && column.id == ColumnId::Key)
-    };
-    let general = builder.columns().iter().map(is_general).collect();
-    let codecs = Codecs::new(compression);
-    let schema = builder.schema().clone();
-    Ok((writer, RowGroups { factory, schema, columns, general, codecs, pool: Arc::default() }))
+impl RowGroups {
+    /// Makes what encodes the row groups of files with these properties.
+    pub(super) fn new(
+        builder: &BatchBuilder,
+        settings: &ParquetSettings<'_>,
+        properties: &WriterProperties,
+    ) -> Result<RowGroups, ParquetError> {
+        let ParquetSettings { compression, arrangement, .. } = settings;
+        let schema = builder.schema().clone();
+        let (writer, factory) = open(io::sink(), &schema, properties)?.into_serialized_writer()?;
+        let columns = writer.schema_descr().columns().to_vec();
+        let is_general = |column: &Column| {
+            column.kind == ColumnKind::Repeating
+                || arrangement.by.names().any(|name| name == column.name)
+                || (arrangement.bloom && column.id == ColumnId::Key)
+        };
+        let general = builder.columns().iter().map(is_general).collect();
+        Ok(RowGroups { factory, schema, columns, general, codecs: Codecs::new(*compression), pool: Arc::default() })
+    }
+}
+
+/// Opens a Parquet file on `sink`.
+pub(super) fn open<W: Write + Send>(
+    sink: W,
+    schema: &SchemaRef,
+    properties: &WriterProperties,
+) -> Result<ArrowWriter<W>, ParquetError> {
+    let options = ArrowWriterOptions::new().with_properties(properties.clone());
+    ArrowWriter::try_new_with_options(sink, schema.clone(), options)
 }
 
 /// The properties of all Parquet files: what wrote them, and `metadata`.
@@ -110,9 +119,9 @@ pub(super) fn file_properties(metadata: Vec<(String, String)>) -> WriterProperti
         .set_key_value_metadata(Some(pairs))
 }
 
-fn properties(builder: &BatchBuilder, settings: ParquetSettings<'_>) -> WriterProperties {
+pub(super) fn properties(builder: &BatchBuilder, settings: &ParquetSettings<'_>) -> WriterProperties {
     let ParquetSettings { compression, arrangement, metadata } = settings;
-    let properties = file_properties(metadata)
+    let properties = file_properties(metadata.clone())
         .set_compression(compression.codec())
         .set_statistics_truncate_length(Some(STATISTICS_LEN))
         .set_column_index_truncate_length(Some(STATISTICS_LEN))

@@ -4,7 +4,9 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::cluster::{MemberPlace, location, write_index};
@@ -15,7 +17,7 @@ use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack, ReadBackError};
 use super::packing::{TextPacking, gzip};
 use super::pages::PageSink;
-use super::row_group::{self, ParquetSettings};
+use super::row_group::{self, ParquetSettings, RowGroups};
 use super::sink::{self, NO_FILE, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
 use crate::process::part_names::member_index_paths;
@@ -99,61 +101,82 @@ pub fn create_arranged(
     options: OutputOptions,
     arrangement: &Arrangement,
 ) -> Result<(Encoder, Output), OutputError> {
-    let (mut sink, target) = sink::create(destination)?;
-    if let (OutputFormat::Zipnum, OutputTarget::Direct(path)) = (options.format, &target) {
-        return Err(OutputError::NotRegular { path: path.clone(), format: options.format.name() });
-    }
-    let metadata = options.metadata(arrangement);
-    let builder = BatchBuilder::new(options.columns, &metadata, &options.policy, &options.sources);
-    let (format, compression) = (options.format, options.compression);
-    let settings = ParquetSettings { compression, arrangement, metadata };
-    let packing = TextPacking::of(destination.path(), format.is_packable());
-    let header = write_header(format, packing, &builder, &mut sink);
-    let opened = header.and_then(|()| open(format, settings, &builder, sink));
-    let (writer, plan) = opened.map_err(|error| target.error(error))?;
-    let output = Output { writer, target, rows: 0, row_groups: 0, has_order: format.has_order() };
-    Ok((Encoder { builder, plan, packing }, output))
+    let packing = TextPacking::of(destination.path(), options.format.is_packable());
+    let (encoder, files) = encoder(options, arrangement, packing)?;
+    Ok((encoder, files.open(destination)?))
 }
 
-/// Writes the header of delimited text. Other text formats have no header. If the output is compressed, an empty member or frame
-/// is written, so that an output without rows is a valid file.
-fn write_header(
-    format: OutputFormat,
+/// Opens the files of an output, whose rows have the same encoder.
+pub(super) struct FileOpener {
+    pub(super) format: OutputFormat,
+    schema: SchemaRef,
+    /// Settings of Parquet files.
+    properties: WriterProperties,
+    /// The header of a text file.
+    header: Vec<u8>,
+}
+
+/// Makes the encoder of an output, and what opens its files.
+pub(super) fn encoder(
+    options: OutputOptions,
+    arrangement: &Arrangement,
     packing: TextPacking,
-    builder: &BatchBuilder,
-    sink: &mut Sink,
-) -> Result<(), WriteError> {
-    if !format.is_packable() {
-        return Ok(());
-    }
-    let header = format.delimiter().map_or(Vec::new(), |delimiter| lines::header(builder.columns(), delimiter));
-    Ok(sink.write_all(&packing.pack(header)?)?)
+) -> Result<(Encoder, FileOpener), OutputError> {
+    let (format, metadata) = (options.format, options.metadata(arrangement));
+    let builder = BatchBuilder::new(options.columns, &metadata, &options.policy, &options.sources);
+    let settings = ParquetSettings { compression: options.compression, arrangement, metadata };
+    let properties = row_group::properties(&builder, &settings);
+    let header = header(format, packing, &builder).map_err(WriteError::from)?;
+    let plan = match format {
+        OutputFormat::Parquet => {
+            let groups = RowGroups::new(&builder, &settings, &properties).map_err(WriteError::from)?;
+            EncodingPlan::Parquet(groups)
+        }
+        OutputFormat::Arrow | OutputFormat::ArrowStream => EncodingPlan::Batch,
+        OutputFormat::Csv => EncodingPlan::Delimited(b','),
+        OutputFormat::Tsv => EncodingPlan::Delimited(b'\t'),
+        OutputFormat::JsonLines => EncodingPlan::JsonLines,
+        OutputFormat::Cdxj => EncodingPlan::Cdxj,
+        OutputFormat::Zipnum => EncodingPlan::Zipnum,
+        OutputFormat::Text => EncodingPlan::Text,
+    };
+    let files = FileOpener { format, schema: builder.schema().clone(), properties, header };
+    Ok((Encoder { builder, plan, packing }, files))
 }
 
-/// Opens the writer of a format. Binary formats write the start of their files.
-fn open(
-    format: OutputFormat,
-    settings: ParquetSettings<'_>,
-    builder: &BatchBuilder,
-    sink: Sink,
-) -> Result<(Writer, EncodingPlan), WriteError> {
-    let schema = builder.schema();
-    Ok(match format {
-        OutputFormat::Parquet => {
-            let (writer, groups) = row_group::open(sink, builder, settings)?;
-            (Writer::Parquet(writer), EncodingPlan::Parquet(groups))
+/// Returns the header of delimited text. Other text formats have no header. If the output is compressed, the header is a member or
+/// frame, which may be empty, so that an output without rows is a valid file.
+fn header(format: OutputFormat, packing: TextPacking, builder: &BatchBuilder) -> io::Result<Vec<u8>> {
+    if !format.is_packable() {
+        return Ok(Vec::new());
+    }
+    packing.pack(format.delimiter().map_or(Vec::new(), |delimiter| lines::header(builder.columns(), delimiter)))
+}
+
+impl FileOpener {
+    /// Opens a file. Writes its header, and in binary formats its start.
+    pub(super) fn open(&self, destination: &Destination) -> Result<Output, OutputError> {
+        let (sink, target) = sink::create(destination)?;
+        if let (OutputFormat::Zipnum, OutputTarget::Direct(path)) = (self.format, &target) {
+            return Err(OutputError::NotRegular { path: path.clone(), format: self.format.name() });
         }
-        OutputFormat::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), EncodingPlan::Batch),
-        OutputFormat::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), EncodingPlan::Batch),
-        OutputFormat::Csv | OutputFormat::Tsv => {
-            let delimiter = format.delimiter().unwrap_or(b',');
-            (Writer::Bytes(sink), EncodingPlan::Delimited(delimiter))
-        }
-        OutputFormat::JsonLines => (Writer::Bytes(sink), EncodingPlan::JsonLines),
-        OutputFormat::Cdxj => (Writer::Bytes(sink), EncodingPlan::Cdxj),
-        OutputFormat::Zipnum => (Writer::Zipnum(sink, Vec::new()), EncodingPlan::Zipnum),
-        OutputFormat::Text => (Writer::Bytes(sink), EncodingPlan::Text),
-    })
+        let writer = self.writer(sink).map_err(|error| target.error(error))?;
+        Ok(Output { writer, target, rows: 0, row_groups: 0, has_order: self.format.has_order() })
+    }
+
+    fn writer(&self, mut sink: Sink) -> Result<Writer, WriteError> {
+        sink.write_all(&self.header)?;
+        Ok(match self.format {
+            OutputFormat::Parquet => {
+                let sink = PageSink::new(sink);
+                Writer::Parquet(row_group::open(sink, &self.schema, &self.properties)?.into_serialized_writer()?.0)
+            }
+            OutputFormat::Arrow => Writer::Arrow(FileWriter::try_new(sink, &self.schema)?),
+            OutputFormat::ArrowStream => Writer::ArrowStream(StreamWriter::try_new(sink, &self.schema)?),
+            OutputFormat::Zipnum => Writer::Zipnum(sink, Vec::new()),
+            _ => Writer::Bytes(sink),
+        })
+    }
 }
 
 impl Output {
