@@ -33,24 +33,31 @@ const PARTIAL: &str = "the output is incomplete";
 pub(super) struct Sink {
     file: SinkFile,
     written: u64,
-    durability: Durability,
     /// The sink is a terminal. Control characters in texts are escaped; binary formats are not written to terminals.
     is_terminal: bool,
 }
 
 #[derive(Debug)]
 enum SinkFile {
-    Local(BufWriter<File>),
-    Object(Box<RemoteWriter>),
+    /// A regular file, whose bytes must survive a power failure: it is synced at its end, and in the background from
+    /// `requested_at` bytes on.
+    Regular {
+        file: BufWriter<File>,
+        requested_at: u64,
+        syncer: Option<BackgroundSync>,
+    },
+    /// Standard output, a pipe or a device.
+    Direct(BufWriter<File>),
+    Object(Upload),
 }
 
-/// Whether the bytes must survive a power failure.
+/// An object in a store that is being written.
 #[derive(Debug)]
-enum Durability {
-    /// The sink is not a regular file.
-    NotNeeded,
-    /// The file is synced at its end, and in the background from `requested_at` bytes on.
-    Required { requested_at: u64, syncer: Option<BackgroundSync> },
+pub(super) struct Upload {
+    writer: Box<RemoteWriter>,
+    /// The name of the object without credentials.
+    path: PathBuf,
+    existing: Existing,
 }
 
 /// The destination of an output. Removes the temporary file if it is dropped before [`OutputTarget::commit`].
@@ -77,13 +84,13 @@ pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), 
         Destination::File(path) => open(path, Existing::Replace)?,
         Destination::NewFile(path) => open(path, Existing::Keep)?,
     };
-    let durability = match target {
-        OutputTarget::Rename { .. } => Durability::Required { requested_at: 0, syncer: None },
-        OutputTarget::Direct(_) | OutputTarget::Object(..) | OutputTarget::Stdout => Durability::NotNeeded,
-    };
     let is_terminal = file.is_terminal();
-    let file = SinkFile::Local(BufWriter::with_capacity(BUFFER_LEN, file));
-    Ok((Sink { file, written: 0, durability, is_terminal }, target))
+    let file = BufWriter::with_capacity(BUFFER_LEN, file);
+    let file = match target {
+        OutputTarget::Rename { .. } => SinkFile::Regular { file, requested_at: 0, syncer: None },
+        OutputTarget::Direct(_) | OutputTarget::Object(..) | OutputTarget::Stdout => SinkFile::Direct(file),
+    };
+    Ok((Sink { file, written: 0, is_terminal }, target))
 }
 
 /// The object that a destination names.
@@ -96,8 +103,8 @@ fn create_object(url: &RemoteUrl, existing: Existing) -> Result<(Sink, OutputTar
     let path = PathBuf::from(url.name());
     match RemoteWriter::create(url, existing == Existing::Keep) {
         Ok(writer) => {
-            let file = SinkFile::Object(Box::new(writer));
-            let sink = Sink { file, written: 0, durability: Durability::NotNeeded, is_terminal: false };
+            let file = SinkFile::Object(Upload { writer: Box::new(writer), path: path.clone(), existing });
+            let sink = Sink { file, written: 0, is_terminal: false };
             Ok((sink, OutputTarget::Object(path, existing)))
         }
         Err(error) => Err(object_error(&path, "create", error)),
@@ -118,10 +125,7 @@ impl Sink {
 
     /// Requests a background sync if enough bytes were written since the last request.
     fn request_sync(&mut self) -> io::Result<()> {
-        let (Durability::Required { requested_at, syncer }, SinkFile::Local(file)) = (&mut self.durability, &self.file)
-        else {
-            return Ok(());
-        };
+        let SinkFile::Regular { file, requested_at, syncer } = &mut self.file else { return Ok(()) };
         if self.written - *requested_at < SYNC_LEN {
             return Ok(());
         }
@@ -137,15 +141,15 @@ impl Sink {
 impl Write for SinkFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            SinkFile::Local(file) => file.write(bytes),
-            SinkFile::Object(writer) => writer.write(bytes),
+            SinkFile::Regular { file, .. } | SinkFile::Direct(file) => file.write(bytes),
+            SinkFile::Object(upload) => upload.writer.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            SinkFile::Local(file) => file.flush(),
-            SinkFile::Object(writer) => writer.flush(),
+            SinkFile::Regular { file, .. } | SinkFile::Direct(file) => file.flush(),
+            SinkFile::Object(upload) => upload.writer.flush(),
         }
     }
 }
@@ -204,17 +208,14 @@ impl OutputTarget {
 
     /// Flushes and closes an output that does not have its name yet, unless it is a device.
     pub(super) fn close(self, sink: Sink) -> Result<ClosedOutput, OutputError> {
-        match (sink.file, &self) {
-            (SinkFile::Object(writer), OutputTarget::Object(path, existing)) => {
-                return Ok(ClosedOutput::Object { writer, path: path.clone(), existing: *existing });
-            }
-            (SinkFile::Object(writer), _) => writer.finish().map_err(|error| self.error(error.into()))?,
-            (SinkFile::Local(file), _) => {
-                drop(file.into_inner().map_err(|error| self.error(error.into_error().into()))?);
-            }
-        }
+        let (file, syncer) = match sink.file {
+            SinkFile::Object(upload) => return Ok(ClosedOutput::Object(upload)),
+            SinkFile::Regular { file, syncer, .. } => (file, syncer),
+            SinkFile::Direct(file) => (file, None),
+        };
+        drop(file.into_inner().map_err(|error| self.error(error.into_error().into()))?);
         let OutputTarget::Rename { pending, path, existing } = self else { return Ok(ClosedOutput::Device) };
-        if let Durability::Required { syncer: Some(syncer), .. } = sink.durability {
+        if let Some(syncer) = syncer {
             syncer.finish().map_err(|error| io_error(&path, "write to disk", error, NO_FILE))?;
         }
         Ok(ClosedOutput::File { pending, path, existing })
@@ -251,7 +252,7 @@ pub(super) enum ClosedOutput {
     /// A regular file has its temporary name.
     File { pending: PendingFile, path: PathBuf, existing: Existing },
     /// An object appears when its upload is completed.
-    Object { writer: Box<RemoteWriter>, path: PathBuf, existing: Existing },
+    Object(Upload),
     /// Standard output, a pipe or a device.
     Device,
 }
@@ -280,7 +281,7 @@ impl ClosedOutput {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 removed => removed.and_then(|()| sync_directory(parent(&target))),
             },
-            ClosedOutput::Object { existing: Existing::Replace, .. } => {
+            ClosedOutput::Object(Upload { existing: Existing::Replace, .. }) => {
                 RemoteUrl::of_path(path).map_or(Ok(()), |url| clear_object(&url))
             }
             _ => Ok(()),
@@ -292,7 +293,7 @@ impl ClosedOutput {
     pub(super) fn commit(self) -> Result<(), OutputError> {
         match self {
             ClosedOutput::File { pending, path, existing } => Ok(pending.commit(&path, existing)?),
-            ClosedOutput::Object { writer, path, .. } => {
+            ClosedOutput::Object(Upload { writer, path, .. }) => {
                 writer.finish().map_err(|error| object_error(&path, "write", error))
             }
             ClosedOutput::Device => Ok(()),
