@@ -72,7 +72,7 @@ impl BatchBuilder {
             path_values: path_values.collect(),
             columns,
             policy: policy.clone(),
-            source_names: source_names.into_array(),
+            source_names: source_names.to_array(),
             source_keys,
             kinds: Arc::new(StringArray::from_iter_values(FaultKind::ALL.map(FaultKind::name))),
             components: Arc::new(StringArray::from_iter_values(Component::ALL.map(Component::name))),

@@ -25,7 +25,7 @@ impl PathValues {
     pub(super) fn new(name: &str, sources: &[String]) -> PathValues {
         let mut values = DistinctValues::default();
         let of_source = sources.iter().map(|source| Some(values.index(value_in(source, name)?))).collect();
-        PathValues { values: values.into_array(), of_source }
+        PathValues { values: values.to_array(), of_source }
     }
 
     pub(super) fn values(&self) -> &ArrayRef {
@@ -40,23 +40,29 @@ impl PathValues {
 }
 
 /// The distinct values of a dictionary, in the order in which they were added.
-#[derive(Default)]
-pub(super) struct DistinctValues {
+#[derive(Debug, Default)]
+pub(crate) struct DistinctValues {
     values: Vec<String>,
     indexes: HashMap<String, i32>,
 }
 
 impl DistinctValues {
     /// The index of a value, which is added if it is new.
-    pub(super) fn index(&mut self, value: String) -> i32 {
+    pub(crate) fn index(&mut self, value: String) -> i32 {
         *self.indexes.entry(value).or_insert_with_key(|value| {
             self.values.push(value.clone());
             self.values.len() as i32 - 1
         })
     }
 
-    pub(super) fn into_array(self) -> ArrayRef {
-        Arc::new(StringArray::from(self.values))
+    /// The index of a value that was added.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn find(&self, value: &str) -> Option<i32> {
+        self.indexes.get(value).copied()
+    }
+
+    pub(crate) fn to_array(&self) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(&self.values))
     }
 }
 

@@ -1,13 +1,14 @@
 //! One dictionary per column for the rows of several files: [`SharedDictionaries`]. Each row group of a Parquet file has
 //! dictionaries of its own, but a file in the Arrow format has one for all of its batches.
 
-use arrow::array::{ArrayRef, AsArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, DictionaryArray, PrimitiveArray, RecordBatch};
 use arrow::compute::take;
 use arrow::datatypes::{
     ArrowDictionaryKeyType, ArrowNativeType, DataType, Field, Int8Type, Int32Type, Schema, SchemaRef,
 };
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use crate::batch::DistinctValues;
 
 /// The dictionaries of all columns that have one.
 #[derive(Debug)]
@@ -16,18 +17,14 @@ pub(super) struct SharedDictionaries(Vec<SharedDictionary>);
 #[derive(Debug)]
 struct SharedDictionary {
     field: Arc<Field>,
-    values: Vec<String>,
-    places: HashMap<String, usize>,
+    values: DistinctValues,
 }
 
 impl SharedDictionaries {
     /// Empty dictionaries of the columns of a schema that have one.
     pub(super) fn new(schema: &Schema) -> SharedDictionaries {
         let fields = schema.fields().iter().filter(|field| matches!(field.data_type(), DataType::Dictionary(..)));
-        let empty = |field: &Arc<Field>| {
-            let (values, places) = (Vec::new(), HashMap::new());
-            SharedDictionary { field: Arc::clone(field), values, places }
-        };
+        let empty = |field: &Arc<Field>| SharedDictionary { field: Arc::clone(field), values: Default::default() };
         SharedDictionaries(fields.map(empty).collect())
     }
 
@@ -42,17 +39,14 @@ impl SharedDictionaries {
             let array = batch.column_by_name(column.field.name()).and_then(|array| array.as_any_dictionary_opt());
             let values = array.and_then(|array| array.values().as_string_opt::<i32>());
             for value in values.into_iter().flatten().flatten() {
-                if !column.places.contains_key(value) {
-                    column.places.insert(value.to_string(), column.values.len());
-                    column.values.push(value.to_string());
-                }
+                column.values.index(value.to_string());
             }
         }
     }
 
     /// The arrays of the dictionaries, for [`SharedDictionaries::apply`].
     pub(super) fn values(&self) -> Vec<ArrayRef> {
-        self.0.iter().map(|column| Arc::new(StringArray::from_iter_values(&column.values)) as ArrayRef).collect()
+        self.0.iter().map(|column| column.values.to_array()).collect()
     }
 
     /// Replaces the dictionaries of a batch. Returns `None` if they have a value that was not added.
@@ -74,7 +68,7 @@ impl SharedDictionaries {
 impl SharedDictionary {
     fn replace<K: ArrowDictionaryKeyType>(&self, array: &ArrayRef, values: &ArrayRef) -> Option<ArrayRef> {
         let array = array.as_dictionary_opt::<K>()?;
-        let place = |value: &str| K::Native::from_usize(*self.places.get(value)?);
+        let place = |value: &str| K::Native::from_usize(self.values.find(value)? as usize);
         let own = array.values().as_string_opt::<i32>()?.iter();
         let places: Option<Vec<K::Native>> = own.map(|value| place(value.unwrap_or_default())).collect();
         let keys = take(&PrimitiveArray::<K>::from_iter_values(places?), array.keys(), None).ok()?;
@@ -86,6 +80,7 @@ impl SharedDictionary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::array::StringArray;
 
     fn batch(texts: &[Option<&str>]) -> RecordBatch {
         let array: DictionaryArray<Int8Type> = texts.iter().copied().collect();
