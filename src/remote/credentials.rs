@@ -13,7 +13,6 @@ use object_store::client::ClientConfigKey;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
-use percent_encoding::percent_decode_str;
 
 use super::error::RemoteError;
 use super::failure::Failure;
@@ -24,6 +23,7 @@ use super::service::{Connector, RequestHeader};
 use super::store::{PagedStore, RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
 use crate::iri::class::REG_NAME;
+use crate::iri::decode_escapes;
 
 /// Opens the store of `url`. No request is made.
 pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector) -> Result<RemoteStore, RemoteError> {
@@ -324,8 +324,7 @@ fn split_authorization(url: &RemoteUrl) -> (String, Option<String>) {
     let Some((user, host)) = url.bucket.rsplit_once('@') else { return (url.text.clone(), None) };
     let text = format!("{}{host}{}", &url.text[..start], &url.text[start + url.bucket.len()..]);
     let (name, password) = user.split_once(':').unwrap_or((user, ""));
-    let decode = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
-    let pair = [&decode(name)[..], b":", &decode(password)].concat();
+    let pair = [&decode_escapes(name.as_bytes())[..], b":", &decode_escapes(password.as_bytes())].concat();
     (text, Some(format!("Basic {}", BASE64.encode(&pair))))
 }
 
