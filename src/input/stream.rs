@@ -14,7 +14,7 @@ use super::zip_reader::{InflateReader, MemberChecksum, MemberFile, StoredReader}
 use super::zstd_frames::ZstdReader;
 use crate::encoding::Utf16Decoder;
 use crate::process::enlarge_pipe;
-use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
+use crate::remote::{RemoteError, RemoteObject, RemoteReader};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
@@ -251,11 +251,9 @@ fn open_shared_member(member: &ZipMember, file: &MemberFile, options: OpenOption
 
 /// Opens an object. A long gzip file is decompressed by several threads.
 fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, Defect> {
-    let (reader, blocks): (Box<dyn Read + Send>, _) = match object.open().map_err(|error| Defect::Open(error.into()))? {
-        OpenedObject::Ranges(blocks) => (Box::new(RemoteReader::new(Arc::clone(&blocks), 0)), Some(blocks)),
-        OpenedObject::Stream(body) => (body, None),
-    };
-    let mut reader = PeekReader::new(reader);
+    let opened = object.open().map_err(|error| Defect::Open(error.into()))?;
+    let blocks = opened.blocks().cloned();
+    let mut reader = PeekReader::new(opened.into_reader());
     // Servers send pages about errors and log-ins with the status of success.
     let head = reader.peek(SNIFF_LEN)?;
     let is_page = head.trim_ascii_start().starts_with(b"<") && packing(head) == Packing::Plain;

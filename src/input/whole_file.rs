@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::process::TemporaryDirectory;
-use crate::remote::{OpenedObject, RemoteObject, RemoteReader, RemoteUrl, list};
+use crate::remote::{RemoteObject, RemoteUrl, list};
 
 /// Longest object that is read whole, bytes.
 const MAX_LEN: u64 = 1 << 30;
@@ -16,17 +16,9 @@ pub(crate) fn copy_objects(url: &RemoteUrl, directory: &mut TemporaryDirectory) 
         // Listed names have no part that is `..`.
         let name = object.name().rsplit('/').next().unwrap_or_default();
         let mut file = directory.create_file(name)?;
-        io::copy(&mut open(&object)?, &mut file)?;
+        io::copy(&mut object.open()?.into_reader(), &mut file)?;
     }
     Ok(())
-}
-
-/// The bytes of an object in order.
-fn open(object: &RemoteObject) -> io::Result<Box<dyn Read>> {
-    Ok(match object.open()? {
-        OpenedObject::Ranges(blocks) => Box::new(RemoteReader::new(blocks, 0)),
-        OpenedObject::Stream(body) => body,
-    })
 }
 
 /// The bytes of a file, or of an object.
@@ -38,7 +30,7 @@ pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 /// The bytes of an object.
 pub(super) fn read_object(object: &RemoteObject) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(object)?.take(MAX_LEN + 1).read_to_end(&mut bytes)?;
+    object.open()?.into_reader().take(MAX_LEN + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MAX_LEN {
         true => Err(io::Error::new(io::ErrorKind::InvalidData, "the object is longer than 1 GiB; fetch it first")),
         false => Ok(bytes),

@@ -73,7 +73,6 @@ pub(crate) use error::RemoteError;
 pub(crate) use listing::{has_objects, list};
 #[cfg(feature = "remote")]
 pub(crate) use object::{RangesRequest, RemoteObject};
-pub(crate) use opened::OpenedObject;
 pub(crate) use options::{MAX_READ_AHEAD, StoreOption, has_options, read_ahead, set_options, set_read_ahead};
 #[cfg(feature = "remote")]
 pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};

@@ -4,10 +4,10 @@ use std::io::Read;
 use std::sync::Arc;
 
 #[cfg(not(feature = "remote"))]
-use super::absent::{AbsentObject as RemoteObject, AbsentStream as ReadAheadBlocks};
+use super::absent::{AbsentObject as RemoteObject, AbsentStream as ReadAheadBlocks, AbsentStream as RemoteReader};
 use super::error::RemoteError;
 #[cfg(feature = "remote")]
-use super::{object::RemoteObject, read_ahead::ReadAheadBlocks, streamed::StreamedBody};
+use super::{object::RemoteObject, read_ahead::ReadAheadBlocks, read_ahead::RemoteReader, streamed::StreamedBody};
 
 /// An object that is being read.
 #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "nothing opens objects in this build"))]
@@ -16,6 +16,21 @@ pub(crate) enum OpenedObject {
     Ranges(Arc<ReadAheadBlocks>),
     /// Its bytes arrive in order, once.
     Stream(Box<dyn Read + Send>),
+}
+
+impl OpenedObject {
+    /// The bytes in order.
+    pub(crate) fn into_reader(self) -> Box<dyn Read + Send> {
+        match self {
+            OpenedObject::Ranges(blocks) => Box::new(RemoteReader::new(blocks, 0)),
+            OpenedObject::Stream(body) => body,
+        }
+    }
+
+    /// The blocks; `None` if the server sends no ranges.
+    pub(crate) fn blocks(&self) -> Option<&Arc<ReadAheadBlocks>> {
+        if let OpenedObject::Ranges(blocks) = self { Some(blocks) } else { None }
+    }
 }
 
 impl RemoteObject {

@@ -13,7 +13,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::page_memory::PageMemory;
 use super::remote_table::{FetchedChunks, RemoteTable};
 use crate::process::{read_at, try_reserve_exact};
-use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
+use crate::remote::{RemoteError, RemoteObject, RemoteReader};
 
 /// Bytes that are read at a time where the length is not known.
 const BUFFER_LEN: usize = 1 << 10;
@@ -42,10 +42,11 @@ impl TableFile {
     pub(super) fn open(&self) -> io::Result<Box<dyn SeekableFile>> {
         Ok(match self {
             TableFile::Path(path) => Box::new(File::open(path)?),
-            TableFile::Remote(object) => match object.open()? {
-                OpenedObject::Ranges(blocks) => Box::new(RemoteReader::new(blocks, 0)),
-                OpenedObject::Stream(_) => return Err(RemoteError::without_ranges().into()),
-            },
+            TableFile::Remote(object) => {
+                let opened = object.open()?;
+                let blocks = opened.blocks().ok_or_else(RemoteError::without_ranges)?;
+                Box::new(RemoteReader::new(Arc::clone(blocks), 0))
+            }
         })
     }
 }
