@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeBinaryBuilder, Float64Builder, ListBuilder, RecordBatch, StringBuilder,
-    UInt64Builder,
+    Array, ArrayBuilder, ArrayRef, AsArray, FixedSizeBinaryBuilder, Float64Builder, ListBuilder, RecordBatch,
+    StringBuilder, UInt64Builder,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -188,39 +188,9 @@ pub(crate) fn equivalences_schema() -> SchemaRef {
     Arc::new(Schema::new(EQUIVALENCE_COLUMNS.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// Rows of members and patterns that become batches of the table.
+/// Rows of the table that become batches: builders of the columns, grouped by type in the order of the schema.
 #[derive(Default)]
 pub(crate) struct EquivalenceRows {
-    rows: TableRows,
-    count: usize,
-}
-
-impl EquivalenceRows {
-    /// Adds a member. `sources` are the sorted names of the sources.
-    pub(crate) fn add_member(&mut self, member: &ClassMember, sources: &[String]) -> Result<(), ArrowError> {
-        self.count += 1;
-        self.rows.member(member, sources)
-    }
-
-    pub(crate) fn add_pattern(&mut self, pattern: &Pattern) {
-        self.count += 1;
-        self.rows.pattern(pattern);
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.count == BATCH_ROWS
-    }
-
-    /// Returns the rows as a batch, if there are any, and removes them.
-    pub(crate) fn take_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let EquivalenceRows { rows, count } = std::mem::take(self);
-        if count == 0 { Ok(None) } else { rows.finish().map(Some) }
-    }
-}
-
-/// Builders of the columns, grouped by type in the order of the schema.
-#[derive(Default)]
-pub(super) struct TableRows {
     texts: [StringBuilder; 9],
     keys: Option<[FixedSizeBinaryBuilder; 2]>,
     counts: [UInt64Builder; 5],
@@ -228,7 +198,21 @@ pub(super) struct TableRows {
     examples: [ListBuilder<StringBuilder>; 2],
 }
 
-impl TableRows {
+impl EquivalenceRows {
+    fn len(&self) -> usize {
+        self.texts[0].len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() == BATCH_ROWS
+    }
+
+    /// Returns the rows as a batch, if there are any, and removes them.
+    pub(crate) fn take_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        let rows = std::mem::take(self);
+        if rows.len() == 0 { Ok(None) } else { rows.finish().map(Some) }
+    }
+
     pub(super) fn texts(&mut self, texts: [Option<&[u8]>; 9]) {
         for (column, text) in self.texts.iter_mut().zip(texts) {
             // A canonical URI is ASCII, but the name of a source may not be UTF-8.
@@ -251,7 +235,8 @@ impl TableRows {
         }
     }
 
-    fn member(&mut self, member: &ClassMember, sources: &[String]) -> Result<(), ArrowError> {
+    /// Adds a member. `sources` are the sorted names of the sources.
+    pub(crate) fn add_member(&mut self, member: &ClassMember, sources: &[String]) -> Result<(), ArrowError> {
         let keys = self.keys.get_or_insert_with(key_builders);
         keys[0].append_value(member.key)?;
         keys[1].append_value(member.representative_key)?;
@@ -277,7 +262,7 @@ impl TableRows {
         self.keys.get_or_insert_with(key_builders).iter_mut().for_each(FixedSizeBinaryBuilder::append_null);
     }
 
-    fn pattern(&mut self, pattern: &Pattern) {
+    pub(crate) fn add_pattern(&mut self, pattern: &Pattern) {
         self.no_keys();
         let name = pattern.rewrite.name();
         self.texts([Some(b"pattern"), None, None, None, None, None, Some(&pattern.host), Some(name.as_bytes()), None]);

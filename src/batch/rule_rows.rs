@@ -6,7 +6,7 @@
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
-use super::equivalences::TableRows;
+use super::equivalences::EquivalenceRows;
 use super::row_cells::RowCells;
 use crate::learn::content::{
     ContentRule, EVERYWHERE, JudgedRule, PathContext, RuleRefusal, ScopeRule, ScopedRule, Votes,
@@ -23,7 +23,7 @@ pub(crate) enum PartRow {
     Votes(ScopedRule, Votes),
 }
 
-impl TableRows {
+impl EquivalenceRows {
     fn rule(&mut self, ScopeRule { scope, judged, is_by_hand }: &ScopeRule) {
         self.no_keys();
         let JudgedRule { rule, support, counter, merged, lower_bound, .. } = judged;
@@ -64,7 +64,7 @@ pub(crate) fn applied_rule(batch: &RecordBatch, row: usize) -> Option<(&[u8], Sc
 }
 
 pub(crate) fn rule_batch(rules: &[ScopeRule]) -> Result<RecordBatch, ArrowError> {
-    let mut rows = TableRows::default();
+    let mut rows = EquivalenceRows::default();
     rules.iter().for_each(|rule| rows.rule(rule));
     rows.finish()
 }
@@ -72,7 +72,7 @@ pub(crate) fn rule_batch(rules: &[ScopeRule]) -> Result<RecordBatch, ArrowError>
 pub(crate) fn vote_batch<'v>(
     votes: impl Iterator<Item = (&'v ScopedRule, &'v Votes)>,
 ) -> Result<RecordBatch, ArrowError> {
-    let mut rows = TableRows::default();
+    let mut rows = EquivalenceRows::default();
     votes.for_each(|(rule, votes)| rows.votes(rule, votes));
     rows.finish()
 }
