@@ -1,9 +1,11 @@
 //! Rules about content for other tools: `learn --export`.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::PathBuf;
 
 use arrow::array::{Array, RecordBatch};
+use quick_xml::escape::partial_escape;
 use serde_json::{Value, json};
 
 use crate::batch::applied_rule;
@@ -97,8 +99,8 @@ fn to_nutch(rules: &[RegexRule]) -> String {
     let regex = |RegexRule { pattern, replacement }: &RegexRule| {
         format!(
             "  <regex>\n    <pattern>{}</pattern>\n    <substitution>{}</substitution>\n  </regex>\n",
-            xml(pattern),
-            xml(replacement)
+            partial_escape(pattern),
+            partial_escape(replacement)
         )
     };
     let all: String = rules.iter().map(regex).collect();
@@ -155,16 +157,11 @@ fn is_within(scope: &[u8], other: &[u8]) -> bool {
 }
 
 fn to_csv(rules: &[ExportedRule]) -> String {
-    let field = |text: &String| match text.contains([',', '"']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.clone(),
-    };
-    let lines = rules.iter().map(|rule| rule.fields.each_ref().map(field).join(",") + "\n");
-    lines.fold(EXPORTED_COLUMNS.join(",") + "\n", |text, line| text + &line)
-}
-
-fn xml(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let mut table = csv::Writer::from_writer(Vec::new());
+    let rows = rules.iter().map(|rule| rule.fields.each_ref().map(String::as_str));
+    // Writing to memory does not fail.
+    let _ = iter::once(EXPORTED_COLUMNS).chain(rows).try_for_each(|row| table.write_record(row));
+    String::from_utf8(table.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
 #[cfg(test)]
