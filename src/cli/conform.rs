@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::args::parse_number_from;
 use super::error::CommandError;
-use super::eval::{answer_line, parse_question};
+use super::eval::{answer, parse_json};
 use super::terminal::{print_error, print_lines};
 use crate::process::{exit, plain_error};
 
@@ -68,7 +68,7 @@ fn run_cases(text: &[u8], file: &Path, score: &mut Score) {
             continue;
         }
         let evaluate = |case: ConformCase| {
-            let (outcome, answer) = case.evaluate(line)?;
+            let (outcome, answer) = case.evaluate()?;
             Ok((case, outcome, answer))
         };
         let place = format!("{}:{}", file.display(), i + 1);
@@ -88,7 +88,8 @@ struct ConformCase {
     op: String,
     profile: String,
     is_marked: bool,
-    line: Value,
+    question: Value,
+    has_lone_surrogates: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -110,28 +111,28 @@ const OUTCOMES: [(Outcome, &str); 4] = [
 impl ConformCase {
     /// Parses a line.
     fn new(line: &[u8]) -> Result<ConformCase, String> {
-        let line = parse_question(line).map_err(|error| format!("not JSON: {error}"))?;
-        let text = |name: &str| line.get(name).and_then(Value::as_str).map(str::to_string);
+        let (question, has_lone_surrogates) = parse_json(line).map_err(|error| format!("not JSON: {error}"))?;
+        let text = |name: &str| question.get(name).and_then(Value::as_str).map(str::to_string);
         let needed = |name: &str| text(name).ok_or_else(|| format!("the case has no string \"{name}\""));
         let (id, op) = (needed("id")?, needed("op")?);
-        if line.get("expect").is_none() {
+        if question.get("expect").is_none() {
             return Err("the case has no \"expect\" (null expects a rejection)".to_string());
         }
-        let is_marked = MARKS.iter().any(|mark| line.get(mark).is_some_and(is_set));
-        Ok(ConformCase { id, op, profile: text("profile").unwrap_or_else(|| "rfc3987".to_string()), is_marked, line })
+        let is_marked = MARKS.iter().any(|mark| question.get(mark).is_some_and(is_set));
+        let profile = text("profile").unwrap_or_else(|| "rfc3987".to_string());
+        Ok(ConformCase { id, op, profile, is_marked, question, has_lone_surrogates })
     }
 
-    /// Compares the answer to `line`, which the case was parsed from, with the expected one. Cases that are marked as open are
-    /// not evaluated.
-    fn evaluate(&self, line: &[u8]) -> Result<(Outcome, Value), String> {
+    /// Compares the answer with the expected one. Cases that are marked as open are not evaluated.
+    fn evaluate(&self) -> Result<(Outcome, Value), String> {
         if self.is_marked {
             return Ok((Outcome::Skipped, Value::Null));
         }
-        let answer = answer_line(line);
+        let answer = answer(&self.question, self.has_lone_surrogates);
         if let Some(message) = answer.get("error").and_then(Value::as_str) {
             return Err(message.to_string());
         }
-        let outcome = match is_expected(&self.line["expect"], self.line.get("at"), &answer) {
+        let outcome = match is_expected(&self.question["expect"], self.question.get("at"), &answer) {
             _ if answer.get("unsupported").is_some_and(is_set) => Outcome::Unsupported,
             true => Outcome::Passed,
             false => Outcome::Failed,
@@ -179,11 +180,11 @@ struct Score {
 
 impl Score {
     fn add(&mut self, place: &str, case: ConformCase, outcome: Outcome, answer: &Value) {
-        let ConformCase { id, op, profile, line, .. } = case;
+        let ConformCase { id, op, profile, question, .. } = case;
         if matches!(outcome, Outcome::Failed) {
-            let input = ["input", "input_hex", "input_utf16"].iter().find_map(|name| line.get(name));
+            let input = ["input", "input_hex", "input_utf16"].iter().find_map(|name| question.get(name));
             let given = answer.get("output").or(answer.get("fault")).unwrap_or(&Value::Null);
-            let (input, expect) = (input.unwrap_or(&Value::Null), &line["expect"]);
+            let (input, expect) = (input.unwrap_or(&Value::Null), &question["expect"]);
             self.failures.push(format!("{place}: {id}: {op} {input}: expected {expect}, answered {given}\n"));
         }
         self.counts.entry((profile, op)).or_default()[outcome as usize] += 1;

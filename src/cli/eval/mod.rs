@@ -11,8 +11,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-pub(crate) use self::request::fault_value;
-use self::request::{Answer, Request, parse_json};
+use self::request::{Answer, Request};
+pub(crate) use self::request::{fault_value, parse_json};
 use crate::cli::error::CommandError;
 use crate::output::OutputError;
 use crate::process::{check_stdin, check_stdout, exit};
@@ -55,19 +55,18 @@ fn unwritten(error: io::Error) -> CommandError {
     }
 }
 
-/// Parses one line, whose strings may have lone surrogates.
-pub(crate) fn parse_question(line: &[u8]) -> serde_json::Result<Value> {
-    parse_json(line).map(|(question, _)| question)
-}
-
 /// Answers one line of any content.
 pub(crate) fn answer_line(line: &[u8]) -> Value {
-    let (question, has_lone_surrogates) = match parse_json(line) {
-        Ok(read) => read,
-        Err(error) => return Answer::Error(format!("not JSON: {error}")).into_line(Value::Null),
-    };
+    match parse_json(line) {
+        Ok((question, has_lone_surrogates)) => answer(&question, has_lone_surrogates),
+        Err(error) => Answer::Error(format!("not JSON: {error}")).into_line(Value::Null),
+    }
+}
+
+/// Answers a question that [`parse_json`] returned.
+pub(crate) fn answer(question: &Value, has_lone_surrogates: bool) -> Value {
     let id = question.get("id").cloned().unwrap_or(Value::Null);
-    let request = Request::new(&question, has_lone_surrogates);
+    let request = Request::new(question, has_lone_surrogates);
     request.and_then(|request| ops::answer(&request)).unwrap_or_else(|answer| answer).into_line(id)
 }
 

@@ -228,7 +228,7 @@ fn utf16_text(units: &Value, is_whatwg: bool) -> Result<Vec<u8>, Answer> {
 ///
 /// # Errors
 /// The line is not JSON for another reason than lone surrogates.
-pub(super) fn parse_json(line: &[u8]) -> Result<(Value, bool), serde_json::Error> {
+pub(crate) fn parse_json(line: &[u8]) -> Result<(Value, bool), serde_json::Error> {
     match serde_json::from_slice(line) {
         Ok(value) => Ok((value, false)),
         Err(error) => match without_lone_surrogates(line) {
