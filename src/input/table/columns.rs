@@ -96,11 +96,14 @@ impl TableProjection {
 
 /// The name of the column `input`, if there is one with texts.
 fn input_column(schema: &Schema) -> Option<&str> {
-    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
     let mut named = schema.fields().iter().filter(|field| field.name() == "input");
     let (Some(field), None) = (named.next(), named.next()) else { return None };
-    let is_text = matches!(field.data_type(), Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView);
-    is_text.then_some(field.name())
+    has_texts(field.data_type()).then(|| field.name().as_str())
+}
+
+/// Whether an array of a type stores texts, or bytes of any length.
+pub(super) fn has_texts(data_type: &DataType) -> bool {
+    data_type.is_string() || (data_type.is_binary() && !matches!(data_type, DataType::FixedSizeBinary(_)))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, TimestampMillisecondType};
 use arrow::error::ArrowError;
 
-use super::columns::TableProjection;
+use super::columns::{TableProjection, has_texts};
 use crate::input::error::Defect;
 use crate::iri::FaultKind;
 use crate::kernel::{Span, parse_bytes};
@@ -151,11 +151,9 @@ const TEXT: &str = "text or bytes";
 
 fn is_text(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => true,
         DataType::Dictionary(_, values) => is_text(values),
-        DataType::Null => true,
-        _ => false,
+        DataType::FixedSizeBinary(_) | DataType::Null => true,
+        other => has_texts(other),
     }
 }
 

@@ -10,7 +10,7 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
-use super::columns::TableProjection;
+use super::columns::{TableProjection, has_texts};
 use crate::record::fields::CarriedField;
 
 /// `metadata` with the text columns of the projection declared as columns of bytes, and read as views, which share the
@@ -62,10 +62,8 @@ fn bytes_column(text: &Type) -> ParquetResult<Type> {
 
 fn is_text_or_bytes(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
         DataType::Dictionary(_, values) => is_text_or_bytes(values),
-        _ => false,
+        other => has_texts(other),
     }
 }
 
