@@ -1,39 +1,29 @@
 //! Independent work on items by several threads: [`for_each`].
 
 use crate::spill::SpillError;
-use parking_lot::Mutex;
-use std::panic::resume_unwind;
-use std::{iter, thread};
+use rayon::ThreadPoolBuilder;
+use rayon::iter::{ParallelBridge, ParallelIterator};
 
-/// Calls `work` with every item, on `threads` threads. Returns the first error of a thread; the others still finish the item
-/// that they work on.
+/// Calls `work` with every item, on `threads` threads, each of which works on one item at a time. Returns the first error of a
+/// thread; the others still finish the item that they work on.
 pub(super) fn for_each<T: Send>(
     threads: usize,
-    items: impl Iterator<Item = T> + Send,
-    work: impl Fn(T) -> Result<(), SpillError> + Sync,
+    mut items: impl Iterator<Item = T> + Send,
+    work: impl Fn(T) -> Result<(), SpillError> + Sync + Send,
 ) -> Result<(), SpillError> {
-    let items = Mutex::new(Some(items));
-    let work_on_some = || {
-        let worked = iter::from_fn(|| items.lock().as_mut()?.next()).try_for_each(&work);
-        // After an error, no thread begins another item.
-        worked.inspect_err(|_| *items.lock() = None)
-    };
-    thread::scope(|scope| {
-        // Without further threads, this one does the same work.
-        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work_on_some).ok();
-        let others: Vec<_> = (1..threads).filter_map(spawn).collect();
-        let own = work_on_some();
-        let mut joined = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        own.and(joined.try_for_each(|worked| worked))
-    })
+    match ThreadPoolBuilder::new().num_threads(threads.max(1)).build() {
+        Ok(pool) => pool.install(|| items.par_bridge().try_for_each(work)),
+        // Without threads, this one does the same work.
+        Err(_) => items.try_for_each(work),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::{io, iter};
 
     #[test]
     fn every_item_is_worked_on_until_an_error() {
