@@ -6,12 +6,11 @@
 
 use super::decisions::{Decision, Decisions};
 use super::entries::{EntrySpill, EntryTexts, PendingEntry, SortedEntries};
-use super::keep::KeepPolicy;
+use super::keep::{KeepPolicy, RankedRow};
 use super::key_set::PARTITIONS;
 use super::spilled_table::{EntryValue, SpilledTable, for_each_table};
 use crate::iri::Rung;
 use crate::spill::SpillError;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Two different texts with the same key.
@@ -248,13 +247,12 @@ impl<'a, E: From<SpillError>, Accept: FnMut(u128) -> Result<bool, E>> PartitionR
         a: (PendingEntry, EntryTexts<'t>),
         b: (PendingEntry, EntryTexts<'t>),
     ) -> (PendingEntry, EntryTexts<'t>) {
-        let by_position = match self.keep {
-            KeepPolicy::Last => b.0.ordinal.cmp(&a.0.ordinal),
-            _ => a.0.ordinal.cmp(&b.0.ordinal),
+        let ranked = |(entry, texts): &(PendingEntry, EntryTexts<'t>)| RankedRow {
+            rank: entry.rank,
+            uri: texts.uri,
+            ordinal: entry.ordinal,
         };
-        let by_bytes = || if a.1.uri.is_empty() { Ordering::Equal } else { a.1.uri.cmp(b.1.uri) };
-        let order = b.0.rank.cmp(&a.0.rank).then_with(by_bytes).then(by_position);
-        if order.is_gt() { b } else { a }
+        if self.keep.compare_ranked(&ranked(&a), &ranked(&b)).is_gt() { b } else { a }
     }
 
     fn set(&self, entry: &PendingEntry, best: &PendingEntry, count: u64, is_kept: bool) -> Result<(), SpillError> {
