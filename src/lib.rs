@@ -35,7 +35,7 @@
 //! | layer | modules | contents |
 //! |---:|---|---|
 //! | 9 | `cli` | the command: flags, progress, reports, exit codes; nothing else prints |
-//! | 8 | `run` | jobs: cut, normalize, order, write; dedup, sort and learn; owns the threads and the memory budget |
+//! | 8 | `run` | jobs: cut, normalize, order, write; dedup, sort, learn and extract; owns the threads and the memory budget |
 //! | 7 | `input` `output` | opening, mapping and decompressing files, reading tables and stores; writing Parquet, Arrow, CSV, JSON lines, text, CDXJ and ZipNum |
 //! | 6 | `dedup` `sort` | policies and data structures over keys and batches |
 //! | 5 | `batch` `remote` `spill` | rows as Arrow batches and the one list of columns; objects in stores and on HTTP servers; temporary data on disk |

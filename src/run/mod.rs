@@ -60,7 +60,7 @@
 //!   and appends their results in order, and `distinct` counts keys. `by_input` makes runs of several inputs side by side, and
 //!   `as_finished` takes their results.
 //! - Jobs over rows: `sort`, `dedup`, `count`, `key_diff` and `learn`. `row_key` is the choice among the keys of a row.
-//! - Files that are read for other reasons: `check_sorted`, `documents`, `equivalences`.
+//! - `extract` finds links in documents. Files that are read for other reasons: `check_sorted`, `documents`, `equivalences`.
 //! - `options` and `summary` are what a run takes and returns; `budget` and `memory` are the memory of a job.
 
 mod archive;
@@ -78,6 +78,8 @@ mod distinct;
 mod documents;
 mod equivalences;
 mod error;
+#[cfg(feature = "cli")]
+mod extract;
 mod in_order;
 mod key_diff;
 #[cfg(feature = "cli")]
@@ -106,13 +108,15 @@ pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals
 pub(crate) use dedup::{KeyedFileDefect, KeyedFileError, KeyedFiles, dedup_keyed_files};
 pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
-pub(crate) use documents::{
-    ArchiveDocuments, ArchiveSummary, CapturedDocument, DOCUMENT_UNIT_LEN, SkipReason, SourceDocuments, open_documents,
-};
+pub(crate) use documents::SkipReason;
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::read_evidence;
 pub use error::{ReadError, RunError};
+#[cfg(feature = "cli")]
+pub(crate) use extract::{
+    ExtractCounts, ExtractOptions, FoundLinks, LINK_COLUMNS, MAX_MESSAGES, RowLayout, extract_links,
+};
 pub use key_diff::{KeyDiffOptions, KeyDifference, KeyMerges, RuleMerges, compare_keys};
 #[cfg(feature = "cli")]
 pub(crate) use learn::{

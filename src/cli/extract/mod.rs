@@ -1,14 +1,8 @@
 //! `extract`: writes a row for every reference in documents, as an input for `canon`.
-//!
-//! ```text
-//! sources --DocumentUnits--> units --LinkFinder, on all threads--> blocks of rows --Extraction, in order--> output
-//! ```
 
-mod links;
+mod columns;
 mod markup;
 mod report;
-mod rows;
-mod units;
 
 use std::path::PathBuf;
 
@@ -25,18 +19,13 @@ use crate::cli::report::{after_closed_pipe, replaced_to_text};
 use crate::cli::terminal::{print_error, print_to_stderr};
 use crate::encoding::Charset;
 use crate::extract::DocumentContext;
-use crate::input::Sources;
 use crate::iri::Base;
-use crate::ordered::{QueueLimits, ReadAhead};
 use crate::output::{Destination, OutputError, OutputFormat, RowWriter};
 use crate::process::exit;
-use crate::run::Progress;
-use links::{FoundLinks, LinkFinder, MAX_MESSAGES};
+use crate::run::{ExtractOptions, FoundLinks, MAX_MESSAGES, RowLayout, extract_links};
+use columns::{COLUMN_NAMES, describe_columns, parse_columns};
 use markup::{MARKUPS, MarkupChoice};
-use parking_lot::Mutex;
 use report::ExtractReport;
-use rows::{COLUMN_NAMES, LinkRows, RowLayout, describe_columns, parse_columns};
-use units::{DocumentUnits, ReadOptions, ReadUnit, RowRoom};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,9 +44,6 @@ Exit with code 3 if a URL cannot be read or, with the columns uri or key, has no
 
 const UNUSED_BASE: &str = "--base had no effect, because all inputs are archives, whose captures have addresses of their own; \
                            remove it, or check the inputs";
-
-/// Bytes of encoded rows that wait for those of earlier documents.
-const MAX_WAITING_LEN: usize = 32 << 20;
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
     ("csv", OutputFormat::Csv, "Comma-separated values with a header"),
@@ -144,12 +130,14 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let layout = RowLayout::new(format, &columns);
     let writer = RowWriter::create(&destination, format, &layout.plain)?;
     let mut extraction = Extraction { args, destination, writer, report: ExtractReport::default() };
-    let (result, _) =
-        watch(&args.reporting, sources.total_len(), |progress| extraction.read(sources, layout, progress));
+    let options = args.options(layout);
+    let (result, _) = watch(&args.reporting, sources.total_len(), |progress| {
+        extract_links(sources, options, progress, |found| extraction.append(found))
+    });
     // They would break the line that shows the progress.
     extraction.report.print_messages();
     extraction.report.replaced = files.replaced_after(replaced, extraction.report.is_nothing_read());
-    let finished = result.and_then(|()| extraction.finish());
+    let finished = result.map_err(CommandError::from).and_then(|()| extraction.finish());
     finished.map_err(|error| after_closed_pipe(error, &args.reporting))
 }
 
@@ -170,8 +158,7 @@ impl ExtractArgs {
         Ok((self.reporting.replace.file(path), format))
     }
 
-    /// Finds the links of all documents, on all threads.
-    fn read(&self, sources: Sources, layout: RowLayout) -> Result<ReadAhead<FoundLinks>, CommandError> {
+    fn options(&self, layout: RowLayout) -> ExtractOptions {
         let context = DocumentContext {
             markup: self.format,
             charset: self.charset,
@@ -179,41 +166,20 @@ impl ExtractArgs {
             base: self.base.as_ref().map(|base| base.clone().into_bytes()),
             text: layout.needs_text(),
         };
-        let options = ReadOptions { context, max_len: self.max_document, room: RowRoom::new(self.limit) };
-        let mut units = DocumentUnits::new(sources, options.clone());
-        let next = move |_| units.next().map(|unit| (unit.unit.weight(), unit));
-        let unused = Mutex::<Vec<LinkRows>>::default();
-        let threads = if self.limit.is_some() { 1 } else { self.threads.count() };
-        let limits = QueueLimits { window: 2 * threads, bytes: MAX_WAITING_LEN };
-        let items = ReadAhead::spawn(threads, limits, next, move |unit: ReadUnit, sender| {
-            let rows = unused.lock().pop().unwrap_or_else(|| LinkRows::new(&layout));
-            let mut give = |found: FoundLinks| {
-                let len = found.links.as_ref().map_or(0, |links| links.rows.len());
-                sender.push(found, len)
-            };
-            let rows = LinkFinder::new(&options, rows, &mut give).read(unit);
-            unused.lock().push(rows);
-        });
-        items.map_err(|error| CommandError::Usage(format!("cannot start threads: {error}; use fewer with --threads")))
+        let (max_len, limit, threads) = (self.max_document, self.limit, self.threads.count());
+        ExtractOptions { context, max_len, limit, threads, layout }
     }
 }
 
 impl Extraction<'_> {
-    /// Reads all documents, writes rows and counts.
-    fn read(&mut self, sources: Sources, layout: RowLayout, progress: &Progress) -> Result<(), CommandError> {
-        for found in self.args.read(sources, layout)? {
-            let lost = |_| CommandError::Internal("a thread that read documents failed".to_string());
-            let found = found.map_err(lost)?;
-            let links = found.links?;
-            self.writer.append(&links.rows)?;
-            progress.add_read(found.read_len);
-            progress.add(links.links, links.links);
-            self.report.references += links.links;
-            self.report.faulty += links.faulty;
-            self.report.counts.add(found.counts);
-            let room = MAX_MESSAGES - self.report.messages.len();
-            self.report.messages.extend(found.messages.into_iter().take(room));
-        }
+    /// Writes rows and counts.
+    fn append(&mut self, FoundLinks { links, counts, messages, .. }: FoundLinks) -> Result<(), OutputError> {
+        self.writer.append(&links.rows)?;
+        self.report.references += links.links;
+        self.report.faulty += links.faulty;
+        self.report.counts.add(counts);
+        let room = MAX_MESSAGES - self.report.messages.len();
+        self.report.messages.extend(messages.into_iter().take(room));
         Ok(())
     }
 

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::links::{ExtractCounts, MAX_MESSAGES};
 use super::markup::name_of_markup;
 use crate::cli::args::{ReportFormat, ReportingArgs};
 use crate::cli::error::CommandError;
 use crate::cli::report::{Table, counts, page_of_tables, replaced_to_json, write_report};
 use crate::cli::terminal::{count_of, print_error, thousands, visible};
 use crate::extract::{DefectKind, Markup};
-use crate::run::{SkipReason, memory};
+use crate::run::{ExtractCounts, MAX_MESSAGES, SkipReason, memory};
 
 /// What was found in the documents of all inputs.
 #[derive(Default)]

@@ -1,16 +1,14 @@
 //! The rows of `extract`: one per link, in the columns that the user chose.
 
-use crate::batch::{ColumnKind, similar_names};
+use crate::batch::ColumnKind;
 use crate::canon::{Policy, UrlCanonicalizer};
-use crate::cli::args::{Named, listed_columns};
-use crate::cli::error::CommandError;
 use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
 use crate::output::{OutputError, OutputFormat, PlainColumn, PlainValue, RowBlock, RowEncoder};
 use crate::remote::has_hidden_part;
 
 /// A column of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LinkColumn {
+pub(crate) enum LinkColumn {
     Url,
     Base,
     Charset,
@@ -31,7 +29,7 @@ enum LinkColumn {
 }
 
 /// Every column: its name, how it is stored, whether it is written by default, its meaning.
-const COLUMNS: [(LinkColumn, &str, ColumnKind, bool, &str); 17] = [
+pub(crate) const LINK_COLUMNS: [(LinkColumn, &str, ColumnKind, bool, &str); 17] = [
     (LinkColumn::Url, "url", ColumnKind::Bytes, true, "the reference, in UTF-8"),
     (LinkColumn::Base, "base", ColumnKind::Bytes, true, "what it is resolved against"),
     (LinkColumn::Charset, "charset", ColumnKind::Text, true, "charset of the document"),
@@ -72,16 +70,12 @@ impl LinkOrigin<'_> {
     }
 }
 
-/// The names of columns. [`parse_columns`] checks them, because a `+` may precede them.
-pub(super) const COLUMN_NAMES: Named<String> =
-    Named { parse: |name| Ok(name.to_string()), names: || COLUMNS.iter().map(|(_, name, ..)| *name).collect() };
-
 /// The columns of the rows, and the format in which they are written.
 #[derive(Clone, Debug)]
-pub(super) struct RowLayout {
-    pub(super) format: OutputFormat,
+pub(crate) struct RowLayout {
+    format: OutputFormat,
     columns: Vec<LinkColumn>,
-    pub(super) plain: Vec<PlainColumn>,
+    pub(crate) plain: Vec<PlainColumn>,
 }
 
 /// Encodes the rows of links.
@@ -97,65 +91,24 @@ pub(super) struct LinkRows {
 }
 
 /// Encoded rows of links.
-pub(super) struct LinkBlock {
-    pub(super) rows: RowBlock,
-    pub(super) links: u64,
+pub(crate) struct LinkBlock {
+    pub(crate) rows: RowBlock,
+    pub(crate) links: u64,
     /// Rows with a fault.
-    pub(super) faulty: u64,
-}
-
-/// The names of the columns that a list selects: names in order, or, each with a `+`, additions to the default ones.
-///
-/// # Errors
-/// An unknown name, a name that is repeated, or names with and without `+`.
-pub(super) fn parse_columns(list: &[String]) -> Result<Vec<&'static str>, CommandError> {
-    let (names, are_added) = listed_columns(list)?;
-    let defaults = COLUMNS.iter().filter(|(_, _, _, is_default, _)| are_added && *is_default);
-    let mut chosen: Vec<&str> = defaults.map(|(_, name, ..)| *name).collect();
-    for name in names {
-        let Some((_, known, ..)) = COLUMNS.iter().find(|(_, known, ..)| *known == name) else {
-            return Err(unknown_column(name));
-        };
-        // A default column that is added again stays where it is.
-        if !chosen.contains(known) {
-            chosen.push(known);
-        }
-    }
-    Ok(chosen)
-}
-
-fn unknown_column(name: &str) -> CommandError {
-    let all: Vec<&str> = COLUMNS.iter().map(|(_, known, ..)| *known).collect();
-    let similar = match similar_names(name, &all).join("` or `") {
-        similar if similar.is_empty() => similar,
-        similar => format!("did you mean `{similar}`? "),
-    };
-    CommandError::Usage(format!(
-        "--columns: unknown column `{name}`; {similar}expected some of {}, with a + before every name to add columns, or before \
-         none",
-        all.join(", ")
-    ))
-}
-
-/// Name and meaning of every column, for the help.
-pub(super) fn describe_columns() -> String {
-    let line = |(_, name, _, is_default, meaning): &(LinkColumn, &str, ColumnKind, bool, &str)| {
-        format!("  {name}{} {meaning}\n", if *is_default { ":" } else { " (on request):" })
-    };
-    COLUMNS.iter().map(line).collect()
+    pub(crate) faulty: u64,
 }
 
 impl RowLayout {
     /// The layout with the columns of these names.
-    pub(super) fn new(format: OutputFormat, names: &[&'static str]) -> RowLayout {
-        let chosen = names.iter().filter_map(|name| COLUMNS.iter().find(|(_, known, ..)| known == name));
+    pub(crate) fn new(format: OutputFormat, names: &[&'static str]) -> RowLayout {
+        let chosen = names.iter().filter_map(|name| LINK_COLUMNS.iter().find(|(_, known, ..)| known == name));
         let columns = chosen.clone().map(|(column, ..)| *column).collect();
         let plain = chosen.map(|(_, name, kind, ..)| PlainColumn { name, kind: *kind }).collect();
         RowLayout { format, columns, plain }
     }
 
     /// Whether rows have the text of links.
-    pub(super) fn needs_text(&self) -> bool {
+    pub(crate) fn needs_text(&self) -> bool {
         self.columns.contains(&LinkColumn::LinkText)
     }
 }
@@ -213,7 +166,7 @@ impl LinkRows {
             LinkColumn::Uri => row.map(|row| non_empty(row.uri)).into(),
             LinkColumn::Key => row.map(|row| PlainValue::Key(row.key)).into(),
         };
-        let mut values = [PlainValue::Null; COLUMNS.len()];
+        let mut values = [PlainValue::Null; LINK_COLUMNS.len()];
         values.iter_mut().zip(&self.columns).for_each(|(place, column)| *place = value(*column));
         self.encoder.append(&values[..self.columns.len()]);
         self.encoder.is_full()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+use super::super::documents::{CapturedDocument, SkipReason};
 use super::rows::{LinkBlock, LinkOrigin, LinkRows};
 use super::units::{DocumentUnit, ReadOptions, ReadUnit, SourceDocument};
 use crate::encoding::Charset;
@@ -12,31 +13,30 @@ use crate::extract::{
 use crate::iri::Base;
 use crate::output::OutputError;
 use crate::record::archive::ArchivedDocument;
-use crate::run::{CapturedDocument, SkipReason};
 
 /// Maximum number of messages about documents; an archive may have millions.
-pub(super) const MAX_MESSAGES: usize = 100;
+pub(crate) const MAX_MESSAGES: usize = 100;
 
 /// What was counted in documents.
 #[derive(Debug, Default)]
-pub(super) struct ExtractCounts {
+pub(crate) struct ExtractCounts {
     /// Documents by their markup.
-    pub(super) documents: BTreeMap<Markup, u64>,
+    pub(crate) documents: BTreeMap<Markup, u64>,
     /// Documents that could not be read to their end.
-    pub(super) unread: u64,
-    pub(super) defects: BTreeMap<DefectKind, u64>,
+    pub(crate) unread: u64,
+    pub(crate) defects: BTreeMap<DefectKind, u64>,
     /// Captures that were not read.
-    pub(super) skipped: BTreeMap<SkipReason, u64>,
+    pub(crate) skipped: BTreeMap<SkipReason, u64>,
     /// Records that are not captures.
-    pub(super) other_records: u64,
+    pub(crate) other_records: u64,
     /// Some input is an archive.
-    pub(super) has_archives: bool,
+    pub(crate) has_archives: bool,
     /// Some input is a document.
-    pub(super) has_documents: bool,
+    pub(crate) has_documents: bool,
 }
 
 impl ExtractCounts {
-    pub(super) fn add(&mut self, other: ExtractCounts) {
+    pub(crate) fn add(&mut self, other: ExtractCounts) {
         other.documents.into_iter().for_each(|(markup, count)| *self.documents.entry(markup).or_default() += count);
         other.defects.into_iter().for_each(|(kind, count)| *self.defects.entry(kind).or_default() += count);
         other.skipped.into_iter().for_each(|(reason, count)| *self.skipped.entry(reason).or_default() += count);
@@ -48,13 +48,13 @@ impl ExtractCounts {
 }
 
 /// What was found in a unit, or in a part of it.
-pub(super) struct FoundLinks {
-    pub(super) links: Result<LinkBlock, OutputError>,
+pub(crate) struct FoundLinks {
+    pub(crate) links: LinkBlock,
     /// Bytes of inputs that were read.
-    pub(super) read_len: u64,
-    pub(super) counts: ExtractCounts,
+    pub(crate) read_len: u64,
+    pub(crate) counts: ExtractCounts,
     /// The first messages about documents.
-    pub(super) messages: Vec<String>,
+    pub(crate) messages: Vec<String>,
 }
 
 /// Reads a unit.
@@ -66,7 +66,7 @@ pub(super) struct LinkFinder<'a> {
     read_len: u64,
     messages: Vec<String>,
     /// Takes what was found so far; returns whether to go on.
-    give: &'a mut dyn FnMut(FoundLinks) -> bool,
+    give: &'a mut dyn FnMut(Result<FoundLinks, OutputError>) -> bool,
     is_stopped: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a> LinkFinder<'a> {
     pub(super) fn new(
         options: &'a ReadOptions,
         rows: LinkRows,
-        give: &'a mut dyn FnMut(FoundLinks) -> bool,
+        give: &'a mut dyn FnMut(Result<FoundLinks, OutputError>) -> bool,
     ) -> LinkFinder<'a> {
         let (counts, messages) = (ExtractCounts::default(), Vec::new());
         LinkFinder { options, rows, counts, read_len: 0, messages, give, is_stopped: false }
@@ -111,12 +111,12 @@ impl<'a> LinkFinder<'a> {
     /// Gives what was found so far.
     fn give(&mut self) {
         if !self.is_stopped {
-            let found = FoundLinks {
-                links: self.rows.take(),
+            let found = self.rows.take().map(|links| FoundLinks {
+                links,
                 read_len: std::mem::take(&mut self.read_len),
                 counts: std::mem::take(&mut self.counts),
                 messages: std::mem::take(&mut self.messages),
-            };
+            });
             self.is_stopped = !(self.give)(found);
         }
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::super::documents::{ArchiveDocuments, ArchiveSummary, DOCUMENT_UNIT_LEN, SourceDocuments, open_documents};
 use crate::extract::{DocumentContext, Markup};
 use crate::input::{BodyDefect, Source, Sources};
 use crate::record::archive::ArchivedDocument;
 use crate::record::without_compression_suffix;
-use crate::run::{ArchiveDocuments, ArchiveSummary, DOCUMENT_UNIT_LEN, SourceDocuments, open_documents};
 
 /// How documents are read.
 #[derive(Clone, Debug)]
