@@ -53,6 +53,9 @@ mod speed_table;
 #[cfg(unix)]
 #[path = "command/terminal.rs"]
 mod terminal;
+#[cfg(unix)]
+#[path = "command/usage.rs"]
+mod usage;
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -803,7 +806,9 @@ fn canon_reads_the_output_of_extract() {
     assert_eq!(ran.status.code(), Some(4), "{message}");
     assert!(message.contains("-: byte 79: the document ends in the tag <a"), "{message}");
     assert!(
-        message.ends_with("3 references in 1 document (html), 1 of them faulty; 1 character-reference; 1 truncated\n"),
+        message.ends_with(
+            "3 references (1 faulty) in 1 document (html); 1 wrong character reference; 1 truncated document\n"
+        ),
         "{message}"
     );
     let rows = String::from_utf8(ran.stdout.clone()).unwrap();

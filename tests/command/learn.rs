@@ -161,8 +161,8 @@ fn inputs_of_which_nothing_can_be_learned_are_refused() {
         assert_eq!(fs::read(&out).unwrap(), b"kept");
     };
     let without_digests = b"k)/ 20260101000000 {\"url\":\"http://a/\",\"status\":\"200\"}\n";
-    refused(b"http://a/\nhttp://b/\n", "of 2 records, none states a redirect, and none a digest");
-    refused(without_digests, "of 1 record, none states a redirect, and none a digest");
+    refused(b"http://a/\nhttp://b/\n", "of 2 records, none states a redirect, and none the digest");
+    refused(without_digests, "of 1 record, none states a redirect, and none the digest");
     // No record is no evidence either, but may be all that there is.
     let ran = irikey(&["learn", "-", "-o", &out], b"", Stdio::null());
     assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
