@@ -13,12 +13,10 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
-use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use crate::input::{
     CheckedParquet, Defect, OpenOptions, Origin, PositionedFile, TableFile, catch_panic, check_ipc_lengths,
     check_stream_lengths, open, without_types,
 };
-use crate::record::ENCRYPTED_PARQUET;
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
 /// Bytes of text read at a time.
@@ -29,6 +27,12 @@ const MAX_LINE_LEN: usize = if cfg!(test) { 1 << 20 } else { 128 << 20 };
 
 /// Rows of a Parquet file read at a time.
 const BATCH_ROWS: usize = 8192;
+
+/// How Parquet files and Arrow IPC files begin.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+const ARROW_MAGIC: &[u8] = b"ARROW1";
+/// How a file of the streaming format begins: with the mark of a message.
+const STREAM_MAGIC: &[u8] = b"\xff\xff\xff\xff";
 
 /// A file that is not sorted, or cannot be checked.
 #[derive(Debug, thiserror::Error)]
@@ -120,29 +124,19 @@ impl CheckSortedError {
 fn check_rows(path: &Path, check: &mut OrderCheck, is_by_columns: bool) -> Result<(), CheckSortedReason> {
     // What is read from a pipe cannot be read again.
     if path.is_file() {
-        let mut head = Vec::new();
+        let mut magic = Vec::new();
         let file = File::open(path).map_err(Defect::Open)?;
-        file.take(SNIFF_LEN as u64).read_to_end(&mut head).map_err(Defect::Read)?;
-        if let Some(format) = table_format(&head) {
-            let check_table = match format {
-                TableFormat::Parquet => check_parquet,
-                TableFormat::Arrow => check_arrow,
-                TableFormat::ArrowStream => check_stream,
-            };
-            // A panic of a decoder is an error of the file.
-            return catch_panic(|| check_table(path, check), |message| ParquetError::General(message).into());
+        file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut magic).map_err(Defect::Read)?;
+        // A panic of a decoder is an error of the file.
+        let panicked = |message| ParquetError::General(message).into();
+        match &magic[..] {
+            magic if magic.starts_with(PARQUET_MAGIC) => return catch_panic(|| check_parquet(path, check), panicked),
+            ARROW_MAGIC => return catch_panic(|| check_arrow(path, check), panicked),
+            magic if magic.starts_with(STREAM_MAGIC) => return catch_panic(|| check_stream(path, check), panicked),
+            _ => (),
         }
     }
     if is_by_columns { Err(CheckSortedReason::NoColumns) } else { check_lines(path, check) }
-}
-
-/// The format of a table that begins with `head`. That Parquet is encrypted is found when it is opened.
-fn table_format(head: &[u8]) -> Option<TableFormat> {
-    match content_type(head) {
-        ContentType::Table(format) => Some(format),
-        ContentType::Unsupported(ENCRYPTED_PARQUET) => Some(TableFormat::Parquet),
-        _ => None,
-    }
 }
 
 /// The order to check by, whose columns the schema has.
@@ -198,7 +192,7 @@ fn check_lines(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedRea
         // The bytes before have no line end.
         let (mut start, mut at) = (0, text.len());
         text.extend_from_slice(&buffer[..count]);
-        if check.rows() == first_row && table_format(&text).is_some() {
+        if check.rows() == first_row && (text.starts_with(PARQUET_MAGIC) || text.starts_with(ARROW_MAGIC)) {
             return Err(CheckSortedReason::NoFile);
         }
         while let Some(len) = memchr::memchr(b'\n', &text[at..]) {
