@@ -275,7 +275,7 @@ fn what_cannot_be_read_is_reported() {
         (other(|m| m.len -= 10), all - 1, "longer than the directory"),
         (other(|m| m.packed.truncate(10)), 0, "deflated data"),
         (Member { crc: stored.crc ^ 1, ..stored.clone() }, all, "checksum of the member differs"),
-        (Member { len: 5, ..stored.clone() }, 0, "lengths as stored"),
+        (Member { len: 5, ..stored.clone() }, 0, "lengths before and after decompression"),
     ];
     for (member, rows, message) in cases {
         let archive = zip(&[member, super::zip::member("z", STORED, b"http://z/\n")]);
