@@ -43,13 +43,7 @@ fn open(
     columns: ColumnSet,
     by: &SortBy,
 ) -> (Encoder, Output) {
-    let options = OutputOptions {
-        format,
-        compression,
-        columns,
-        policy: policy(),
-        sources: vec!["input".to_string()],
-    };
+    let options = OutputOptions { format, compression, columns, policy: policy(), sources: vec!["input".to_string()] };
     let arrangement = Arrangement { by: by.clone(), bloom: true };
     output::create_arranged(&Destination::File(target.to_path_buf()), options, &arrangement)
         .expect("the output can be created")
