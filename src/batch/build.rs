@@ -66,7 +66,7 @@ impl BatchBuilder {
             _ => None,
         });
         let mut source_names = DistinctValues::default();
-        let source_keys = sources.iter().map(|source| source_names.index(source.clone())).collect();
+        let source_keys = sources.iter().map(|source| source_names.index(source)).collect();
         BatchBuilder {
             schema: Arc::new(columns.schema(metadata)),
             path_values: path_values.collect(),

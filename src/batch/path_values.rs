@@ -24,7 +24,7 @@ pub(super) struct PathValues {
 impl PathValues {
     pub(super) fn new(name: &str, sources: &[String]) -> PathValues {
         let mut values = DistinctValues::default();
-        let of_source = sources.iter().map(|source| Some(values.index(value_in(source, name)?))).collect();
+        let of_source = sources.iter().map(|source| Some(values.index(&value_in(source, name)?))).collect();
         PathValues { values: values.to_array(), of_source }
     }
 
@@ -48,15 +48,16 @@ pub(crate) struct DistinctValues {
 
 impl DistinctValues {
     /// The index of a value, which is added if it is new.
-    pub(crate) fn index(&mut self, value: String) -> i32 {
-        *self.indexes.entry(value).or_insert_with_key(|value| {
-            self.values.push(value.clone());
-            self.values.len() as i32 - 1
+    pub(crate) fn index(&mut self, value: &str) -> i32 {
+        self.find(value).unwrap_or_else(|| {
+            let index = self.values.len() as i32;
+            self.values.push(value.to_string());
+            self.indexes.insert(value.to_string(), index);
+            index
         })
     }
 
     /// The index of a value that was added.
-    #[cfg(feature = "pipeline")]
     pub(crate) fn find(&self, value: &str) -> Option<i32> {
         self.indexes.get(value).copied()
     }

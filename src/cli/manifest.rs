@@ -238,8 +238,6 @@ impl Manifest {
         finished: &FinishedOutput,
         summary: &Summary,
     ) -> Result<(), CommandError> {
-        // An object may have been read while it was damaged on the way.
-        let is_remote = matches!(input.source.origin, Origin::Remote(_));
         let entry = json!({
             "part": input.number,
             "size": input.stamp.size,
@@ -251,7 +249,7 @@ impl Manifest {
             "groups": finished.row_groups,
             "format": summary.source_formats.first(),
             "error": SourceError::of_run(summary).first().map(|error| &error.message),
-            "repeat": summary.input_errors.first().is_some_and(|error| is_remote || error.defect.is_of_system()),
+            "repeat": input.is_repeated(summary),
         });
         let identity = input.source.identity();
         self.log.append(&identity, &entry)?;
@@ -439,14 +437,19 @@ impl PendingInput {
         Sources(vec![self.source.again().expect("an input with a stamp can be read again")])
     }
 
-    /// Checks that the input is as it was before it was read, and returns [`hash_file`] of it; an empty text if the system could
-    /// not read it, because it is read again.
+    /// The input could not be read completely, and the next run reads it again: the system could not open or read it, or it is an
+    /// object, which may have been damaged on the way.
+    fn is_repeated(&self, summary: &Summary) -> bool {
+        let is_remote = matches!(self.source.origin, Origin::Remote(_));
+        summary.input_errors.iter().any(|error| is_remote || error.defect.is_of_system())
+    }
+
+    /// Checks that the input is as it was before it was read, and returns [`hash_file`] of it; an empty text if it is read again.
     ///
     /// # Errors
     /// The input has changed meanwhile.
     pub(crate) fn hash_unchanged(&self, summary: &Summary) -> Result<String, CommandError> {
-        let is_repeated = summary.input_errors.iter().any(|error| error.defect.is_of_system());
-        let hash = if is_repeated { String::new() } else { hash_file(&self.source)? };
+        let hash = if self.is_repeated(summary) { String::new() } else { hash_file(&self.source)? };
         match FileStamp::of(&self.source)? == self.stamp {
             true => Ok(hash),
             false => Err(CommandError::Input(format!(

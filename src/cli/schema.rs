@@ -120,7 +120,7 @@ fn to_text() -> String {
     let columns = EQUIVALENCE_COLUMNS.into_iter().map(|(name, meaning)| of(name, meaning));
     push_names(&mut text, "Columns of the table written by irikey learn", 19, columns);
     let patterns: Vec<_> = RewritePattern::all().into_iter().map(RewritePattern::name).collect();
-    let _ = writeln!(text, "\nRewrite rules in it: {}", patterns.join(", "));
+    let _ = writeln!(text, "\nPatterns in it: {}", patterns.join(", "));
     let forms = ContentRule::FORMS.into_iter().map(|(name, meaning)| of(name, meaning));
     push_names(&mut text, "Rules about content in it", 29, forms);
     text + "\nMetadata of Parquet and Arrow files\n  " + &metadata_names().join("\n  ") + "\n"

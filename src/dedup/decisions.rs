@@ -1,7 +1,7 @@
 //! The decisions about the rows of a job: [`Decisions`].
 //!
 //! One bit of memory per row states whether the row is kept. The reason takes 64 bits, but is needed for the tables of
-//! duplicates only, which are written in the order of rows. Reasons therefore are stored in temporary files:
+//! duplicates only, which are written in the order of rows. Reasons are therefore stored in temporary files:
 //!
 //! ```text
 //! Decisions::set, rows in any order --EntrySpill, by ranges of rows--> sort_reasons --file in the order of rows--> reasons

@@ -263,7 +263,7 @@ pub(crate) fn without_types(message: &str) -> String {
     }
 }
 
-/// What to do about a table that cannot be read; nothing if the message says it, or if the reason is not damage.
+/// What to do about a table that cannot be read; nothing if the message has advice, or if the reason is not damage.
 fn table_advice(message: &str) -> &'static str {
     const OTHER: [&str; 6] = ["; ", "memory", "support", "implemented", "NYI", "Disabled"];
     let is_damage = !OTHER.iter().any(|text| message.contains(text));

@@ -58,7 +58,7 @@ described_enum! {
         Character "character" "this character is not allowed in this component";
         /// A `%` without two hexadecimal digits (RFC 3986 section 2.1).
         PctEncoded "pct-encoded" "'%' must be followed by two hexadecimal digits";
-        /// A port with a byte that is not a digit (RFC 3986 section 3.2.3).
+        /// A port with a byte that is not a digit (RFC 3986 section 3.2.3), or, in the profile whatwg, a port above 65535.
         Port "port" "a port consists of digits, and is at most 65535 in the profile whatwg";
         /// The text between `[` and `]` is neither an IPv6address nor an IPvFuture (RFC 3986 section 3.2.2).
         IpLiteral "ip-literal" "an IPv6 address or an IPvFuture is expected between '[' and ']'";

@@ -272,7 +272,7 @@ mod tests {
         names
     }
 
-    /// File systems that sync no directories say so in several ways.
+    /// File systems that sync no directories return different errors.
     #[cfg(unix)]
     #[test]
     fn directories_that_cannot_be_synced_are_no_error() {

@@ -8,7 +8,7 @@ use crate::key::KeyBytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The count is exact up to this number of rows. Counting them takes 4 ms on one thread, after all other work.
+/// The count is exact up to this number of rows. Counting takes 45 ns per key, on one thread after all other work.
 const EXACT_ROWS: usize = 1 << 17;
 
 /// Bits of a key that choose a register.

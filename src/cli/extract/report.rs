@@ -144,12 +144,9 @@ fn defect_to_text(kind: DefectKind, count: u64) -> String {
         DefectKind::ContradictingCharset => "contradicting charset",
         DefectKind::Truncated => "truncated document",
         DefectKind::IllFormed => "ill-formed document",
-        DefectKind::TooManyReferences => "document",
+        DefectKind::TooManyReferences => return count_of(count, "document") + " with too many references",
     };
-    match kind {
-        DefectKind::TooManyReferences => format!("{} with too many references", count_of(count, noun)),
-        _ => count_of(count, noun),
-    }
+    count_of(count, noun)
 }
 
 /// The number of documents, and as which markup they were read.

@@ -159,9 +159,10 @@ fn is_within(scope: &[u8], other: &[u8]) -> bool {
 fn to_csv(rules: &[ExportedRule]) -> String {
     let mut table = csv::Writer::from_writer(Vec::new());
     let rows = rules.iter().map(|rule| rule.fields.each_ref().map(String::as_str));
-    // Writing to memory does not fail.
-    let _ = iter::once(EXPORTED_COLUMNS).chain(rows).try_for_each(|row| table.write_record(row));
-    String::from_utf8(table.into_inner().unwrap_or_default()).unwrap_or_default()
+    let written = iter::once(EXPORTED_COLUMNS).chain(rows).try_for_each(|row| table.write_record(row));
+    written.expect("rows of one length are written to memory");
+    let text = table.into_inner().expect("memory is flushed");
+    String::from_utf8(text).expect("the fields are UTF-8")
 }
 
 #[cfg(test)]

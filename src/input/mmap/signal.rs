@@ -1,4 +1,5 @@
-//! SIGBUS inside a mapped input, because the file has shrunk or its device has failed: prints a message, removes temporary outputs and ends the process with exit code 4.
+//! SIGBUS inside a mapped input, because the file has shrunk or its device has failed: prints a message, removes temporary
+//! outputs and ends the process with exit code 4.
 //!
 //! The handler may interrupt any code, so it calls only functions that POSIX lists as async-signal-safe (write, unlink,
 //! raise, signal, sigaction, _exit) and reads only statics.

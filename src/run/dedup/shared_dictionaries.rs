@@ -39,7 +39,7 @@ impl SharedDictionaries {
             let array = batch.column_by_name(column.field.name()).and_then(|array| array.as_any_dictionary_opt());
             let values = array.and_then(|array| array.values().as_string_opt::<i32>());
             for value in values.into_iter().flatten().flatten() {
-                column.values.index(value.to_string());
+                column.values.index(value);
             }
         }
     }
