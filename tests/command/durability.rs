@@ -879,6 +879,11 @@ fn a_limit_on_open_files_is_named() {
         }
     }
     assert!(failed_count > 20, "only {failed_count} jobs reached the limit");
+    // The soft limit is raised to the hard one.
+    let (status, message) = limited("ulimit -S -n 8", &place.words(jobs[1]).join(" "));
+    assert_eq!(status, Some(0), "{message}");
+    let (status, message) = limited("ulimit -n 8", &place.words(jobs[1]).join(" "));
+    assert_ne!(status, Some(0), "{message}");
 }
 
 /// The file system refuses a name that is too long only when the file gets it, which would be at the end of the job.
