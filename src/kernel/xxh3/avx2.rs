@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::{self, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, SECRET};
+use super::lanes::{self, MEDIUM, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, SECRET, has_few_medium};
 
 /// Appends the hashes of the leading texts and returns the ends of the others, see [`lanes::push`].
 ///
@@ -12,20 +12,28 @@ use super::lanes::{self, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, SECRET};
 pub(super) unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
     // SAFETY: the caller guarantees valid ends, for which `lanes::push` only passes texts with `REACH` bytes after each
     // start and before each end.
-    lanes::push(texts, ends, hashes, |four| unsafe { hash_four(texts, four) })
+    lanes::push(texts, ends, hashes, |ends, hashes| unsafe { hash_four(texts, ends, hashes) })
 }
 
+/// Writes the hashes of four texts, and returns a bitmap of those that are still to be hashed.
+///
 /// # Safety
 /// `REACH` bytes after each start and before each end must be within `texts`.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn hash_four(texts: &[u8], ends: &[i32; 5]) -> [[u8; 16]; 4] {
+unsafe fn hash_four(texts: &[u8], ends: &[i32; 5], hashes: &mut [[u8; 16]; 4]) -> u32 {
     let len = {
         // SAFETY: each load reads four of the five ends.
         let (starts, ends) =
             unsafe { (_mm_loadu_si128(ends.as_ptr().cast()), _mm_loadu_si128(ends[1..].as_ptr().cast())) };
         _mm256_cvtepi32_epi64(_mm_sub_epi32(ends, starts))
     };
+    let is_short = _mm256_cmpgt_epi64(splat(*MEDIUM.start()), len);
+    let is_long = _mm256_cmpgt_epi64(len, splat(*MEDIUM.end()));
+    let others = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_or_si256(is_short, is_long))) as u32;
+    if has_few_medium::<4>(others) {
+        return 0xF;
+    }
     let mut sums = [multiply(len, PRIME_1), _mm256_setzero_si256()];
     // SAFETY: the caller guarantees `REACH` bytes, the 4 times 16 bytes that the steps read on each side.
     unsafe {
@@ -42,7 +50,8 @@ unsafe fn hash_four(texts: &[u8], ends: &[i32; 5]) -> [[u8; 16]; 4] {
         _mm256_add_epi64(_mm256_add_epi64(multiply(low, PRIME_1), multiply(high, PRIME_4)), multiply(len, PRIME_2));
     let low = avalanche(_mm256_add_epi64(low, high));
     let high = _mm256_sub_epi64(_mm256_setzero_si256(), avalanche(weighted));
-    big_endian(low, high)
+    write_big_endian(low, high, hashes);
+    others
 }
 
 /// Mixes the 16 bytes at offset `16 * STEP` from the front and from the back of each text into the sums of the texts that
@@ -60,7 +69,8 @@ unsafe fn step<const STEP: usize>(texts: &[u8], ends: &[i32; 5], len: __m256i, [
         (pairs(front), pairs(back))
     };
     let secret = &SECRET[STEP];
-    let is_used = _mm256_cmpgt_epi64(len, splat(32 * STEP as u64));
+    // All texts of medium length need step 0.
+    let is_used = if STEP == 0 { splat(!0) } else { _mm256_cmpgt_epi64(len, splat(32 * STEP as u64)) };
     let if_used = |sum| _mm256_and_si256(sum, is_used);
     *low = _mm256_add_epi64(*low, if_used(fold(front, secret[0], secret[1])));
     *low = _mm256_xor_si256(*low, if_used(_mm256_add_epi64(back[0], back[1])));
@@ -84,19 +94,17 @@ unsafe fn pairs(at: [*const u8; 4]) -> [__m256i; 2] {
 /// Joins the low and high halves of four hashes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn big_endian(low: __m256i, high: __m256i) -> [[u8; 16]; 4] {
+fn write_big_endian(low: __m256i, high: __m256i, hashes: &mut [[u8; 16]; 4]) {
     let swap = _mm256_broadcastsi128_si256(_mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
     let (low, high) = (_mm256_shuffle_epi8(low, swap), _mm256_shuffle_epi8(high, swap));
     // The halves of `ac` hold the hashes of lanes 0 and 2, those of `bd` the hashes of lanes 1 and 3.
     let (ac, bd) = (_mm256_unpacklo_epi64(high, low), _mm256_unpackhi_epi64(high, low));
-    let mut hashes = [[0; 16]; 4];
     let (first, second) = (_mm256_permute2x128_si256::<0x20>(ac, bd), _mm256_permute2x128_si256::<0x31>(ac, bd));
     // SAFETY: the stores write 32 bytes each, together the size of the hashes.
     unsafe {
         _mm256_storeu_si256(hashes.as_mut_ptr().cast(), first);
         _mm256_storeu_si256(hashes[2..].as_mut_ptr().cast(), second);
     }
-    hashes
 }
 
 #[inline]

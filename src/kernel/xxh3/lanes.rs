@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Number of bytes that a kernel reads after the start and before the end of each text, whatever its length.
 pub(super) const REACH: usize = 64;
 /// Text lengths that the four mixing steps of the kernels define.
-const MEDIUM: std::ops::RangeInclusive<usize> = 17..=128;
+pub(super) const MEDIUM: std::ops::RangeInclusive<u64> = 17..=128;
 
 /// The words of XXH3's default secret that texts of these lengths are mixed with, four per step.
 pub(super) const SECRET: [[u64; 4]; 4] = {
@@ -34,18 +34,35 @@ pub(super) fn hash(texts: &[u8], ends: &[i32]) -> [u8; 16] {
     xxh3_128(&texts[ends[0] as usize..ends[1] as usize]).to_be_bytes()
 }
 
+/// Whether so few of `LANES` texts are of medium length that hashing one by one is faster. `others` is the bitmap of texts of
+/// other lengths.
+#[inline(always)]
+pub(super) fn has_few_medium<const LANES: u32>(others: u32) -> bool {
+    others.count_ones() > LANES / 2
+}
+
+/// Writes the hashes of the texts in the bitmap `which`, one by one.
+#[cold]
+fn hash_some<const LANES: usize>(texts: &[u8], ends: &[i32], mut which: u32, hashes: &mut [[u8; 16]; LANES]) {
+    while which != 0 {
+        let i = which.trailing_zeros() as usize;
+        hashes[i] = hash(texts, &ends[i..]);
+        which &= which - 1;
+    }
+}
+
 /// Appends the hashes of the leading texts, and returns the ends of the texts that are too near to the end of `texts` for
-/// a kernel. Texts that are too near to the start of `texts`, and groups with few texts of medium length, are hashed one
-/// by one. `ENDS` is one more than `LANES`.
+/// a kernel. Texts that are too near to the start of `texts` are hashed one by one. `ENDS` is one more than `LANES`.
 ///
 /// `hash_lanes` receives the ends of texts for which [`REACH`] bytes after each start and before each end are within
-/// `texts`. Its result for a text whose length is not medium is discarded.
+/// `texts`. It writes the hashes of texts of [medium](MEDIUM) length, and returns a bitmap of the texts that are still to be
+/// hashed, one by one.
 #[inline(always)]
 pub(super) fn push<'a, const LANES: usize, const ENDS: usize>(
     texts: &[u8],
     ends: &'a [i32],
     hashes: &mut Vec<[u8; 16]>,
-    hash_lanes: impl Fn(&[i32; ENDS]) -> [[u8; 16]; LANES],
+    hash_lanes: impl Fn(&[i32; ENDS], &mut [[u8; 16]; LANES]) -> u32,
 ) -> &'a [i32] {
     const { assert!(ENDS == LANES + 1) };
     let first = ends.iter().skip(1).take_while(|&&end| (end as usize) < REACH).count();
@@ -54,19 +71,12 @@ pub(super) fn push<'a, const LANES: usize, const ENDS: usize>(
     while let Some(ends) = rest.first_chunk::<ENDS>()
         && ends[LANES - 1] as usize + REACH <= texts.len()
     {
-        let is_medium = |i: usize| MEDIUM.contains(&((ends[i + 1] - ends[i]) as usize));
-        let not_medium = (0..LANES).filter(|&i| !is_medium(i)).count();
-        // If fewer than half of the texts are medium, hashing one by one is faster.
-        if not_medium > LANES / 2 {
-            hashes.extend(ends.windows(2).map(|ends| hash(texts, ends)));
-        } else {
-            let mut done = hash_lanes(ends);
-            if not_medium > 0 {
-                for i in (0..LANES).filter(|&i| !is_medium(i)) {
-                    done[i] = hash(texts, &ends[i..]);
-                }
+        hashes.resize(hashes.len() + LANES, [0; 16]);
+        if let Some(hashes) = hashes.last_chunk_mut::<LANES>() {
+            let others = hash_lanes(ends, hashes);
+            if others != 0 {
+                hash_some(texts, ends, others, hashes);
             }
-            hashes.extend_from_slice(&done);
         }
         rest = &rest[LANES..];
     }
