@@ -155,21 +155,20 @@ fn write_part(part: &[u8], form: &mut FormWriter) {
     }
 }
 
-/// The value of a parameter after a semicolon, without quotes.
+/// The value of the last parameter with a name, without quotes and escapes. Parameters follow semicolons outside of quotes; those
+/// without `=` are skipped.
 fn parameter(field: &str, name: &str) -> Option<String> {
-    let mut rest = field;
-    while let Some(at) = rest.find(';') {
-        rest = rest[at + 1..].trim_start();
-        let (found, value) = rest.split_once('=')?;
-        let value = value.trim_start();
-        let quoted = value.strip_prefix('"').and_then(|value| value.split_once('"'));
-        let (value, after) = quoted.unwrap_or_else(|| value.split_at(value.find(';').unwrap_or(value.len())));
-        if found.trim_end().eq_ignore_ascii_case(name) {
-            return Some(value.trim_end().to_string());
-        }
-        rest = after;
-    }
-    None
+    let (mut is_quoted, mut before) = (false, ' ');
+    let parts = field.split(move |c: char| {
+        is_quoted ^= c == '"' && before != '\\';
+        before = c;
+        c == ';' && !is_quoted
+    });
+    let parameters = parts.skip(1).filter_map(|part| part.split_once('='));
+    let (_, value) = parameters.filter(|(found, _)| found.trim().eq_ignore_ascii_case(name)).last()?;
+    let value = value.trim();
+    let quoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    Some(quoted.map_or_else(|| value.to_string(), |value| value.replace(r"\\", r"\").replace(r#"\""#, "\"")))
 }
 
 #[cfg(test)]
@@ -249,6 +248,26 @@ mod tests {
         let body = b"--XX\r\nContent-Disposition: form-data; x=\"; name=no\"; name=\"a\"\r\n\r\n1\r\n--XX--\r\n\
             Content-Disposition: form-data; name=\"b\"\r\n\r\n2\r\n--XX--\r\n";
         assert_eq!(query_of("multipart/form-data; boundary=XX", body), "a=1");
+    }
+
+    /// The expected values are those of Python's `cgi.parse_header`.
+    #[test]
+    fn parameters_of_fields() {
+        let name = |field: &str| parameter(field, "name");
+        for (field, value) in [
+            (r#"form-data; x; name="a""#, "a"),
+            (r#"form-data; name="a\"b;c""#, r#"a"b;c"#),
+            (r#"form-data; name="a\\b""#, r"a\b"),
+            (r#"form-data;NAME = a b ;x=y"#, "a b"),
+            (r#"form-data; name="a"; name="b""#, "b"),
+            (r#"form-data; name="a"b"#, r#""a"b"#),
+            (r#"form-data; name=a; x="; name=b"#, "a"),
+            (r#"form-data; name="""#, ""),
+            (r#"form-data; name=""#, "\""),
+        ] {
+            assert_eq!(name(field).as_deref(), Some(value), "{field}");
+        }
+        assert_eq!((name("name=a"), name(r#"x; y="; name=a"#), name("x; name")), (None, None, None));
     }
 
     #[test]
