@@ -9,7 +9,8 @@
 //! edges, patterns, targets --members--> rows by the number of the URL where they end --rank--> rows by representative
 //! ```
 //!
-//! Texts are in sorters only. In memory are the number of the next URL and the flags of each numbered URL, five bytes.
+//! Texts are in sorters only. In memory are the number of the next URL and the flags of each numbered URL, and a state while loops are searched: six
+//! bytes.
 
 use super::equivalences::{Equivalences, EquivalencesBuilder};
 use super::graph::{NOWHERE, follow_to_ends, mark_loops};

@@ -28,6 +28,9 @@ const DOCUMENTS: [&[u8]; 14] = [
 /// Maximum number of query parameters in which two spellings of one URL differ.
 const MAX_PARAMETERS: usize = 8;
 
+/// Maximum number of path parameters, and of segments with a name, in which two spellings of one URL differ.
+const MAX_PATH_RULES: usize = 64;
+
 /// Maximum number of segments of the context of a rule.
 const MAX_CONTEXT_SEGMENTS: usize = 3;
 
@@ -118,9 +121,10 @@ fn compare_paths(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<()> 
     for name in a_parameters.keys().chain(b_parameters.keys()) {
         if a_parameters.get(name) != b_parameters.get(name) {
             push(rules, is_rule_name(name).then(|| ContentRule::PathParameter(name.clone()))?);
+            (rules.len() <= MAX_PATH_RULES).then_some(())?;
         }
     }
-    remove_segment_parameters(&mut a, &mut b, rules);
+    remove_segment_parameters(&mut a, &mut b, rules)?;
     if a == b {
         return Some(());
     }
@@ -166,13 +170,16 @@ fn without_path_parameters(path: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>)
     (rest, parameters)
 }
 
-/// Adds rules for the segments `name=value` in which two paths differ, and removes these segments.
-fn remove_segment_parameters(a: &mut Vec<u8>, b: &mut Vec<u8>, rules: &mut Vec<ScopedRule>) {
+/// Adds rules for the segments `name=value` in which two paths differ, and removes these segments; `None` if they are too many.
+fn remove_segment_parameters(a: &mut Vec<u8>, b: &mut Vec<u8>, rules: &mut Vec<ScopedRule>) -> Option<()> {
     let names = {
         let [a, b] = [&*a, &*b].map(|path| segment_parameters(path));
         let differing = a.keys().chain(b.keys()).filter(|name| a.get(*name) != b.get(*name));
         differing.map(|name| name.to_vec()).collect::<BTreeSet<_>>()
     };
+    if names.len() > MAX_PATH_RULES {
+        return None;
+    }
     let is_kept = |segment: &&[u8]| !segment.contains(&b'=') || !names.contains(name_and_value(segment).0);
     for path in [a, b].into_iter().filter(|_| !names.is_empty()) {
         let kept: Vec<&[u8]> = path.split(|byte| *byte == b'/').filter(is_kept).collect();
@@ -180,6 +187,7 @@ fn remove_segment_parameters(a: &mut Vec<u8>, b: &mut Vec<u8>, rules: &mut Vec<S
         *path = if kept.is_empty() { b"/".to_vec() } else { kept };
     }
     names.into_iter().for_each(|name| push(rules, ContentRule::SegmentParameter(name)));
+    Some(())
 }
 
 /// Returns the values of the segments `name=value` of a path, those of one name in their order.
@@ -377,6 +385,21 @@ mod tests {
         let urls = [a, b].map(|uri| UrlParts::of(uri.as_bytes()).unwrap());
         let found = find_differences(&urls[0], &urls[1], DifferenceDetail::All)?;
         Some(found.rules.iter().map(|rule| rule.rule.to_string()).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Comparing every name with all rules found so far would take quadratic time.
+    #[test]
+    fn many_different_names_are_not_explained() {
+        for (separator, name) in [(";", ""), ("/", "=1")] {
+            let path = |letter: char, count: usize| -> String {
+                (0..count).map(|i| format!("{separator}{letter}{i}{name}")).collect()
+            };
+            let found = |count| {
+                differences(&format!("http://h/p{}", path('a', count)), &format!("http://h/p{}", path('b', count)))
+            };
+            assert!(found(MAX_PATH_RULES / 2).is_some(), "{separator}");
+            assert_eq!(found(MAX_PATH_RULES / 2 + 1), None, "{separator}");
+        }
     }
 
     #[test]
