@@ -38,6 +38,11 @@ pub(super) struct Failure {
     is_wrong_range: bool,
 }
 
+/// Whether a request that got this status may succeed later.
+pub(super) fn is_transient_status(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500..)
+}
+
 impl Failure {
     pub(super) fn of(error: &object_store::Error) -> Failure {
         let mut innermost: &(dyn Error + 'static) = error;
@@ -62,7 +67,7 @@ impl Failure {
     /// Whether the same request may succeed later.
     pub(super) fn is_transient(&self) -> bool {
         match self.status {
-            Some(status) => matches!(status, 408 | 429 | 500..),
+            Some(status) => is_transient_status(status),
             None => {
                 let is_readable = self.transport.is_some_and(|kind| kind != HttpErrorKind::Decode);
                 is_readable && !self.is_redirect_loop() && !self.is_without_tls()

@@ -17,7 +17,7 @@ use super::options::block_len;
 use super::repetition::{FetchError, Repetition, lost_task};
 use super::response_header::ShorterRange;
 use super::store::{RemoteStore, StorePurpose};
-use super::url::{RemoteScheme, RemoteUrl, ShownName, is_archive_name, is_table_name};
+use super::url::{RemoteScheme, RemoteUrl, ShownName, is_archive_name, is_table_name, without_query};
 use crate::record::without_compression_suffix;
 
 /// Ranges with a shorter gap between them are one request.
@@ -116,9 +116,9 @@ impl RemoteObject {
         self.shown_address().is_query_hidden()
     }
 
-    /// The name without a query.
+    /// The name, on an HTTP server without a query.
     fn path(&self) -> &str {
-        self.name.text.split('?').next().unwrap_or_default()
+        without_query(&self.name.text)
     }
 
     /// The name ends like that of a compressed file.

@@ -13,7 +13,7 @@ use object_store::client::{
 };
 
 use super::Transfer;
-use super::failure::LONG_RESPONSE;
+use super::failure::{LONG_RESPONSE, is_transient_status};
 use super::http_client::http_client;
 use super::limited_body::limited;
 use super::listing_page::{checked_page, is_listing};
@@ -129,7 +129,7 @@ impl HttpService for CountingService {
         let mut limits = TimeLimits::of_options();
         let response = limits.wait(self.client.execute(request)).await.flatten();
         let mut response = response.inspect_err(|_| self.count_failure())?;
-        let is_busy = matches!(response.status().as_u16(), 408 | 429 | 500..);
+        let is_busy = is_transient_status(response.status().as_u16());
         let pause = requested_pause(&response);
         accept(&mut response, range);
         add_final_address(&mut response, &address);

@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 
 use super::client::client;
 use super::error::RemoteError;
-use super::failure::{Failure, UNUSABLE_KEY};
+use super::failure::{Failure, UNUSABLE_KEY, is_transient_status};
 use super::object::location_of;
 use super::options::{self, retry_pause, retry_timeout};
 use super::store::{RemoteStore, StorePurpose};
@@ -282,7 +282,7 @@ struct UntilTimeout;
 impl RetryPolicy for UntilTimeout {
     async fn retry(&self, context: RetryContext) -> bool {
         let is_transient = match context.failure {
-            object_store::retry::RetryFailure::Status(status) => matches!(status.as_u16(), 408 | 429 | 500..),
+            object_store::retry::RetryFailure::Status(status) => is_transient_status(status.as_u16()),
             _ => true,
         };
         let is_retried = is_transient && context.elapsed < retry_timeout();

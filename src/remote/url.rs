@@ -92,7 +92,7 @@ impl RemoteUrl {
     /// The URL of an archive, and the name or pattern of its members, which follows `!`; `None` if the URL has another form.
     pub(crate) fn split_member(&self) -> Option<(RemoteUrl, &str)> {
         let splits = self.text.match_indices('!').map(|(at, _)| (&self.text[..at], &self.text[at + 1..]));
-        let is_archive = |url: &str| is_archive_name(url.split('?').next().unwrap_or_default());
+        let is_archive = |url: &str| is_archive_name(without_query(url));
         let (archive, member) = splits.into_iter().find(|(archive, _)| is_archive(archive))?;
         Some((RemoteUrl::parse(archive)?, member))
     }

@@ -88,3 +88,24 @@ fn long_members_give_the_same_rows() {
         }
     }
 }
+
+/// In a store, `?` and `#` are part of a name; in an address on a server, they end it.
+#[test]
+fn archives_are_recognized_by_names_with_marks() {
+    let archive = zip(&[("m.txt", b"http://a/\n".to_vec())]);
+    let objects = ["/b/dir/a?b.zip", "/b/dir/c#d.zip", "/b/dir/e.zip"].map(|name| (name.to_string(), archive.clone()));
+    let server = Server::start(objects, |_, _| Fault::None);
+    let address = format!("http://{}/b/dir/e.zip", server.address);
+    for (input, count) in [
+        ("s3://b/dir/".to_string(), 3),
+        ("s3://b/dir/a?b.zip!m.txt".to_string(), 1),
+        ("s3://b/dir/c#d.zip!m.txt".to_string(), 1),
+        (format!("{address}?q=1#x"), 1),
+        (format!("{address}#x"), 1),
+        (format!("{address}#x!m.txt"), 1),
+    ] {
+        let ran = irikey_at(&server, &["canon", "-q", &input], &[]);
+        let rows = String::from_utf8(ran.stdout.clone()).unwrap();
+        assert_eq!((rows, ran.status.code()), ("http://a/\n".repeat(count), Some(0)), "{input}: {}", stderr(&ran));
+    }
+}
