@@ -84,8 +84,6 @@ pub enum DefectKind {
     Truncated,
     /// The document is not well-formed XML; the rest was not read.
     IllFormed,
-    /// The document has more references than are read.
-    TooManyReferences,
 }
 
 impl DefectKind {
@@ -99,13 +97,12 @@ impl DefectKind {
             DefectKind::ContradictingCharset => "contradicting-charset",
             DefectKind::Truncated => "truncated",
             DefectKind::IllFormed => "ill-formed",
-            DefectKind::TooManyReferences => "too-many-references",
         }
     }
 
     /// Whether a part of the document was not read because of the defect.
     pub(crate) const fn ends_document(self) -> bool {
-        matches!(self, DefectKind::Truncated | DefectKind::IllFormed | DefectKind::TooManyReferences)
+        matches!(self, DefectKind::Truncated | DefectKind::IllFormed)
     }
 }
 
@@ -146,6 +143,13 @@ pub struct Document {
     pub links: Vec<Link>,
     /// Its defects, at most one entry per kind.
     pub defects: Vec<DocumentDefect>,
+}
+
+/// What is known of a document whose links were given to a consumer: see [`Document`].
+pub(crate) struct ReadDocument {
+    pub(crate) markup: Markup,
+    pub(crate) charset: Charset,
+    pub(crate) defects: Vec<DocumentDefect>,
 }
 
 /// How a document is read.

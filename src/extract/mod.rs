@@ -33,14 +33,11 @@ mod xml;
 pub use document::{DefectKind, Document, DocumentContext, DocumentDefect, Link, Markup};
 
 pub(crate) use charset::utf16_of_xml;
-use document::{CharsetChoice, DocumentText};
+use document::{CharsetChoice, DocumentText, ReadDocument};
 pub(crate) use headers::{HTTP_ELEMENT, HeaderField, for_each_header_link};
 pub(crate) use links::LinkScope;
 use links::{HtmlBase, LinkConsumer, LinkGoal, LinkSink, find_html_base};
 pub(crate) use similarity::similarity_hash;
-
-/// Maximum number of references that [`extract`] returns.
-const MAX_LINKS: usize = 1_000_000;
 
 /// Extracts the links of a document.
 ///
@@ -52,31 +49,20 @@ const MAX_LINKS: usize = 1_000_000;
 /// assert_eq!((link.url.as_slice(), document.charset.name()), ("\u{44F}.html".as_bytes(), "windows-1251"));
 /// assert_eq!(document.bases[link.base], b"http://example.org/a/");
 /// ```
-///
-/// At most 1,000,000 links are returned; more are a defect.
 pub fn extract(bytes: &[u8], context: &DocumentContext) -> Document {
-    let (mut links, mut all_bases, mut excess_at) = (Vec::new(), vec![context.base.clone().unwrap_or_default()], None);
-    let mut document = extract_each(bytes, context, &mut |link, scope| {
-        if links.len() == MAX_LINKS {
-            excess_at = Some(link.offset);
-        } else {
-            links.push(link);
+    let (mut links, mut bases) = (Vec::new(), vec![context.base.clone().unwrap_or_default()]);
+    let ReadDocument { markup, charset, defects } = extract_each(bytes, context, &mut |link, scope| {
+        links.push(link);
+        if bases.len() < scope.bases.len() {
+            bases.extend_from_slice(&scope.bases[bases.len()..]);
         }
-        if all_bases.len() < scope.bases.len() {
-            all_bases.extend_from_slice(&scope.bases[all_bases.len()..]);
-        }
-        excess_at.is_none()
+        true
     });
-    if let Some(at) = excess_at {
-        let detail = format!("the document has more than {MAX_LINKS} references; those from here on were not read");
-        document.defects.push(DocumentDefect { kind: DefectKind::TooManyReferences, at, count: 1, detail });
-    }
-    Document { links, bases: all_bases, ..document }
+    Document { markup, charset, bases, links, defects }
 }
 
-/// Extracts the links of a document and calls `consumer` with each one, until it returns false. The document that is
-/// returned has no links and no bases.
-pub(crate) fn extract_each(bytes: &[u8], context: &DocumentContext, consumer: LinkConsumer<'_>) -> Document {
+/// Extracts the links of a document and calls `consumer` with each one, until it returns false.
+pub(crate) fn extract_each(bytes: &[u8], context: &DocumentContext, consumer: LinkConsumer<'_>) -> ReadDocument {
     let mut choice = charset::choose(bytes, context);
     let mut defects = std::mem::take(&mut choice.defects.0);
     let text = DocumentText::new(bytes, &choice);
@@ -90,7 +76,7 @@ pub(crate) fn extract_each(bytes: &[u8], context: &DocumentContext, consumer: Li
     parse(&text, &choice, &mut sink);
     sink.finish();
     defects.append(&mut sink.defects.0);
-    Document { markup: choice.markup, charset: choice.charset, bases: Vec::new(), links: Vec::new(), defects }
+    ReadDocument { markup: choice.markup, charset: choice.charset, defects }
 }
 
 impl Markup {

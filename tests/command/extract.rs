@@ -378,6 +378,18 @@ fn the_report_has_what_the_summary_counts() {
     assert!(page.contains("<td class=\"n\">11</td>") && page.contains("broken.gz: "), "{page}");
 }
 
+/// The peak of memory includes documents that are read, which are freed before the report is written.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_report_has_the_memory_of_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("a.html.gz"), gzip(&[&b"<a href=x>"[..], &[b' '; 24 << 20]].concat())).unwrap();
+    printed(&["extract", "-q", &path("a.html.gz"), "-o", &path("links.csv"), "--report", &path("r.json")], b"");
+    let peak = read_json(path("r.json"))["peak_anonymous_bytes"].as_u64().unwrap();
+    assert!(peak > 24 << 20, "{peak}");
+}
+
 /// A report of inputs without any row does not say that the output was replaced.
 #[test]
 fn a_report_without_output_keeps_the_earlier_output() {

@@ -144,7 +144,6 @@ fn defect_to_text(kind: DefectKind, count: u64) -> String {
         DefectKind::ContradictingCharset => "contradicting charset",
         DefectKind::Truncated => "truncated document",
         DefectKind::IllFormed => "ill-formed document",
-        DefectKind::TooManyReferences => return count_of(count, "document") + " with too many references",
     };
     count_of(count, noun)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::super::documents::{CapturedDocument, SkipReason};
+use super::super::memory;
 use super::rows::{LinkBlock, LinkOrigin, LinkRows};
 use super::units::{DocumentUnit, ReadOptions, ReadUnit, SourceDocument};
 use crate::encoding::Charset;
@@ -179,6 +180,7 @@ impl<'a> LinkFinder<'a> {
 
     /// Appends the rows of a document. `place` names it in messages.
     fn read_document(&mut self, bytes: &[u8], context: &DocumentContext, origin: &LinkOrigin<'_>, place: &str) {
+        memory::sample();
         let document = extract_each(bytes, context, &mut |link, scope| self.append(origin, &link, &scope));
         *self.counts.documents.entry(document.markup).or_default() += 1;
         for defect in &document.defects {
