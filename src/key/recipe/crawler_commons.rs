@@ -9,10 +9,9 @@
 
 use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, QueryField, is_account_scheme, replace_text, split_at_colon, trim_to};
-use super::escapes::write_escape;
 use crate::iri::class::{CONTROL, NON_ASCII, UNRESERVED};
 use crate::iri::{Component, Fault, FaultKind, find_scheme, octets};
-use crate::kernel::{ByteSet, parse_bytes, write_joined};
+use crate::kernel::{ByteSet, escape, parse_bytes, write_joined};
 
 pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
     name: "crawler-commons",
@@ -162,7 +161,7 @@ pub(super) fn tidy_escapes(draft: &mut Draft) -> bool {
 fn write_tidy(text: &[u8], out: &mut Vec<u8>) {
     for (byte, is_escaped) in octets(text) {
         let is_encoded = if is_escaped { !UNRESERVED.contains(byte) } else { ESCAPED.contains(byte) };
-        if is_encoded { write_escape(byte, out) } else { out.push(byte) }
+        if is_encoded { out.extend_from_slice(&escape(byte)) } else { out.push(byte) }
     }
 }
 

@@ -2,7 +2,7 @@
 //! section 2.4 forbids decoding twice; these keys require it.
 
 use crate::iri::{escape_value, write_encoded};
-use crate::kernel::{any_byte, any_pair, append, escape, find_byte, non_ascii_len, percent_encode};
+use crate::kernel::{any_byte, any_pair, append, find_byte, non_ascii_len, percent_encode};
 
 /// Decodes every escape, including those that decoding creates, in one pass; returns whether there was one. One pass
 /// suffices because a decoded byte can only complete an escape that begins in the text before it: `%` begins an escape
@@ -22,11 +22,6 @@ pub(super) fn decode_all(text: &mut Vec<u8>) -> bool {
     let changed = end != text.len();
     text.truncate(end);
     changed
-}
-
-/// Appends `byte` as `%XX`.
-pub(super) fn write_escape(byte: u8, out: &mut Vec<u8>) {
-    out.extend_from_slice(&escape(byte));
 }
 
 /// The bytes that both SURT programs do not escape: ASCII above the space except `%` and `#`.

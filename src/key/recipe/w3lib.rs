@@ -11,7 +11,6 @@ use std::net::Ipv6Addr;
 
 use super::definition::RecipeDefinition;
 use super::draft::{Draft, replace_text, split_at_colon, trim_to};
-use super::escapes::write_escape;
 use super::host::{parse_port, to_ascii};
 use super::path;
 use crate::iri::class::{QUERY, UNRESERVED};
@@ -19,7 +18,7 @@ use crate::iri::{
     Component, Fault, FaultKind, decode_escapes, escape_invalid_utf8, find_scheme, octets, write_encoded,
     write_form_encoded,
 };
-use crate::kernel::parse_bytes;
+use crate::kernel::{escape, parse_bytes};
 
 pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
     name: "w3lib",
@@ -162,7 +161,7 @@ pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
     spare.clear();
     for (byte, is_escaped) in octets(head) {
         let stays_escaped = is_escaped && b"%/;?".contains(&byte);
-        if is_kept(byte) && !stays_escaped { spare.push(byte) } else { write_escape(byte, spare) }
+        if is_kept(byte) && !stays_escaped { spare.push(byte) } else { spare.extend_from_slice(&escape(byte)) }
     }
     if params.len() > 1 {
         write_encoded(params, |byte| !QUERY.contains(byte) && byte != b'%', spare);
