@@ -6,17 +6,21 @@
 //! its defects. Everything that is not a whole member of moderate length (padding, damage, very long members) is left to a
 //! [`GzipReader`] that starts there.
 
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::vec::Drain;
 
 use super::block::{BlockPool, Buffer};
+use super::detect::{Packing, packing};
 use super::error::Defect;
 use super::gzip::{GzipReader, find_member_header};
 use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
 use super::unpacker::{MemberEnd, Unpacker};
+use super::zip::is_zip;
 use super::zip_reader::MemberChecksum;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::remote::{ReadAheadBlocks, RemoteReader};
@@ -26,10 +30,36 @@ use flate2::{Crc, CrcReader};
 const SECTION_LEN: usize = 256 << 10;
 /// Limit of decompressed bytes per section. Members that exceed it are left out.
 const UNPACKED_LEN: usize = 4 << 20;
+/// Bytes of memory per thread in which all threads can decompress sections of any kind.
+pub(crate) const AHEAD_LEN: usize = 2 * UNPACKED_LEN;
 /// Bytes by which a header is recognized.
 const MEMBER_HEADER_LEN: usize = 4;
 /// Header candidates that are tried per section.
 const MAX_TRIES: usize = 8;
+
+/// The threads that decompress a gzip file ahead of its reader.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AheadThreads {
+    /// With 1, the reading thread decompresses.
+    pub(crate) count: usize,
+    /// Bytes of memory that all of them have together.
+    pub(crate) memory: usize,
+}
+
+/// Whether sources of `path` may have gzip members. Only a file that begins with something else, and is no ZIP archive, surely
+/// has none.
+pub(crate) fn may_have_members(path: &Path) -> bool {
+    // Opening a pipe would wait for its writer, and take bytes from the reader that opens it later.
+    if path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return false;
+    }
+    let mut head = [0; MEMBER_HEADER_LEN];
+    // Directories, lists and members of archives cannot be opened and read.
+    let is_other = File::open(path)
+        .and_then(|mut file| file.read(&mut head))
+        .is_ok_and(|count| packing(&head[..count]) != Packing::Gzip && !is_zip(&head[..count]));
+    !is_other
+}
 
 /// A gzip file that several threads read.
 #[derive(Clone)]
@@ -118,24 +148,31 @@ pub(super) struct ParallelGzipReader {
 }
 
 impl ParallelGzipReader {
-    /// Returns `None` if the file is too short for `threads` threads to share, or if no thread can be started.
-    pub(super) fn new(mapping: &Arc<MappedFile>, threads: usize) -> Option<ParallelGzipReader> {
+    /// Returns `None` if the file is too short for several threads to share, if there is too little memory, or if no thread can
+    /// be started.
+    pub(super) fn new(mapping: &Arc<MappedFile>, threads: AheadThreads) -> Option<ParallelGzipReader> {
         ParallelGzipReader::start(PackedFile::Mapped(Arc::clone(mapping)), threads)
     }
 
     /// [`ParallelGzipReader::new`] for an object from byte `start` on.
-    pub(super) fn remote(blocks: &Arc<ReadAheadBlocks>, start: u64, threads: usize) -> Option<ParallelGzipReader> {
+    pub(super) fn remote(
+        blocks: &Arc<ReadAheadBlocks>,
+        start: u64,
+        threads: AheadThreads,
+    ) -> Option<ParallelGzipReader> {
         ParallelGzipReader::start(PackedFile::Remote(Arc::clone(blocks), start), threads)
     }
 
-    fn start(file: PackedFile, threads: usize) -> Option<ParallelGzipReader> {
+    fn start(file: PackedFile, threads: AheadThreads) -> Option<ParallelGzipReader> {
+        let AheadThreads { count: threads, memory } = threads;
         let section_count = file.len().div_ceil(SECTION_LEN);
-        if threads < 2 || section_count < 2 * threads {
+        // One buffer is being read while the others are filled.
+        let window = (threads * 3 / 2 + 1).min((memory / UNPACKED_LEN).saturating_sub(1));
+        if threads < 2 || window < 2 || section_count < 2 * threads {
             return None;
         }
-        let window = threads * 3 / 2 + 1;
-        let limits = QueueLimits { window, bytes: window * UNPACKED_LEN };
-        let pool = BlockPool::new(window + threads, UNPACKED_LEN);
+        let limits = QueueLimits { window, bytes: usize::MAX };
+        let pool = BlockPool::new(window + 1, UNPACKED_LEN);
         let section = move |number| usize::try_from(number).ok().filter(|&number| number < section_count);
         let source = move |number| section(number).map(|number| (1, number));
         let shared = file.clone();
@@ -333,7 +370,8 @@ mod tests {
         let expected = text(read_all(50_000, &mut reader));
         let expected_ends = ends(&mut reader);
         for threads in [2, 3] {
-            let mut parallel = ParallelGzipReader::new(&mapping, threads).expect("long enough");
+            let ahead = AheadThreads { count: threads, memory: threads * AHEAD_LEN };
+            let mut parallel = ParallelGzipReader::new(&mapping, ahead).expect("long enough");
             let actual = text(read_all(50_000, &mut parallel));
             assert!(actual == expected, "{threads} threads: {:?}, expected {:?}", actual.1, expected.1);
             assert_eq!(parallel.consumed(), reader.consumed(), "{threads} threads");

@@ -13,9 +13,8 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
-use super::table::{
-    CheckedParquet, PositionedFile, TableFile, catch_panic, chunk_range, first_repeated, load_metadata,
-};
+use super::stored_file::StoredFile;
+use super::table::{CheckedParquet, PositionedFile, catch_panic, chunk_range, first_repeated, load_metadata};
 
 /// Maximum number of rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
 const MAX_ROWS: i64 = 1 << 27;
@@ -28,7 +27,7 @@ const METADATA_PREFIX: &str = "irikey.";
 pub(crate) struct KeyedFile {
     /// Name of the file in messages.
     pub(crate) name: String,
-    file: TableFile,
+    file: StoredFile,
     metadata: ArrowReaderMetadata,
     first_repeated: usize,
 }
@@ -39,8 +38,8 @@ impl KeyedFile {
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
-    pub(crate) fn open(name: &str, file: &TableFile) -> Result<Option<KeyedFile>, Defect> {
-        if matches!(file, TableFile::Path(path) if !path.is_file()) {
+    pub(crate) fn open(name: &str, file: &StoredFile) -> Result<Option<KeyedFile>, Defect> {
+        if matches!(file, StoredFile::Path(path) if !path.is_file()) {
             return Ok(None);
         }
         // Row groups are read later, and must be of the version whose metadata are read here.

@@ -11,9 +11,9 @@
 //! A ZIP archive gives its members, each a source `ARCHIVE!MEMBER`; `ARCHIVE!PATTERN` is an argument as well.
 
 use super::detect::{Packing, packing};
-use super::error::ListError;
+use super::error::{Defect, ListError};
 use super::source::{Origin, Source, os_string};
-use super::table::TableFile;
+use super::stored_file::StoredFile;
 use super::whole_file::{read_file, read_object, shown_path};
 use crate::encoding::Charset;
 use crate::process::part_names::{INCOMPLETE, MANIFEST, is_hidden_name, remove_index_files};
@@ -245,7 +245,7 @@ fn remote_sources(url: &RemoteUrl, is_listed: bool) -> Result<Vec<Source>, ListE
     if let Some((archive, members)) = url.split_member() {
         let object = RemoteObject::named(&archive).and_then(RemoteObject::found).map_err(failed)?;
         let name = PathBuf::from(object.name());
-        return Source::matching_members(&TableFile::Remote(object), &name, members.as_bytes());
+        return Source::matching_members(&StoredFile::Remote(object), &name, members.as_bytes());
     }
     let objects = match url.is_list() {
         true => crate::remote::list(url, |manifest| !lists_no_parts(&read_object(manifest))).map_err(failed)?,
@@ -313,7 +313,7 @@ fn file_in_directory(path: PathBuf) -> Result<Vec<Source>, ListError> {
     let name = path_name(&path);
     let origin = match fs::metadata(&path) {
         Ok(metadata) if metadata.is_file() => return Source::of_file(path),
-        Ok(_) => Origin::Special,
+        Ok(_) => Origin::Unreadable(Defect::Special),
         Err(_) => Origin::Path(path),
     };
     Ok(vec![Source { name, origin, len: None }])

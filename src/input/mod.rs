@@ -30,6 +30,7 @@ mod list;
 pub(crate) mod mmap;
 mod peek;
 mod source;
+mod stored_file;
 mod stream;
 mod table;
 #[cfg(test)]
@@ -43,15 +44,17 @@ mod zstd_frames;
 pub(crate) use block::{Block, BlockPool, Buffer};
 pub use error::{Defect, InputError, ListError};
 pub(crate) use error::{error_and_advice, without_types};
+pub(crate) use gzip_ahead::{AHEAD_LEN, AheadThreads, may_have_members};
 pub(crate) use http_body::{BodyDefect, DecodedBody, decode_body, unpack_body};
 pub(crate) use keyed::KeyedFile;
 pub use list::{Sources, list};
 pub(crate) use list::{list_name, list_prefixed};
 pub(crate) use source::Origin;
 pub use source::Source;
+pub(crate) use stored_file::StoredFile;
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{
-    CheckedParquet, ParquetBatches, PositionedFile, TableColumns, TableFile, TableOptions, TableReader, catch_panic,
+    CheckedParquet, ParquetBatches, PositionedFile, TableColumns, TableOptions, TableReader, catch_panic,
     check_ipc_lengths, check_stream_lengths, set_panic_hook,
 };
 pub(crate) use unpacker::MemberEnd;

@@ -2,7 +2,7 @@
 
 use super::detect::{ContentType, Packing, SNIFF_LEN, content_type, packing};
 use super::error::{Defect, ListError};
-use super::table::TableFile;
+use super::stored_file::StoredFile;
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
 use crate::encoding::Charset;
 use crate::kernel::strip_prefix_ignoring_case;
@@ -36,9 +36,8 @@ pub(crate) enum Origin {
     Path(PathBuf),
     /// A member of a ZIP archive.
     Member(ZipMember),
-    /// A pipe, socket or device that was found in a directory. It is reported, but not read.
-    Special,
-    /// A damaged archive, or a member that cannot be read.
+    /// A damaged archive, a member that cannot be read, or a pipe, socket or device that was found in a directory. The defect is
+    /// reported.
     Unreadable(Defect),
     /// An object in a store, or a file on an HTTP server.
     Remote(RemoteObject),
@@ -52,7 +51,6 @@ impl fmt::Debug for Origin {
             Origin::Stdin => f.write_str("Stdin"),
             Origin::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Origin::Member(member) => f.debug_tuple("Member").field(member).finish(),
-            Origin::Special => f.write_str("Special"),
             Origin::Unreadable(defect) => f.debug_tuple("Unreadable").field(defect).finish(),
             Origin::Remote(object) => f.debug_tuple("Remote").field(object).finish(),
             Origin::Reader(_) => f.write_str("Reader"),
@@ -66,10 +64,10 @@ impl Origin {
         match self {
             Origin::Path(path) => Some(path),
             Origin::Member(member) => match &member.file {
-                TableFile::Path(path) => Some(path),
-                TableFile::Remote(_) => None,
+                StoredFile::Path(path) => Some(path),
+                StoredFile::Remote(_) => None,
             },
-            Origin::Stdin | Origin::Special | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => None,
+            Origin::Stdin | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => None,
         }
     }
 }
@@ -162,7 +160,7 @@ impl Source {
             Origin::Path(path) => Origin::Path(path.clone()),
             Origin::Member(member) => Origin::Member(member.clone()),
             Origin::Remote(object) => Origin::Remote(object.clone()),
-            Origin::Stdin | Origin::Special | Origin::Unreadable(_) | Origin::Reader(_) => return None,
+            Origin::Stdin | Origin::Unreadable(_) | Origin::Reader(_) => return None,
         };
         Some(Source { name: self.name.clone(), origin, len: self.len })
     }
@@ -171,8 +169,8 @@ impl Source {
     pub(super) fn is_local_file(&self) -> bool {
         match &self.origin {
             Origin::Path(_) => self.len.is_some(),
-            Origin::Member(member) => matches!(member.file, TableFile::Path(_)),
-            Origin::Stdin | Origin::Special | Origin::Unreadable(_) | Origin::Remote(_) | Origin::Reader(_) => false,
+            Origin::Member(member) => matches!(member.file, StoredFile::Path(_)),
+            Origin::Stdin | Origin::Unreadable(_) | Origin::Remote(_) | Origin::Reader(_) => false,
         }
     }
 
@@ -200,25 +198,26 @@ impl Source {
     /// # Errors
     /// [`ListError::Open`].
     pub fn path(path: PathBuf) -> Result<Source, ListError> {
+        Source::open_path(path).map(|(source, _)| source)
+    }
+
+    /// As [`Source::path`], and the opened file if it is a regular one.
+    fn open_path(path: PathBuf) -> Result<(Source, Option<File>), ListError> {
         let failed = |error| ListError::Open { path: path.clone(), error };
         let metadata = fs::metadata(&path).map_err(failed)?;
-        if metadata.is_file() {
-            // Only regular files are opened as a test: opening a pipe waits for its writer, and closing it ends the
-            // writer.
-            File::open(&path).map_err(failed)?;
-        }
-        let len = metadata.is_file().then_some(metadata.len());
-        Ok(Source { name: path_name(&path), origin: Origin::Path(path), len })
+        // Only regular files are opened as a test: opening a pipe waits for its writer, and closing it ends the writer.
+        let file = metadata.is_file().then(|| File::open(&path)).transpose().map_err(failed)?;
+        let len = file.is_some().then_some(metadata.len());
+        Ok((Source { name: path_name(&path), origin: Origin::Path(path), len }, file))
     }
 
     /// The members of the file at `path` if it is a ZIP archive, otherwise the file.
     pub(super) fn of_file(path: PathBuf) -> Result<Vec<Source>, ListError> {
-        let source = Source::path(path.clone())?;
-        let is_zip = source.len.is_some() && File::open(&path).is_ok_and(|file| zip::is_zip(&file));
-        if !is_zip {
-            return Ok(vec![source]);
+        let (source, file) = Source::open_path(path.clone())?;
+        match file.is_some_and(|file| zip::is_zip(&file)) {
+            true => Ok(source.members(&StoredFile::Path(path))),
+            false => Ok(vec![source]),
         }
-        Ok(source.members(&TableFile::Path(path)))
     }
 
     /// The members of an object that is an archive, otherwise the object.
@@ -226,13 +225,13 @@ impl Source {
         let is_zip = object.is_named_as_archive()
             && object.blocks_until(ZIP_HEAD_LEN).is_ok_and(|blocks| zip::is_zip(RemoteReader::new(blocks, 0)));
         let source = Source::remote(object.clone());
-        if is_zip { source.members(&TableFile::Remote(object)) } else { vec![source] }
+        if is_zip { source.members(&StoredFile::Remote(object)) } else { vec![source] }
     }
 
     /// The members of this source, which is an archive.
-    fn members(self, file: &TableFile) -> Vec<Source> {
+    fn members(self, file: &StoredFile) -> Vec<Source> {
         let archive = PathBuf::from(&self.name);
-        let archive = if let TableFile::Path(path) = file { path } else { &archive };
+        let archive = if let StoredFile::Path(path) = file { path } else { &archive };
         let unreadable = |defect| vec![Source { origin: Origin::Unreadable(defect), ..self }];
         match zip::list_members(file, MemberSelection::Default) {
             Ok(members) if members.is_empty() => unreadable(Defect::Unsupported(NO_MEMBERS)),
@@ -249,11 +248,15 @@ impl Source {
             let archive = PathBuf::from(os_string(archive)?);
             File::open(&archive).is_ok_and(|file| zip::is_zip(&file)).then_some((archive, pattern))
         })?;
-        Some(Source::matching_members(&TableFile::Path(archive.clone()), &archive, pattern))
+        Some(Source::matching_members(&StoredFile::Path(archive.clone()), &archive, pattern))
     }
 
     /// The members of the archive in `file`, which is named `archive`, whose names match `pattern`.
-    pub(super) fn matching_members(file: &TableFile, archive: &Path, pattern: &[u8]) -> Result<Vec<Source>, ListError> {
+    pub(super) fn matching_members(
+        file: &StoredFile,
+        archive: &Path,
+        pattern: &[u8],
+    ) -> Result<Vec<Source>, ListError> {
         let failed = |defect: Defect| ListError::Open { path: archive.to_path_buf(), error: io::Error::other(defect) };
         let members = zip::list_members(file, MemberSelection::Pattern(pattern)).map_err(failed)?;
         if !members.is_empty() {

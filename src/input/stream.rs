@@ -4,7 +4,7 @@ use super::decoders::{Bzip2Reader, DecoderAdapter};
 use super::detect::{FRAME_HEAD_LEN, Packing, SNIFF_LEN, frame_head, is_skippable_frame, packing, packing_of_frames};
 use super::error::Defect;
 use super::gzip::GzipReader;
-use super::gzip_ahead::ParallelGzipReader;
+use super::gzip_ahead::{AheadThreads, ParallelGzipReader};
 use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
 use super::source::{Origin, Source};
@@ -34,8 +34,15 @@ const UTF16_STEP_LEN: usize = 64 << 10;
 pub(crate) struct OpenOptions {
     /// Map regular files that are not compressed, and long gzip files, instead of reading them.
     pub(crate) mmap: bool,
-    /// Threads that decompress gzip files of many members; with 1, the reading thread decompresses.
-    pub(crate) threads: usize,
+    /// Threads that decompress gzip files of many members.
+    pub(crate) ahead: AheadThreads,
+}
+
+impl OpenOptions {
+    /// The thread that reads also decompresses.
+    pub(crate) fn sequential(mmap: bool) -> OpenOptions {
+        OpenOptions { mmap, ahead: AheadThreads { count: 1, memory: 0 } }
+    }
 }
 
 /// A source that is ready to be read.
@@ -209,7 +216,7 @@ fn open_mapping(mapping: MappedFile, options: OpenOptions) -> Option<Opened> {
     let mapping = Arc::new(mapping);
     match packing(&mapping) {
         Packing::Plain => Some(Opened::Mapped(mapping)),
-        Packing::Gzip => Some(Opened::Stream(Stream::parallel(ParallelGzipReader::new(&mapping, options.threads)?))),
+        Packing::Gzip => Some(Opened::Stream(Stream::parallel(ParallelGzipReader::new(&mapping, options.ahead)?))),
         _ => None,
     }
 }
@@ -229,14 +236,14 @@ fn open_member(member: &ZipMember, options: OpenOptions) -> Result<Stream, Defec
 
 /// Opens a stored member of several gzip members to be decompressed by several threads.
 fn open_shared_member(member: &ZipMember, file: &MemberFile, options: OpenOptions) -> Option<ParallelGzipReader> {
-    if options.threads < 2 || member.len < MIN_MAPPED_LEN {
+    if options.ahead.count < 2 || member.len < MIN_MAPPED_LEN {
         return None;
     }
     match file {
         MemberFile::Path(path) if options.mmap => {
             let mapping = MappedFile::of_range(&File::open(path).ok()?, member.range.clone(), path)?;
             let mapping = Some(Arc::new(mapping)).filter(|mapping| packing(mapping) == Packing::Gzip)?;
-            ParallelGzipReader::new(&mapping, options.threads)
+            ParallelGzipReader::new(&mapping, options.ahead)
         }
         MemberFile::Path(_) => None,
         MemberFile::Remote(blocks) => {
@@ -244,7 +251,7 @@ fn open_shared_member(member: &ZipMember, file: &MemberFile, options: OpenOption
             let mut head = PeekReader::new(Box::new(RemoteReader::new(Arc::clone(blocks), start)));
             // An error is found again by the reader that is opened instead.
             let is_gzip = head.peek(SNIFF_LEN).is_ok_and(|head| packing(head) == Packing::Gzip);
-            if is_gzip { ParallelGzipReader::remote(blocks, start, options.threads) } else { None }
+            if is_gzip { ParallelGzipReader::remote(blocks, start, options.ahead) } else { None }
         }
     }
 }
@@ -261,7 +268,7 @@ fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, De
         return Err(Defect::Open(RemoteError::page().into()));
     }
     if let (Some(blocks), Packing::Gzip) = (&blocks, packing(head))
-        && let Some(reader) = ParallelGzipReader::remote(blocks, 0, options.threads)
+        && let Some(reader) = ParallelGzipReader::remote(blocks, 0, options.ahead)
     {
         return Ok(Stream::parallel(reader));
     }
@@ -307,7 +314,6 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
             enlarge_pipe(&stdin);
             PeekReader::new(Box::new(stdin))
         }
-        Origin::Special => return Err(Defect::Special),
         Origin::Unreadable(defect) => return Err(defect),
         Origin::Member(member) => return Ok(Opened::Stream(open_member(&member, options)?)),
         Origin::Remote(object) => return Ok(Opened::Stream(open_remote(&object, options)?)),
@@ -351,7 +357,7 @@ mod tests {
         for path in ["/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled"] {
             let Ok(expected) = std::fs::read(path) else { continue };
             let source = Source::path(path.into()).unwrap();
-            let Opened::Stream(mut stream) = source.open(OpenOptions { mmap: true, threads: 1 }).unwrap() else {
+            let Opened::Stream(mut stream) = source.open(OpenOptions::sequential(true)).unwrap() else {
                 panic!("{path} is mapped")
             };
             let (mut text, mut into) = (Vec::new(), vec![0; 1 << 16]);
@@ -378,7 +384,7 @@ mod tests {
             for (i, frame) in frames.iter().enumerate() {
                 let packed = [skippable(len).repeat(count), frame.clone()].concat();
                 let source = Source::reader("x", std::io::Cursor::new(packed.clone()));
-                let Opened::Stream(mut stream) = source.open(OpenOptions { mmap: false, threads: 1 }).unwrap() else {
+                let Opened::Stream(mut stream) = source.open(OpenOptions::sequential(false)).unwrap() else {
                     panic!("a reader is mapped")
                 };
                 let mut unpacked = Vec::new();
@@ -397,7 +403,7 @@ mod tests {
         for (new_len, is_defect) in [(2 << 20, true), (LEN, false), (LEN + 1, false)] {
             std::fs::write(&path, vec![b'x'; LEN]).unwrap();
             let source = Source::path(path.clone()).unwrap();
-            let Opened::Stream(mut stream) = source.open(OpenOptions { mmap: false, threads: 1 }).unwrap() else {
+            let Opened::Stream(mut stream) = source.open(OpenOptions::sequential(false)).unwrap() else {
                 panic!("the file is not read")
             };
             let mut into = vec![0; 1 << 20];

@@ -8,7 +8,8 @@
 //! captures again. Other archives give all files, like a directory. A name or pattern after `!` selects any members.
 
 use super::error::Defect;
-use super::table::{PositionedFile, TableFile};
+use super::stored_file::StoredFile;
+use super::table::PositionedFile;
 use crate::process::part_names::is_hidden_name;
 use parking_lot::Mutex;
 use parquet::file::reader::Length;
@@ -55,7 +56,7 @@ pub(super) enum MemberMethod {
 #[derive(Clone, Debug)]
 pub(crate) struct ZipMember {
     /// The archive.
-    pub(crate) file: TableFile,
+    pub(crate) file: StoredFile,
     /// The bytes of the member in the archive, as stored.
     pub(crate) range: Range<u64>,
     pub(super) method: MemberMethod,
@@ -90,8 +91,8 @@ struct ZipBytes {
 }
 
 impl ZipBytes {
-    fn open(file: &TableFile) -> io::Result<ZipBytes> {
-        let piece = matches!(file, TableFile::Remote(_)).then(Mutex::default);
+    fn open(file: &StoredFile) -> io::Result<ZipBytes> {
+        let piece = matches!(file, StoredFile::Remote(_)).then(Mutex::default);
         Ok(ZipBytes { file: PositionedFile::open(file)?, piece })
     }
 
@@ -125,7 +126,7 @@ pub(super) fn is_zip(mut file: impl Read) -> bool {
 }
 
 /// Lists the members of the archive in `file` that are selected.
-pub(super) fn list_members(file: &TableFile, selection: MemberSelection<'_>) -> Result<Vec<ListedMember>, Defect> {
+pub(super) fn list_members(file: &StoredFile, selection: MemberSelection<'_>) -> Result<Vec<ListedMember>, Defect> {
     let bytes = ZipBytes::open(file).map_err(Defect::Open)?;
     let (mut buffer, len) = (vec![0; RECOMMENDED_BUFFER_SIZE], bytes.len());
     let archive = ZipLocator::new().locate_in_reader(bytes, &mut buffer, len).map_err(|(_, error)| damaged(error))?;
@@ -214,7 +215,7 @@ impl DirectoryEntry {
 fn locate(
     archive: &ZipArchive<ZipBytes>,
     entry: &DirectoryEntry,
-    file: &TableFile,
+    file: &StoredFile,
     buffer: &mut [u8],
 ) -> Result<ZipMember, Defect> {
     if entry.is_encrypted {

@@ -7,7 +7,7 @@
 use super::error::Defect;
 use super::gzip::GzipReader;
 use super::peek::PeekReader;
-use super::table::TableFile;
+use super::stored_file::StoredFile;
 use super::unpacker::Unpacker;
 use super::zip::ZipMember;
 use crate::remote::{ReadAheadBlocks, RemoteReader};
@@ -60,8 +60,8 @@ pub(super) enum MemberFile {
 impl MemberFile {
     pub(super) fn open(member: &ZipMember) -> Result<MemberFile, Defect> {
         Ok(match &member.file {
-            TableFile::Path(path) => MemberFile::Path(path.clone()),
-            TableFile::Remote(object) => {
+            StoredFile::Path(path) => MemberFile::Path(path.clone()),
+            StoredFile::Remote(object) => {
                 let blocks = object.blocks_until(member.range.end);
                 MemberFile::Remote(blocks.map_err(|error| Defect::Open(error.into()))?)
             }

@@ -125,7 +125,7 @@ impl RowReader for ArchiveReader {
     fn read_rows(&mut self, carry: FieldSet, limits: BatchLimits) -> RowsRead {
         let (batch, end) = self.read_batch(carry, limits);
         let counted_to = self.counted_to.max(self.parser.position());
-        let mut counts = CutCounts { row_bytes: counted_to - self.counted_to, ..CutCounts::default() };
+        let mut counts = CutCounts { source_bytes: counted_to - self.counted_to, ..CutCounts::default() };
         self.counted_to = counted_to;
         if let ReadEnd::Source(_) = end {
             (counts.skipped, counts.pages) = (self.parser.skipped_count(), self.parser.page_count());

@@ -166,11 +166,11 @@ fn summarize<E>(
     if is_limit_reached {
         cutter.forget_after_limit(&numbers.by_source);
     }
-    let Cutter { counts: CutCounts { headers, row_bytes, skipped, pages }, formats, advice, .. } = cutter;
+    let Cutter { counts: CutCounts { headers, source_bytes, skipped, pages }, formats, advice, .. } = cutter;
     let (numbered, source_records, mut input_errors) = (numbers.count(), numbers.by_source, cutter.errors);
     let mut source_formats: Vec<_> = formats.into_iter().map(|name| name.map(Cow::Borrowed)).collect();
     source_formats.resize(source_records.len(), None);
-    let mut counts = Summary { headers, bytes: row_bytes, skipped, pages, ..Summary::default() };
+    let mut counts = Summary { headers, bytes: source_bytes, skipped, pages, ..Summary::default() };
     let mut distinct = DistinctKeys::default();
     for worker in workers {
         counts.add(worker.counts);

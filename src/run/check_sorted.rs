@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
 use crate::input::{
-    CheckedParquet, Defect, OpenOptions, Origin, PositionedFile, TableFile, catch_panic, check_ipc_lengths,
+    CheckedParquet, Defect, OpenOptions, Origin, PositionedFile, StoredFile, catch_panic, check_ipc_lengths,
     check_stream_lengths, open, without_types,
 };
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
@@ -150,7 +150,7 @@ fn order(check: &mut OrderCheck, declared: Option<SortBy>, schema: &Schema) -> R
 
 fn check_parquet(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     // Its readers share one handle.
-    let file = PositionedFile::open(&TableFile::Path(path.to_path_buf())).map_err(Defect::Open)?;
+    let file = PositionedFile::open(&StoredFile::Path(path.to_path_buf())).map_err(Defect::Open)?;
     let table = CheckedParquet::open(file)?;
     let by = order(check, declared_order(&table.metadata), table.metadata.schema())?;
     let mask = ProjectionMask::columns(table.metadata.parquet_schema(), by.names());
@@ -184,7 +184,7 @@ fn check_batches(reader: impl RecordBatchReader, check: &mut OrderCheck) -> Resu
 
 fn check_lines(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let origin = if path == Path::new("-") { Origin::Stdin } else { Origin::Path(path.to_path_buf()) };
-    let mut stream = open(origin, OpenOptions { mmap: false, threads: 1 })?.into_stream();
+    let mut stream = open(origin, OpenOptions::sequential(false))?.into_stream();
     let (mut text, mut buffer) = (Vec::new(), vec![0; READ_LEN]);
     let first_row = check.rows();
     loop {

@@ -3,7 +3,8 @@
 
 use super::by_input::canon_unordered;
 use super::dedup::DedupError;
-use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary};
+use super::distinct::HyperLogLog;
+use super::{RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary};
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{KeyBuffer, KeyCounter, KindBits, MAX_KINDS, OnlyKind, key_number};
 use crate::key::{KeyAlgorithm, KeyBytes};

@@ -16,7 +16,7 @@ use super::open_source::{OpenSource, SourceFile, indicates_format};
 use super::options::RunOptions;
 use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
 use super::summary::{MAX_ADVICE, PossibleAdvice, Progress};
-use crate::input::{Block, Defect, InputError, OpenOptions, Source, Sources};
+use crate::input::{AheadThreads, Block, Defect, InputError, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::{RecordBuffer, TextFormat};
 use std::ops::RangeInclusive;
@@ -170,8 +170,10 @@ impl<'a> Cutter<'a> {
         self.formats.push(None);
         let responded = source.wait_for_server();
         let (file, file_name) = (SourceFile::of(&source), source.file_name(indicates_format));
-        let RunOptions { mmap, threads, .. } = *self.options.run;
-        let body = match responded.and_then(|()| source.open(OpenOptions { mmap, threads })) {
+        let RunOptions { mmap, threads, ahead_len, .. } = *self.options.run;
+        let options =
+            OpenOptions { mmap, ahead: AheadThreads { count: threads, memory: threads.saturating_mul(ahead_len) } };
+        let body = match responded.and_then(|()| source.open(options)) {
             Ok(opened) => SourceBody::new(opened, &self.options),
             Err(defect) => {
                 self.errors.push(InputError::new(number, name, defect));
@@ -260,7 +262,7 @@ impl<'a> Cutter<'a> {
         let begin = current.offset;
         let rows = current.take_long_record(&self.options);
         let len = current.offset - begin;
-        (self.at, self.counts.row_bytes) = (self.at + len, self.counts.row_bytes + len);
+        (self.at, self.counts.source_bytes) = (self.at + len, self.counts.source_bytes + len);
         match rows {
             Ok(rows) => (Some(PieceRecords::Rows(Box::new(rows))), ReadEnd::More),
             Err(defect) => {

@@ -19,7 +19,7 @@ const RANK_BITS: u32 = 64 - PRECISION;
 
 /// Counts distinct keys within 2 % (standard error 0.8 %) in 16 KiB.
 #[derive(Clone, Debug)]
-pub(crate) struct HyperLogLog {
+pub(super) struct HyperLogLog {
     registers: Box<[u8; REGISTERS]>,
 }
 

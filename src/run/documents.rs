@@ -75,7 +75,7 @@ pub(crate) fn open_documents(
 ) -> Result<SourceDocuments, Defect> {
     let name = source.file_name(is_name_of_format);
     // Documents are parsed in place, so they are not mapped: another process may change a mapped file.
-    let mut stream = source.open(OpenOptions { mmap: false, threads: 1 })?.into_stream();
+    let mut stream = source.open(OpenOptions::sequential(false))?.into_stream();
     let mut bytes = Vec::new();
     let defect = stream.read_to_len(&mut bytes, HEAD_LEN).err();
     let archive = match ArchiveRows::of_source(&name, &bytes) {

@@ -10,7 +10,7 @@ use crate::batch::{EquivalencesReader, EquivalencesTableError};
 #[cfg(feature = "cli")]
 use crate::batch::{EvidenceRow, find_evidence};
 use crate::canon::Policy;
-use crate::input::{CheckedParquet, PositionedFile, TableFile, catch_panic, error_and_advice, read_file};
+use crate::input::{CheckedParquet, PositionedFile, StoredFile, catch_panic, error_and_advice, read_file};
 use crate::learn::Equivalences;
 use crate::remote::RemoteUrl;
 
@@ -73,7 +73,7 @@ pub(super) fn open_table(path: &Path) -> Result<CheckedParquet, EquivalencesErro
     let file = match RemoteUrl::of_path(path) {
         Some(_) => PositionedFile::of_bytes(read_file(path)?.into()),
         None if path.is_dir() => return Err(EquivalencesError::Directory),
-        None => PositionedFile::open(&TableFile::Path(path.to_path_buf()))?,
+        None => PositionedFile::open(&StoredFile::Path(path.to_path_buf()))?,
     };
     Ok(CheckedParquet::open(file)?)
 }

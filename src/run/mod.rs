@@ -106,7 +106,6 @@ pub use check_sorted::{CheckSortedError, CheckSortedReason, check_sorted};
 pub use count::{CountMethod, DistinctCounts, count};
 pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals, dedup};
 pub(crate) use dedup::{KeyedFileDefect, KeyedFileError, KeyedFiles, dedup_keyed_files};
-pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
 pub(crate) use documents::SkipReason;
 pub(crate) use equivalences::read_equivalences;

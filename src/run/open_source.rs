@@ -7,7 +7,7 @@ use super::row_reader::ReadEnd;
 use super::summary::Progress;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
 use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
-use crate::input::{Defect, Origin, Source, TableColumns, TableFile, TableOptions, TableReader};
+use crate::input::{Defect, Origin, Source, StoredFile, TableColumns, TableOptions, TableReader};
 use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
 use crate::record::csv::{ColumnChoice, ColumnChoiceError, CsvComments, CsvLayout, CsvOptions};
@@ -69,7 +69,7 @@ pub(super) struct OpenSource {
 /// Where the bytes of a source are stored.
 pub(super) enum SourceFile {
     /// A regular file, or an object.
-    Table(TableFile),
+    Table(StoredFile),
     /// A member of a ZIP archive.
     Member,
     /// Not in a regular file.
@@ -79,8 +79,8 @@ pub(super) enum SourceFile {
 impl SourceFile {
     pub(super) fn of(source: &Source) -> SourceFile {
         match (&source.origin, source.len) {
-            (Origin::Path(path), Some(_)) => SourceFile::Table(TableFile::Path(path.clone())),
-            (Origin::Remote(object), _) => SourceFile::Table(TableFile::Remote(object.clone())),
+            (Origin::Path(path), Some(_)) => SourceFile::Table(StoredFile::Path(path.clone())),
+            (Origin::Remote(object), _) => SourceFile::Table(StoredFile::Remote(object.clone())),
             (Origin::Member(_), _) => SourceFile::Member,
             _ => SourceFile::None,
         }

@@ -2,7 +2,7 @@
 
 use super::summary::Progress;
 use crate::canon::Policy;
-use crate::input::Sources;
+use crate::input::{AHEAD_LEN, Sources};
 use crate::record::InputFormat;
 use crate::record::archive::RecordTypes;
 use std::sync::atomic::AtomicBool;
@@ -115,6 +115,8 @@ impl<'a> RunRequest<'a> {
 pub struct RunOptions {
     /// Worker threads; 0 means one per core.
     pub threads: usize,
+    /// Bytes of memory per thread in which gzip files of many members are decompressed ahead of the records that are read.
+    pub ahead_len: usize,
     /// Bytes of input per row group; at most 128 MiB.
     pub row_group_len: usize,
     /// Bytes that are decoded at a time. A chunk holds whole records, so a long record makes it longer.
@@ -140,6 +142,7 @@ impl Default for RunOptions {
     fn default() -> RunOptions {
         RunOptions {
             threads: 0,
+            ahead_len: AHEAD_LEN,
             row_group_len: 8 << 20,
             chunk_len: DEFAULT_CHUNK_LEN,
             max_record_len: 256 << 20,

@@ -36,13 +36,13 @@ pub(super) struct RowsRead {
     pub(super) end: ReadEnd,
 }
 
-/// Counts of what is in no row group.
+/// Counts that no row group has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CutCounts {
     /// Headers that were skipped after the last piece.
     pub(super) headers: u64,
     /// Decompressed bytes of archives and JSON documents, and of text records that are too long.
-    pub(super) row_bytes: u64,
+    pub(super) source_bytes: u64,
     /// Records of archives whose type is not selected.
     pub(super) skipped: u64,
     /// Pages of WAT files.
@@ -51,9 +51,9 @@ pub(super) struct CutCounts {
 
 impl AddAssign for CutCounts {
     fn add_assign(&mut self, other: CutCounts) {
-        let CutCounts { headers, row_bytes, skipped, pages } = other;
+        let CutCounts { headers, source_bytes, skipped, pages } = other;
         self.headers += headers;
-        self.row_bytes += row_bytes;
+        self.source_bytes += source_bytes;
         self.skipped += skipped;
         self.pages += pages;
     }
@@ -200,8 +200,8 @@ impl RowReader for JsonReader {
                 len += self.parser.record_len() + 1;
             }
         }
-        let (row_bytes, headers) = (self.parser.position() - from, self.parser.header_count() - header_count);
-        RowsRead { rows, len, counts: CutCounts { row_bytes, headers, ..CutCounts::default() }, end }
+        let (source_bytes, headers) = (self.parser.position() - from, self.parser.header_count() - header_count);
+        RowsRead { rows, len, counts: CutCounts { source_bytes, headers, ..CutCounts::default() }, end }
     }
 
     fn file_position(&self) -> u64 {

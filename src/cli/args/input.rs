@@ -12,7 +12,7 @@ use super::values::{Named, parse_number_from, parse_size_up_to};
 use super::work::WorkArgs;
 use crate::cli::error::CommandError;
 use crate::cli::terminal::print_error;
-use crate::input::{Sources, list_name, list_prefixed};
+use crate::input::{AHEAD_LEN, Sources, list_name, list_prefixed, may_have_members};
 use crate::record::access_log::LogFormat;
 use crate::record::archive::RecordTypes;
 use crate::record::csv::{ColumnChoice, CsvHeader, CsvOptions, CsvQuote};
@@ -158,6 +158,7 @@ impl InputArgs {
         self.check_format_flags(&format)?;
         Ok(RunOptions {
             threads: work.threads.count(),
+            ahead_len: AHEAD_LEN,
             row_group_len,
             chunk_len: work.chunk_size,
             max_record_len: self.max_record,
@@ -173,8 +174,8 @@ impl InputArgs {
         })
     }
 
-    /// Reserves memory to read ahead in stores and for the workers, of which `options` then has fewer if necessary. Returns
-    /// the rest, in bytes.
+    /// Reserves memory to read ahead in stores, to decompress ahead, and for the workers, of which `options` then has fewer if
+    /// necessary. Returns the rest, in bytes.
     ///
     /// # Errors
     /// `--memory` does not suffice for one worker.
@@ -187,6 +188,9 @@ impl InputArgs {
         let mut budget = Budget::new(work.memory);
         if self.files.may_be_remote() {
             set_read_ahead(budget.reserve_eighth(MAX_READ_AHEAD));
+        }
+        if self.files.inputs.iter().any(|input| may_have_members(input)) {
+            options.ahead_len = budget.reserve_eighth(options.threads.saturating_mul(AHEAD_LEN)) / options.threads;
         }
         options.threads = budget.reserve_workers(options.threads, need)?;
         Ok(budget.remaining())

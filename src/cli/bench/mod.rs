@@ -10,7 +10,7 @@ use crate::cli::args::{COMPRESSIONS, parse_number};
 use crate::cli::error::CommandError;
 use crate::cli::terminal::print;
 use crate::input::detect::{ContentType, TableFormat, content_type};
-use crate::input::{self, Defect, OpenOptions, Opened, TableColumns, TableFile, TableOptions, TableReader};
+use crate::input::{self, Defect, OpenOptions, Opened, StoredFile, TableColumns, TableOptions, TableReader};
 use crate::output::Compression;
 use crate::record::fields::FieldSet;
 use report::{BenchReport, EarlierReport};
@@ -83,7 +83,7 @@ fn count_lines(path: &Path) -> Result<usize, String> {
     let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
     let is_parquet = |text: &[u8]| matches!(content_type(text), ContentType::Table(TableFormat::Parquet));
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
-    match source.open(OpenOptions { mmap: true, threads: 1 }).map_err(|defect| message(&defect))? {
+    match source.open(OpenOptions::sequential(true)).map_err(|defect| message(&defect))? {
         Opened::Mapped(mapping) if is_parquet(&mapping) => count_urls(path).map_err(|defect| message(&defect)),
         Opened::Mapped(mapping) => Ok(count(&mapping)),
         // Short files are not mapped.
@@ -106,7 +106,7 @@ fn count_lines(path: &Path) -> Result<usize, String> {
 fn count_urls(path: &Path) -> Result<usize, Defect> {
     let (columns, carry) = (TableColumns::default(), FieldSet::default());
     let options = TableOptions { columns, carry, threads: 1, max_record_len: usize::MAX, held_len: 0 };
-    let mut table = TableReader::parquet(&TableFile::Path(path.to_path_buf()), &options)?;
+    let mut table = TableReader::parquet(&StoredFile::Path(path.to_path_buf()), &options)?;
     let mut rows = 0;
     while let Some(records) = table.read()? {
         rows += records.len();
@@ -122,7 +122,7 @@ fn read_lines(path: &Path) -> Result<Vec<u8>, String> {
     }
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
     let mut text = Vec::new();
-    let opened = source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| message(&defect))?;
+    let opened = source.open(OpenOptions::sequential(false)).map_err(|defect| message(&defect))?;
     opened.into_stream().read_to_len(&mut text, MAX_TEXT).map_err(|defect| message(&defect))?;
     if text.len() == MAX_TEXT {
         let whole = memchr::memrchr(b'\n', &text).map_or(0, |at| at + 1);

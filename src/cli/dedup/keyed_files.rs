@@ -4,7 +4,7 @@ use super::args::DedupArgs;
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::cli::job::Job;
-use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources, TableFile};
+use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources, StoredFile};
 use crate::output::OutputFormat;
 use crate::run::{DedupOptions, KeyedFileDefect, KeyedFileError, KeyedFiles};
 
@@ -92,13 +92,13 @@ fn open_keyed_file(source: &Source) -> Result<Option<KeyedFile>, Defect> {
     match &source.origin {
         Origin::Path(path) => {
             std::fs::metadata(path).map_err(Defect::Open)?;
-            KeyedFile::open(&source.name, &TableFile::Path(path.clone()))
+            KeyedFile::open(&source.name, &StoredFile::Path(path.clone()))
         }
         // Every other object would cost requests before the job begins.
         Origin::Remote(object) if source.name.ends_with(".parquet") => {
-            KeyedFile::open(&source.name, &TableFile::Remote(object.clone()))
+            KeyedFile::open(&source.name, &StoredFile::Remote(object.clone()))
         }
-        Origin::Special => Err(Defect::Special),
+        Origin::Unreadable(Defect::Special) => Err(Defect::Special),
         Origin::Stdin | Origin::Member(_) | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => Ok(None),
     }
 }

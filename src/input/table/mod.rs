@@ -37,5 +37,5 @@ pub(crate) use ipc_lengths::{check_ipc_lengths, check_stream_lengths};
 pub(crate) use parquet_batches::{CheckedParquet, ParquetBatches};
 pub(super) use parquet_pages::{chunk_range, first_repeated};
 pub(super) use parquet_thrift::load_metadata;
-pub(crate) use positioned_file::{PositionedFile, TableFile};
+pub(crate) use positioned_file::PositionedFile;
 pub(crate) use reader::TableReader;

@@ -25,11 +25,12 @@ use super::guard::{DECODER_PANICKED, catch_panic};
 use super::page_memory::PageMemory;
 use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start, columns, first_repeated, rows_are_missing};
 use super::parquet_thrift::load_metadata;
-use super::positioned_file::{PositionedFile, TableFile};
+use super::positioned_file::PositionedFile;
 use super::rows::{BatchRows, OpenedTable, PositionedRows, check_types};
 use super::text_pages::TextPages;
 use super::text_schema::{only_text_column, with_text_as_bytes};
 use crate::input::error::Defect;
+use crate::input::stored_file::StoredFile;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::record::RecordBuffer;
 use crate::remote::RemoteError;
@@ -53,7 +54,7 @@ const BATCH_LEN: u64 = 1 << 20;
 const UNITS_AHEAD: usize = 16;
 
 /// Opens `file`. Its rows are in order.
-pub(super) fn open(file: &TableFile, options: &TableOptions) -> Result<OpenedTable, Defect> {
+pub(super) fn open(file: &StoredFile, options: &TableOptions) -> Result<OpenedTable, Defect> {
     let parquet = Arc::new(ParquetTable::open(file, options)?);
     let (file_len, mut units) = (parquet.file.len(), parquet.units(UNIT_LEN));
     let has_input = parquet.projection.input.is_some();
@@ -122,7 +123,7 @@ struct ParquetUnits {
 }
 
 impl ParquetTable {
-    fn open(file: &TableFile, options: &TableOptions) -> Result<ParquetTable, Defect> {
+    fn open(file: &StoredFile, options: &TableOptions) -> Result<ParquetTable, Defect> {
         let file = PositionedFile::open(file).map_err(Defect::Open)?;
         let damaged =
             |error: ParquetError| remote_defect(&error).unwrap_or_else(|| Defect::Table("Parquet", error.to_string()));

@@ -1,9 +1,8 @@
 //! A file that several threads read at independent positions: [`PositionedFile`].
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
+use std::io::{self, BufReader, Read};
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,44 +11,11 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::page_memory::PageMemory;
 use super::remote_table::{FetchedChunks, RemoteTable};
+use crate::input::stored_file::StoredFile;
 use crate::process::{read_at, try_reserve_exact};
-use crate::remote::{RemoteError, RemoteObject, RemoteReader};
 
 /// Bytes that are read at a time where the length is not known.
 const BUFFER_LEN: usize = 1 << 10;
-
-/// Where the bytes of a table or of a ZIP archive are.
-#[derive(Clone, Debug)]
-pub(crate) enum TableFile {
-    Path(PathBuf),
-    Remote(RemoteObject),
-}
-
-/// A file that is read in any order.
-pub(super) trait SeekableFile: Read + Seek + Send {}
-
-impl<F: Read + Seek + Send> SeekableFile for F {}
-
-impl TableFile {
-    /// The same file; an object with its version, which is requested unless it is known. All reads are then of this version.
-    pub(crate) fn found(&self) -> io::Result<TableFile> {
-        Ok(match self {
-            TableFile::Path(_) => self.clone(),
-            TableFile::Remote(object) => TableFile::Remote(object.clone().found()?),
-        })
-    }
-
-    pub(super) fn open(&self) -> io::Result<Box<dyn SeekableFile>> {
-        Ok(match self {
-            TableFile::Path(path) => Box::new(File::open(path)?),
-            TableFile::Remote(object) => {
-                let opened = object.open()?;
-                let blocks = opened.blocks().ok_or_else(RemoteError::without_ranges)?;
-                Box::new(RemoteReader::new(Arc::clone(blocks), 0))
-            }
-        })
-    }
-}
 
 /// A file that several threads read at independent positions.
 #[derive(Clone)]
@@ -66,14 +32,14 @@ enum PositionedBytes {
 }
 
 impl PositionedFile {
-    pub(crate) fn open(file: &TableFile) -> io::Result<PositionedFile> {
+    pub(crate) fn open(file: &StoredFile) -> io::Result<PositionedFile> {
         match file {
-            TableFile::Path(path) => {
+            StoredFile::Path(path) => {
                 let file = File::open(path)?;
                 let len = file.metadata()?.len();
                 Ok(PositionedFile { bytes: PositionedBytes::File(Arc::new(file)), len })
             }
-            TableFile::Remote(object) => Ok(PositionedFile::remote(RemoteTable::open(object)?)),
+            StoredFile::Remote(object) => Ok(PositionedFile::remote(RemoteTable::open(object)?)),
         }
     }
 
@@ -88,9 +54,9 @@ impl PositionedFile {
         PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len }
     }
 
-    /// A file whose metadata were read before. An object must have the [version](TableFile::found) of these metadata.
-    pub(crate) fn of_rows(file: &TableFile) -> io::Result<PositionedFile> {
-        let TableFile::Remote(object) = file else { return PositionedFile::open(file) };
+    /// A file whose metadata were read before. An object must have the [version](StoredFile::found) of these metadata.
+    pub(crate) fn of_rows(file: &StoredFile) -> io::Result<PositionedFile> {
+        let StoredFile::Remote(object) = file else { return PositionedFile::open(file) };
         Ok(PositionedFile::remote(RemoteTable::of_rows(object)?))
     }
 

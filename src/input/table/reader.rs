@@ -10,9 +10,10 @@ use super::columns::{TableOptions, TableProjection};
 use super::guard::catch_panic;
 use super::ipc_lengths::{check_ipc_lengths, check_stream_lengths};
 use super::parquet;
-use super::positioned_file::TableFile;
+
 use super::rows::{BatchRows, OpenedTable, PositionedRows, check_types};
 use crate::input::error::Defect;
+use crate::input::stored_file::StoredFile;
 use crate::record::RecordBuffer;
 use crate::remote::RemoteError;
 
@@ -28,12 +29,12 @@ impl TableReader {
     ///
     /// # Errors
     /// The file cannot be read, is damaged, or lacks a requested column.
-    pub(crate) fn parquet(file: &TableFile, options: &TableOptions) -> Result<TableReader, Defect> {
+    pub(crate) fn parquet(file: &StoredFile, options: &TableOptions) -> Result<TableReader, Defect> {
         Ok(TableReader { table: parquet::open(file, options)?, at: 0, is_ended: false })
     }
 
     /// Opens an Arrow IPC file, or a file of the streaming format.
-    pub(crate) fn arrow(file: &TableFile, is_stream: bool, options: &TableOptions) -> Result<TableReader, Defect> {
+    pub(crate) fn arrow(file: &StoredFile, is_stream: bool, options: &TableOptions) -> Result<TableReader, Defect> {
         let open = || file.open().map_err(Defect::Open);
         let mut opened = open()?;
         let file_len = opened.seek(SeekFrom::End(0)).map_err(Defect::Open)?;

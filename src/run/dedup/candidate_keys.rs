@@ -121,7 +121,7 @@ impl RungKeys {
 pub(super) struct EvidenceColumns {
     pub(super) builder: BatchBuilder,
     rungs: RungKeys,
-    /// Name of the compared key, if that is not the key of a rung.
+    /// Name of the compared key; empty if that is the key of a rung.
     pub(super) key_name: &'static str,
 }
 
@@ -135,7 +135,7 @@ impl EvidenceColumns {
             key_name: match options.key {
                 RowKey::Recipe(index) => policy.recipes.get(index).map_or("", |recipe| recipe.column),
                 RowKey::Protocol => "protocol",
-                RowKey::Rung | RowKey::More(_) => policy.rung.name(),
+                RowKey::Rung | RowKey::More(_) => "",
             },
         }
     }

@@ -19,7 +19,7 @@ type Buffers = Vec<Result<String, String>>;
 fn open(path: &Path, threads: usize, max_record_len: usize) -> ParquetTable {
     let (columns, carry) = (TableColumns::default(), FieldSet::default());
     let options = TableOptions { columns, carry, threads, max_record_len, held_len: 0 };
-    ParquetTable::open(&TableFile::Path(path.to_path_buf()), &options).unwrap()
+    ParquetTable::open(&StoredFile::Path(path.to_path_buf()), &options).unwrap()
 }
 
 /// All buffers up to the first error, after which readers of tables stop.
@@ -270,7 +270,7 @@ fn only_a_column_that_nothing_else_needs_is_read_from_pages() {
         let column = |name: &str| crate::record::csv::ColumnChoice::Name(name.to_string());
         let columns = TableColumns { url: Some(column(url)), base: base.map(column) };
         let options = TableOptions { columns, carry, threads: 1, max_record_len: 100, held_len: 0 };
-        ParquetTable::open(&TableFile::Path(path.clone()), &options).ok()
+        ParquetTable::open(&StoredFile::Path(path.clone()), &options).ok()
     };
     let text_column =
         |url: &str, base: Option<&str>, carry| open_column(url, base, carry).and_then(|table| table.text_column);
