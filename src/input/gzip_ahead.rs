@@ -358,6 +358,10 @@ mod tests {
         lines.take(len).collect()
     }
 
+    fn ahead(count: usize) -> AheadThreads {
+        AheadThreads { count, memory: count * AHEAD_LEN }
+    }
+
     fn ends(reader: &mut impl Unpacker) -> Vec<MemberEnd> {
         reader.take_ends().unwrap().collect()
     }
@@ -370,8 +374,7 @@ mod tests {
         let expected = text(read_all(50_000, &mut reader));
         let expected_ends = ends(&mut reader);
         for threads in [2, 3] {
-            let ahead = AheadThreads { count: threads, memory: threads * AHEAD_LEN };
-            let mut parallel = ParallelGzipReader::new(&mapping, ahead).expect("long enough");
+            let mut parallel = ParallelGzipReader::new(&mapping, ahead(threads)).expect("long enough");
             let actual = text(read_all(50_000, &mut parallel));
             assert!(actual == expected, "{threads} threads: {:?}, expected {:?}", actual.1, expected.1);
             assert_eq!(parallel.consumed(), reader.consumed(), "{threads} threads");
@@ -403,7 +406,7 @@ mod tests {
     fn short_members_are_unpacked_by_the_threads() {
         let packed = members(&[3000]);
         let len = check(&packed).0.len() as u64;
-        let mut parallel = ParallelGzipReader::new(&mapped(&packed), 2).unwrap();
+        let mut parallel = ParallelGzipReader::new(&mapped(&packed), ahead(2)).unwrap();
         let mut into = vec![0; 50_000];
         while parallel.unpacked < len {
             assert!(parallel.read(&mut into).unwrap() > 0 && parallel.sequential.is_none());
@@ -425,6 +428,13 @@ mod tests {
         assert!(check(&outer).0 == inner);
         let heads = [0x1f, 0x8b, 8, 0].repeat(SECTION_LEN);
         assert!(check(&gzip(&heads, Compression::none()).repeat(2)).0 == heads.repeat(2));
+    }
+
+    #[test]
+    fn a_reader_needs_memory_for_three_sections() {
+        let mapping = mapped(&members(&[20_000]));
+        let reader = |memory| ParallelGzipReader::new(&mapping, AheadThreads { count: 2, memory });
+        assert!(reader(3 * UNPACKED_LEN).is_some() && reader(3 * UNPACKED_LEN - 1).is_none());
     }
 
     #[test]
@@ -462,7 +472,7 @@ mod tests {
     #[test]
     fn dropping_the_reader_stops_the_threads() {
         let mapping = mapped(&members(&[20_000]));
-        let mut members = ParallelGzipReader::new(&mapping, 2).unwrap();
+        let mut members = ParallelGzipReader::new(&mapping, ahead(2)).unwrap();
         assert!(members.read(&mut [0; 10]).unwrap() > 0);
         drop(members);
         assert_eq!(Arc::strong_count(&mapping), 1);
