@@ -25,6 +25,9 @@ use crate::configuration::{Configuration, python_terms};
 use crate::engine::{Engine, typed};
 use crate::schema::{answer_batch, answer_schema, policy_metadata};
 
+/// The first bytes of ZIP archives, of Parquet and Arrow files, and of Arrow streams, whose reader also needs a file.
+const READ_FROM_END: [&[u8]; 4] = [b"PK\x03\x04", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"];
+
 /// How long a call waits before it lets Python handle signals, such as Ctrl-C.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -173,12 +176,12 @@ fn record_types(names: &[String]) -> PyResult<RecordTypes> {
 }
 
 /// Returns the sources that a path names, as the command reads it: a file, the members of an archive, the files in a folder,
-/// an object; or the bytes of `source`. `name` replaces the path in the names of the sources. A ZIP archive in bytes, such as
-/// WACZ, is written to a file, which must exist until it has been read, because its members are found from its end.
+/// an object; or the bytes of `source`. `name` replaces the path in the names of the sources. Bytes that are read from their
+/// end, those of tables and of ZIP archives such as WACZ, are written to a file, which must exist until it has been read.
 fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<(Sources, Option<NamedTempFile>)> {
     if let Ok(bytes) = source.cast::<PyBytes>() {
         let (bytes, name) = (bytes.as_bytes(), name.unwrap_or_else(|| "bytes".to_string()));
-        if !bytes.starts_with(b"PK\x03\x04") {
+        if !READ_FROM_END.iter().any(|magic| bytes.starts_with(magic)) {
             return Ok((Sources(vec![Source::reader(&name, std::io::Cursor::new(bytes.to_vec()))]), None));
         }
         let mut file = NamedTempFile::with_prefix("irikey-")?;

@@ -438,6 +438,30 @@ def test_wrong_arguments_raise_the_class_of_the_mistake():
         irikey.uris(["http://h"], rung="nope")
 
 
+def test_tables_are_read_from_bytes():
+    import io
+
+    table = pa.table({"url": ["HTTP://h", "x"], "n": [1, 2]})
+    buffer = io.BytesIO()
+    pa.parquet.write_table(table, buffer)
+    contents = [buffer.getvalue()]
+    for make in (pa.ipc.new_file, pa.ipc.new_stream):
+        buffer = io.BytesIO()
+        with make(buffer, table.schema) as writer:
+            writer.write_table(table)
+        contents.append(buffer.getvalue())
+    for data in contents:
+        for name in (None, "n"):
+            found, counts = irikey.read(data, ["source", "record", "uri"], name=name)
+            assert counts["errors"] == [] and counts["records"] == 2
+            rows = [(row["source"], row["record"], row["uri"]) for row in pa.table(found).to_pylist()]
+            assert rows == [(name or "bytes", 1, "http://h/"), (name or "bytes", 2, None)]
+        with pytest.raises(KeyError, match="^.bytes: .*there is no column .+nope"):
+            irikey.read(data, url="nope")
+    found, counts = irikey.read(contents[0][:-9], ["uri"])
+    assert len(found) == 0 and len(counts["errors"]) == 1 and counts["errors"][0].startswith("bytes: ")
+
+
 def test_times_for_spark_have_microseconds():
     import datetime
 

@@ -337,7 +337,8 @@ def read(
     """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, compressed or not. Every
     record is a row; in archives, every capture, unless ``record_types`` chooses other records (such as "all").
 
-    ``source`` is the path of a file or directory, the URL of an object, or the bytes of a file. ``columns`` are names of
+    ``source`` is the path of a file or directory, the URL of an object, or the bytes of a file. Bytes of Parquet, Arrow and ZIP
+    files are written to a temporary file, because they are read from the end. ``columns`` are names of
     ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of ``irikey canon --format``,
     ``name`` replaces the path in the column ``source``.
 
