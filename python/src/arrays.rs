@@ -2,22 +2,24 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, AsArray, LargeBinaryBuilder, LargeStringArray, RecordBatch, new_empty_array};
+use arrow::array::{
+    Array as _, ArrayRef, AsArray, BooleanBufferBuilder, LargeBinaryBuilder, LargeStringArray, RecordBatch,
+};
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyFloat, PyList, PyTuple};
 
 use crate::answer::{Capsules, Requested, array_capsules};
-use crate::column::Column;
+use crate::column::{Column, TextRows, Values, without_encoding};
 use crate::configuration::Configuration;
 use crate::engine::{Engine, Signals};
-use crate::import::{checked, export};
+use crate::import::export;
 use crate::intake::Inputs;
-use crate::scalars::bytes_of;
+use crate::scalars::read;
 use crate::schema::arrow_error;
 
 /// One column: pyarrow.array(array), polars.Series(array).
@@ -40,7 +42,7 @@ impl Array {
     /// The values as str, bytes, int or None.
     pub fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if self.0.as_any_dictionary_opt().is_some() {
-            return Array(without_dictionary(self.0.clone())?).to_pylist(py);
+            return Array(without_encoding(self.0.clone())?).to_pylist(py);
         }
         let list = match self.0.data_type() {
             DataType::FixedSizeBinary(_) => {
@@ -67,21 +69,13 @@ impl Array {
     }
 }
 
-/// Returns an array with the values of each row instead of keys of a dictionary.
-fn without_dictionary(array: ArrayRef) -> PyResult<ArrayRef> {
-    match array.as_any_dictionary_opt() {
-        Some(dictionary) => take(dictionary.values(), dictionary.keys(), None).map_err(arrow_error),
-        None => Ok(array),
-    }
-}
-
 /// Returns whether a value is a list of references instead of Arrow data.
 pub fn is_list(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
 }
 
 /// Imports an array or a list of references, the argument `name`.
-fn import_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+fn import_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Values> {
     if is_list(value) {
         return import_list(value);
     }
@@ -89,23 +83,44 @@ fn import_array(name: &str, value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         let kind = value.get_type().name()?;
         return Err(PyTypeError::new_err(format!("{name}: {kind} is no array: it has no __arrow_c_array__")));
     };
-    let array = checked(exported.import()?)?;
-    Column::of(&new_empty_array(array.data_type()), &name)?;
-    Ok(array)
+    let values = exported.import()?.values()?;
+    Column::check(values.array.data_type(), &name)?;
+    Ok(values)
 }
 
-/// Imports a list of str, bytes and None.
-pub fn import_list(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
-    let mut bytes = LargeBinaryBuilder::new();
+/// Imports a list of str, bytes and values that are missing.
+pub fn import_list(value: &Bound<'_, PyAny>) -> PyResult<Values> {
+    let (mut bytes, mut text) = (LargeBinaryBuilder::new(), BooleanBufferBuilder::new(0));
+    let (mut text_count, mut bytes_count) = (0, 0);
     for (row, value) in value.try_iter()?.enumerate() {
         let value = value?;
-        if value.is_none() {
-            bytes.append_null();
-            continue;
-        }
-        bytes.append_value(bytes_of(&value).map_err(|error| in_row(value.py(), row, error))?);
+        let found = if value.is_none() { Ok(None) } else { read(&value).map(Some) };
+        let (value, is_text) = match found {
+            Ok(Some((value, is_text))) => (Some(value), is_text),
+            Ok(None) => (None, false),
+            Err(_) if is_missing(&value)? => (None, false),
+            Err(error) => return Err(in_row(value.py(), row, error)),
+        };
+        text_count += usize::from(is_text);
+        bytes_count += usize::from(value.is_some() && !is_text);
+        bytes.append_option(value);
+        text.append(is_text);
     }
-    Ok(Arc::new(bytes.finish()))
+    let text = match (text_count, bytes_count) {
+        (_, 0) => TextRows::All,
+        (0, _) => TextRows::None,
+        _ => TextRows::Some(text.finish()),
+    };
+    Ok(Values { array: Arc::new(bytes.finish()), text })
+}
+
+/// Returns whether a value stands for a missing one: the float NaN, or pandas.NA.
+fn is_missing(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(number.value().is_nan());
+    }
+    let kind = value.get_type();
+    Ok(kind.name()? == "NAType" && kind.module()?.to_str()?.starts_with("pandas."))
 }
 
 /// Returns an error about a value with the number of its row.
@@ -122,8 +137,8 @@ fn in_row(py: Python<'_>, row: usize, error: PyErr) -> PyErr {
 
 /// The arrays of a call: URLs, and bases and charsets if there are any.
 pub struct Operands {
-    pub urls: ArrayRef,
-    pub others: Vec<(&'static str, ArrayRef)>,
+    pub urls: Values,
+    pub others: Vec<(&'static str, Values)>,
 }
 
 impl Operands {
@@ -138,26 +153,26 @@ impl Operands {
         let mut others = Vec::new();
         for (name, values) in [("base", base), ("charset", charset)] {
             let Some(values) = values else { continue };
-            let array = import_array(name, values)?;
-            if array.len() != urls.len() {
-                let message = format!("{name} has {} values; expected {}, one per URL", array.len(), urls.len());
+            let values = import_array(name, values)?;
+            let (found, expected) = (values.array.len(), urls.array.len());
+            if found != expected {
+                let message = format!("{name} has {found} values; expected {expected}, one per URL");
                 return Err(PyValueError::new_err(message));
             }
-            others.push((name, array));
+            others.push((name, values));
         }
         Ok(Operands { urls, others })
     }
 
-    /// Returns the column `column` of the results.
+    /// Returns the column `column` of the results, whose type does not depend on that of the URLs.
     pub fn answer(&self, engine: &Engine, column: &str, signals: Signals) -> PyResult<ArrayRef> {
-        if let Some(dictionary) = self.urls.as_any_dictionary_opt()
+        if let Some(dictionary) = self.urls.array.as_any_dictionary_opt()
             && self.others.is_empty()
             && dictionary.values().len() <= dictionary.len()
         {
-            let values = Operands { urls: dictionary.values().clone(), others: Vec::new() };
-            // Few libraries read a dictionary whose values have a dictionary, as the column `fault` has.
-            let values = without_dictionary(values.answer(engine, column, signals)?)?;
-            return Ok(dictionary.with_values(values));
+            let urls = Values { array: dictionary.values().clone(), text: self.urls.text.clone() };
+            let values = Operands { urls, others: Vec::new() }.answer(engine, column, signals)?;
+            return take(&values, dictionary.keys(), None).map_err(|error| too_long(column, error));
         }
         let answers = engine.answer(&self.inputs(&engine.configuration)?, signals)?;
         let found = |batch: &RecordBatch| {
@@ -167,27 +182,32 @@ impl Operands {
         let mut found = answers.iter().map(found).collect::<PyResult<Vec<_>>>()?;
         match found.len() {
             1 => Ok(found.remove(0)),
-            _ => concat(&found.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(|error| match error {
-                ArrowError::OffsetOverflowError(_) => PyValueError::new_err(format!(
-                    "the column {column:?} of the results has more than 2 GiB of text; pass fewer values at a time, or a \
-                     chunked array with shorter chunks"
-                )),
-                error => arrow_error(error),
-            }),
+            _ => concat(&found.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(|error| too_long(column, error)),
         }
     }
 
     fn inputs(&self, configuration: &Configuration) -> PyResult<Inputs> {
         let Configuration { base, charset, .. } = configuration;
         let mut columns = vec![(configuration.url_column(), &self.urls)];
-        for (name, array) in &self.others {
+        for (name, values) in &self.others {
             let operand = if *name == "base" { base } else { charset };
             let no_column = || PyValueError::new_err(format!("{name}: the canonicalizer was made without {name}="));
-            columns.push((operand.column.as_deref().ok_or_else(no_column)?, array));
+            columns.push((operand.column.as_deref().ok_or_else(no_column)?, values));
         }
         Inputs::of(configuration, |name| {
-            let found = columns.iter().find(|(column, _)| *column == name).map(|(_, array)| (*array).clone());
+            let found = columns.iter().find(|(column, _)| *column == name).map(|(_, values)| (*values).clone());
             found.ok_or_else(|| PyKeyError::new_err(format!("no array for the column {name:?} of the canonicalizer")))
         })
+    }
+}
+
+/// Returns the exception for an error of Arrow while the column `column` was put together.
+fn too_long(column: &str, error: ArrowError) -> PyErr {
+    match error {
+        ArrowError::OffsetOverflowError(_) => PyValueError::new_err(format!(
+            "the column {column:?} of the results has more than 2 GiB of text; pass fewer values at a time, or a chunked \
+             array with shorter chunks"
+        )),
+        error => arrow_error(error),
     }
 }

@@ -1,6 +1,7 @@
 //! [`Engine`]: a configuration, reusable buffers, and counters. Threads share it: each call takes buffers from a pool and
 //! returns them.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,10 +16,11 @@ use irikey::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags, find_scheme};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, KeyBytes};
 use irikey::process::use_huge_pages;
-use irikey::record::RecordBuffer;
+use irikey::record::{RecordBuffer, Records};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::charsets::base_beside;
 use crate::configuration::{Configuration, Outputs, RULES, Types};
 use crate::intake::{CHUNK_LEN, Inputs, MAX_GROWTH, MOST_TEXT, Scratch, TEXT_LIMIT, null_where};
 use crate::schema::{answer_batch, answer_schema, arrow_error, policy_metadata, spark_type};
@@ -34,6 +36,8 @@ const MAX_KEPT_LEN: usize = 4 * CHUNK_LEN;
 pub struct Engine {
     pub configuration: Configuration,
     pub policy: Policy,
+    /// The policy without its charset, which applies to some of the records: see [`crate::charsets`].
+    core_policy: Policy,
     pub schema: SchemaRef,
     outputs: Outputs,
     builder: BatchBuilder,
@@ -54,6 +58,14 @@ struct Worker {
     scratch: Scratch,
     records: RecordBuffer,
     rows: Rows,
+}
+
+/// One reference, and whether it is text.
+pub struct Reference<'a> {
+    pub url: Cow<'a, [u8]>,
+    pub is_text: bool,
+    /// Its base, and whether that is text.
+    pub base: Option<(Cow<'a, [u8]>, bool)>,
 }
 
 /// The counters of an engine.
@@ -97,6 +109,7 @@ impl Engine {
             idle: Mutex::new(Vec::new()),
             counted: Mutex::new(Counted::default()),
             of_keys: OnceLock::new(),
+            core_policy: Policy { charset: None, ..policy.clone() },
             policy,
             configuration,
         })
@@ -111,7 +124,7 @@ impl Engine {
         let idle = lock(&self.idle).pop();
         idle.unwrap_or_else(|| {
             Box::new(Worker {
-                core: Core::new(&self.policy),
+                core: Core::new(&self.core_policy),
                 bitmaps: Bitmaps::default(),
                 scratch: Scratch::default(),
                 records: RecordBuffer::default(),
@@ -127,26 +140,38 @@ impl Engine {
         }
     }
 
-    /// Canonicalizes one reference, relative to `base`, and gives its URI to `found`. The counters do not change.
+    /// Canonicalizes one reference and gives its URI to `found`. The counters do not change.
     ///
     /// # Errors
     /// The fault of the reference.
-    pub fn uri<T>(&self, reference: &[u8], base: Option<&[u8]>, found: impl FnOnce(&[u8]) -> T) -> Result<T, Fault> {
-        self.row_of(reference, base, |rows| fault_of(rows).map(|()| found(rows.uri.get(0))))
+    pub fn uri<T>(&self, reference: &Reference<'_>, found: impl FnOnce(&[u8]) -> T) -> Result<T, Fault> {
+        self.row_of(reference, |rows| fault_of(rows).map(|()| found(rows.uri.get(0))))
     }
 
-    /// Returns the column `key` of one reference, relative to `base`. The counters do not change.
+    /// Returns the column `key` of one reference. The counters do not change.
     ///
     /// # Errors
     /// The outer error: the configuration is invalid. The inner one: the fault of the reference, or that of the recipe if it
     /// has no key for the reference.
-    pub fn key(&self, reference: &[u8], base: Option<&[u8]>) -> PyResult<Result<KeyBytes, Fault>> {
+    pub fn key(&self, reference: &Reference<'_>) -> PyResult<Result<KeyBytes, Fault>> {
         if self.configuration.recipe.is_none() {
             let keys = |rows: &Rows| if self.configuration.is_protocol() { rows.protocol[0] } else { rows.key[0] };
-            return Ok(self.row_of(reference, base, |rows| fault_of(rows).map(|()| keys(rows))));
+            return Ok(self.row_of(reference, |rows| fault_of(rows).map(|()| keys(rows))));
+        }
+        self.key_text(reference, |text| self.policy.algorithm.key(text))
+    }
+
+    /// Gives the text of the key of one reference to `found`: that of the recipe, or the URI without one. The counters do not
+    /// change.
+    ///
+    /// # Errors
+    /// As [`Self::key`].
+    pub fn key_text<T>(&self, reference: &Reference<'_>, found: impl FnOnce(&[u8]) -> T) -> PyResult<Result<T, Fault>> {
+        if self.configuration.recipe.is_none() {
+            return Ok(self.uri(reference, found));
         }
         let engine = self.with_recipe()?;
-        Ok(engine.row_of(reference, base, |rows| engine.recipe_key(rows, reference)))
+        Ok(engine.row_of(reference, |rows| engine.recipe_text(rows, &reference.url).map(found)))
     }
 
     /// Returns an engine whose rows have the texts of the recipe. It is another one if no column of this engine needs them, so
@@ -169,12 +194,12 @@ impl Engine {
         self.policy.recipes.iter().position(|recipe| recipe.column == RULES)
     }
 
-    /// Returns the key that the recipe makes of a reference, the only row of `rows`.
-    fn recipe_key(&self, rows: &Rows, reference: &[u8]) -> Result<KeyBytes, Fault> {
+    /// Returns the text that the recipe makes of a reference, the only row of `rows`.
+    fn recipe_text<'a>(&self, rows: &'a Rows, reference: &[u8]) -> Result<&'a [u8], Fault> {
         let place = self.recipe_place().ok_or(EMPTY)?;
         match rows.recipe_texts[place].get(0) {
             [] => fault_of(rows)?,
-            text => return Ok(self.policy.algorithm.key(text)),
+            text => return Ok(text),
         }
         // The recipe reads a reference with a scheme, and the URI of any other.
         let url = if find_scheme(reference).is_some() { reference } else { rows.uri.get(0) };
@@ -182,19 +207,21 @@ impl Engine {
         Err(written.err().unwrap_or(EMPTY))
     }
 
-    /// Canonicalizes one reference, relative to `base`, and gives its row to `found`.
-    fn row_of<T>(&self, reference: &[u8], base: Option<&[u8]>, found: impl FnOnce(&Rows) -> T) -> T {
+    /// Canonicalizes one reference and gives its row to `found`.
+    fn row_of<T>(&self, reference: &Reference<'_>, found: impl FnOnce(&Rows) -> T) -> T {
         let mut worker = self.worker();
         let Worker { core, bitmaps, records, rows, .. } = &mut *worker;
         records.clear();
         rows.clear();
-        records.push_url(reference);
-        if let Some(base) = base {
-            records.push_base(base);
+        let Reference { url, is_text, base } = reference;
+        records.push_url(url);
+        if let Some((base, is_base_text)) = base {
+            records.push_base(&base_beside(base, [*is_base_text, *is_text], || self.policy.charset));
         }
-        core.append(&records.classified_records(bitmaps), bitmaps, rows);
+        let charset = self.policy.charset.filter(|_| !is_text);
+        core.append(&Records { charset, ..records.classified_records(bitmaps) }, bitmaps, rows);
         let result = found(rows);
-        self.keep(worker, reference.len() + base.map_or(0, <[u8]>::len));
+        self.keep(worker, url.len() + base.as_ref().map_or(0, |(base, _)| base.len()));
         result
     }
 
@@ -353,8 +380,7 @@ fn handle_signals(signals: Signals, last: &mut Option<Instant>) -> PyResult<()> 
 /// # Errors
 /// As [`Engine::answer`].
 pub fn check_schema(schema: &Schema, configuration: &Configuration) -> PyResult<()> {
-    let empty = RecordBatch::new_empty(Arc::new(schema.clone()));
-    Inputs::of_batch(configuration, &empty).map(|_| ())
+    Inputs::check(configuration, schema)
 }
 
 /// Names and counts of the bits or kinds that occurred.

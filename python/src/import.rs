@@ -1,5 +1,5 @@
 //! Imports arrays through the Arrow PyCapsule interface. Text is imported as bytes: URLs need not be UTF-8, so that it is not
-//! checked.
+//! checked. [`Imported`] keeps which values were text.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::aligned::aligned;
-use crate::column::Column;
+use crate::column::{Column, TextRows, Values, without_encoding};
 use crate::plain::plain_column;
 use crate::schema::arrow_error;
 
@@ -63,13 +63,39 @@ impl Exported<'_> {
     ///
     /// # Errors
     /// The type cannot be imported, or a column still borrows the data.
-    pub fn import(self) -> PyResult<ArrayData> {
+    pub fn import(self) -> PyResult<Imported> {
         let array = Arc::into_inner(self.array).ok_or_else(|| PyRuntimeError::new_err("the Arrow data is in use"))?;
         // SAFETY: as in `plain_column`.
         #[expect(unsafe_code, reason = "the interface passes structures of C")]
         unsafe {
             import_parts(array, schema_in(&self.schema)?)
         }
+    }
+}
+
+/// Imported data.
+pub struct Imported {
+    /// The data, with bytes instead of text.
+    pub data: ArrayData,
+    /// The type as the producer states it.
+    stated: DataType,
+}
+
+impl Imported {
+    /// Returns the columns as the producer states them; `None` if the data is no structure.
+    pub fn fields(&self) -> Option<&Fields> {
+        match &self.stated {
+            DataType::Struct(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// Returns the data as an array.
+    ///
+    /// # Errors
+    /// As [`checked`].
+    pub fn values(&self) -> PyResult<Values> {
+        Ok(Values { array: checked(self.data.clone())?, text: TextRows::of(&self.stated) })
     }
 }
 
@@ -81,11 +107,12 @@ impl Exported<'_> {
 /// # Errors
 /// The type cannot be imported.
 #[expect(unsafe_code, reason = "the caller guarantees that the structures of C are valid")]
-pub unsafe fn import_parts(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayData> {
-    let kind = DataType::try_from(schema).map_err(arrow_error)?;
+pub unsafe fn import_parts(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<Imported> {
+    let stated = DataType::try_from(schema).map_err(arrow_error)?;
     // SAFETY: the buffers are those that the schema describes, and arrow reads none that is not aligned; arrays of text and
     // arrays of bytes have the same buffers.
-    unsafe { from_ffi_and_data_type(aligned(array, schema), as_bytes(&kind)) }.map_err(arrow_error)
+    let data = unsafe { from_ffi_and_data_type(aligned(array, schema), as_bytes(&stated)) }.map_err(arrow_error)?;
+    Ok(Imported { data, stated })
 }
 
 /// Returns the type with bytes instead of text, also in the columns of a structure.
@@ -99,16 +126,20 @@ fn as_bytes(kind: &DataType) -> DataType {
         DataType::LargeUtf8 => DataType::LargeBinary,
         DataType::Utf8View => DataType::BinaryView,
         DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(as_bytes(values))),
+        DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(ends.clone(), field(values)),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect::<Fields>()),
         other => other.clone(),
     }
 }
 
-/// Returns imported data as an array.
+/// Returns imported data as an array, with a value for each row instead of runs.
 ///
 /// # Errors
 /// An offset, a view or a key of a dictionary is outside the data.
 pub fn checked(data: ArrayData) -> PyResult<ArrayRef> {
     data.validate_full().map_err(arrow_error)?;
-    Ok(make_array(data))
+    match data.data_type() {
+        DataType::RunEndEncoded(..) => without_encoding(make_array(data)),
+        _ => Ok(make_array(data)),
+    }
 }

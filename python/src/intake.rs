@@ -4,17 +4,18 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
+use arrow::array::{Array, ArrayRef};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, Schema};
 use irikey::iri::{Component, Fault, FaultKind};
 use irikey::record::{RecordBuffer, RecordOffsets, Records};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::column::Column;
+use crate::charsets::{Charsets, base_beside};
+use crate::column::{Column, TextRows, Values};
 use crate::configuration::{Configuration, Operand};
-use crate::import::{Exported, checked};
+use crate::import::{Exported, Imported, checked};
 use crate::schema::arrow_error;
 
 /// Limit of the URLs of one result batch, in bytes. Arrow's offsets reach 2 GiB.
@@ -37,7 +38,7 @@ const NULL: Fault = Fault::new(FaultKind::NoUrl, Component::Reference, 0);
 pub struct Inputs {
     pub url: Column,
     base: Option<Column>,
-    charset: Option<Column>,
+    charsets: Charsets,
     query_charset: Option<Column>,
 }
 
@@ -46,13 +47,13 @@ impl Inputs {
     ///
     /// # Errors
     /// A column does not exist, or has another type.
-    pub fn of(configuration: &Configuration, find: impl Fn(&str) -> PyResult<ArrayRef>) -> PyResult<Inputs> {
+    pub fn of(configuration: &Configuration, find: impl Fn(&str) -> PyResult<Values>) -> PyResult<Inputs> {
         let column = |name: &str| Column::of(&find(name)?, &format_args!("column {name:?}"));
         let named = |operand: &Operand| operand.column.as_deref().map(column).transpose();
         Ok(Inputs {
             url: column(configuration.url_column())?,
             base: named(&configuration.base)?,
-            charset: named(&configuration.charset)?,
+            charsets: Charsets::new(named(&configuration.charset)?, &configuration.charset),
             query_charset: named(&configuration.query_charset)?,
         })
     }
@@ -75,25 +76,31 @@ impl Inputs {
         Some(Inputs {
             url: column(configuration.url_column())?,
             base: named(&configuration.base)?,
-            charset: named(&configuration.charset)?,
+            charsets: Charsets::new(named(&configuration.charset)?, &configuration.charset),
             query_charset: named(&configuration.query_charset)?,
         })
     }
 
-    /// Returns the inputs in a batch.
-    pub fn of_batch(configuration: &Configuration, batch: &RecordBatch) -> PyResult<Inputs> {
-        Inputs::of(configuration, |name| Ok(batch.column(only_place(batch.schema_ref().fields(), name)?).clone()))
+    /// Checks that batches of this schema have the inputs.
+    ///
+    /// # Errors
+    /// As for [`Inputs::of`].
+    pub fn check(configuration: &Configuration, schema: &Schema) -> PyResult<()> {
+        configuration.input_columns().into_iter().try_for_each(|name| {
+            let field = schema.field(only_place(schema.fields(), name)?);
+            Column::check(field.data_type(), &format_args!("column {name:?}"))
+        })
     }
 
     /// Returns the inputs in imported data: the columns of a structure, or an array of URLs. Other columns are not looked at.
     ///
     /// # Errors
     /// As for [`Inputs::of`]; a column has fewer rows than the structure, or offsets outside its bytes.
-    pub fn of_imported(configuration: &Configuration, data: &ArrayData) -> PyResult<Inputs> {
-        let DataType::Struct(fields) = data.data_type() else {
-            let array = checked(data.clone())?;
-            return Inputs::of_urls(configuration, &array);
+    pub fn of_imported(configuration: &Configuration, imported: &Imported) -> PyResult<Inputs> {
+        let Some(fields) = imported.fields() else {
+            return Inputs::of_urls(configuration, &imported.values()?);
         };
+        let data = &imported.data;
         Inputs::of(configuration, |name| {
             let place = only_place(fields, name)?;
             let column = &data.child_data()[place];
@@ -102,13 +109,15 @@ impl Inputs {
             }
             let column = checked(column.slice(data.offset(), data.len()))?;
             // Rows of a null structure are null.
-            null_where(column, data.nulls())
+            Ok(Values { array: null_where(column, data.nulls())?, text: TextRows::of(fields[place].data_type()) })
         })
     }
 
     /// Returns the columns.
     fn columns(&self) -> impl Iterator<Item = &Column> {
-        [Some(&self.url), self.base.as_ref(), self.charset.as_ref(), self.query_charset.as_ref()].into_iter().flatten()
+        [Some(&self.url), self.base.as_ref(), self.charsets.column.as_ref(), self.query_charset.as_ref()]
+            .into_iter()
+            .flatten()
     }
 
     /// Returns the length of rows `from..to` of all columns in bytes.
@@ -123,8 +132,8 @@ impl Inputs {
     }
 
     /// Returns the inputs if there is only a column of URLs.
-    pub fn of_urls(configuration: &Configuration, urls: &ArrayRef) -> PyResult<Inputs> {
-        let only = [Arc::new(Field::new(configuration.url_column(), urls.data_type().clone(), true))];
+    pub fn of_urls(configuration: &Configuration, urls: &Values) -> PyResult<Inputs> {
+        let only = [Arc::new(Field::new(configuration.url_column(), urls.array.data_type().clone(), true))];
         Inputs::of(configuration, |name| match name == configuration.url_column() {
             true => Ok(urls.clone()),
             false => Err(unknown_column(name, &only)),
@@ -173,8 +182,9 @@ impl Scratch {
             self.nulls.extend(rows.map(|row| ((row - from) as u32, NULL)));
         }
         self.copy(inputs, from, to);
+        let charset = inputs.charsets.of_all(&inputs.url);
         // Rows have no offset in a source, and no result column needs one.
-        Records { faults: &self.nulls, offsets: RecordOffsets::Each(&[]), ..self.copies.records() }
+        Records { faults: &self.nulls, offsets: RecordOffsets::Each(&[]), charset, ..self.copies.records() }
     }
 
     fn copy(&mut self, inputs: &Inputs, from: usize, to: usize) {
@@ -184,11 +194,15 @@ impl Scratch {
             true => inputs.url.copy_urls(from, to, copies),
             false => (from..to).for_each(|row| copies.push_url(inputs.url.value(row))),
         }
+        let Inputs { url, charsets, .. } = inputs;
         if let Some(base) = &inputs.base {
-            (from..to).for_each(|row| copies.push_base(base.value(row)));
+            (from..to).for_each(|row| {
+                let is_text = [base.text.contains(row), url.text.contains(row)];
+                copies.push_base(&base_beside(base.value(row), is_text, || charsets.of_row(row)));
+            });
         }
-        if let Some(charset) = &inputs.charset {
-            (from..to).for_each(|row| copies.push_charset(charset.value(row)));
+        if charsets.has_labels(url) {
+            (from..to).for_each(|row| copies.push_charset(charsets.label(url, row)));
         }
         if let Some(charset) = &inputs.query_charset {
             (from..to).for_each(|row| copies.push_query_charset(charset.value(row)));

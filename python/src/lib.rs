@@ -13,6 +13,7 @@ mod aligned;
 mod answer;
 mod arrays;
 mod canonicalizer;
+mod charsets;
 mod column;
 mod configuration;
 mod engine;
@@ -61,7 +62,7 @@ mod _irikey {
     /// Returns a list of str, bytes and None as an array of bytes.
     #[pyfunction]
     fn _binary(values: &Bound<'_, PyAny>) -> PyResult<super::arrays::Array> {
-        super::arrays::import_list(values).map(super::arrays::Array)
+        super::arrays::import_list(values).map(|values| super::arrays::Array(values.array))
     }
 
     /// Sets the limit of the text of one result batch, in bytes; for tests. Returns the limit before.

@@ -8,7 +8,7 @@ use arrow::array::{GenericBinaryArray, OffsetSizeTrait};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 
-use crate::column::Column;
+use crate::column::{Bytes, Column};
 
 /// Returns the only column `name` of a batch, checked; `None` for everything that needs a complete import: other types, rows
 /// that are null as a whole, buffers that are missing or not aligned, offsets that contradict each other, unknown names.
@@ -27,13 +27,14 @@ pub unsafe fn plain_column(batch: &Arc<FFI_ArrowArray>, schema: &FFI_ArrowSchema
         return None;
     }
     // SAFETY: the field describes this child of the batch, which has enough rows. The format states the width of the offsets.
-    unsafe {
+    let bytes = unsafe {
         match field.format() {
-            "u" | "z" => rows(batch, batch.child(place)).map(Column::Binary),
-            "U" | "Z" => rows(batch, batch.child(place)).map(Column::Large),
+            "u" | "z" => rows(batch, batch.child(place)).map(Bytes::Binary),
+            "U" | "Z" => rows(batch, batch.child(place)).map(Bytes::Large),
             _ => None,
         }
-    }
+    };
+    Some(Column::new(bytes?, matches!(field.format(), "u" | "U")))
 }
 
 /// Returns the rows of a column of the batch.

@@ -16,8 +16,8 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{Array, ArrayRef, UInt32Array, make_array, new_empty_array, new_null_array};
-use arrow::compute::{cast, concat, take};
+use arrow::array::{Array, ArrayRef, UInt32Array, make_array, new_null_array};
+use arrow::compute::{concat, take};
 use arrow::datatypes::{DataType, Field};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -26,7 +26,7 @@ use pyo3::types::PyBytes;
 
 use crate::arrays::Operands;
 use crate::canonicalizer::Canonicalizer;
-use crate::column::Column;
+use crate::column::{Column, TextRows, Values};
 use crate::engine::{Engine, Signals, lock};
 use crate::import::import_parts;
 use crate::schema::arrow_error;
@@ -79,6 +79,7 @@ unsafe extern "C" fn release(series: *mut SeriesExport) {
 /// A series that was taken.
 struct Series {
     name: String,
+    text: TextRows,
     chunks: Vec<ArrayRef>,
 }
 
@@ -89,6 +90,11 @@ impl Series {
             [only] => Ok(only.clone()),
             chunks => concat(&chunks.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(arrow_error),
         }
+    }
+
+    /// Returns an array of values of this series.
+    fn values(&self, array: ArrayRef) -> Values {
+        Values { array, text: self.text.clone() }
     }
 }
 
@@ -103,14 +109,15 @@ unsafe fn take_series(series: SeriesExport) -> PyResult<Series> {
         (&*series.field, arrays.map(|array| FFI_ArrowArray::from_raw(*array)).collect::<Vec<_>>())
     };
     // Polars gives arrays without a type a buffer that Arrow does not.
-    let is_null = DataType::try_from(field).map_err(arrow_error)? == DataType::Null;
+    let kind = DataType::try_from(field).map_err(arrow_error)?;
+    let is_null = kind == DataType::Null;
     let import = |array: FFI_ArrowArray| match is_null {
         true => Ok(new_null_array(&DataType::Null, array.len())),
         // SAFETY: as above.
-        false => unsafe { import_parts(array, field) }.map(make_array),
+        false => unsafe { import_parts(array, field) }.map(|imported| make_array(imported.data)),
     };
     let chunks = arrays.into_iter().map(import).collect::<PyResult<_>>()?;
-    Ok(Series { name: field.name().unwrap_or_default().to_string(), chunks })
+    Ok(Series { name: field.name().unwrap_or_default().to_string(), text: TextRows::of(&kind), chunks })
 }
 
 /// Makes a series of arrays of one type.
@@ -161,20 +168,16 @@ fn broadcast(array: ArrayRef, len: usize) -> PyResult<ArrayRef> {
 fn compute(series: &[Series], pickled: &[u8]) -> PyResult<SeriesExport> {
     let engine = engine(pickled)?;
     let column = engine.schema.field(0);
-    let answer = |urls: ArrayRef, others| {
-        let found = Operands { urls, others }.answer(&engine, column.name(), Signals::Left)?;
-        // The values of a dictionary give a dictionary.
-        if found.data_type() == column.data_type() {
-            return Ok(found);
-        }
-        cast(&found, column.data_type()).map_err(arrow_error)
-    };
+    let answer = |urls, others| Operands { urls, others }.answer(&engine, column.name(), Signals::Left);
     let chunks = match series {
-        [urls] => urls.chunks.iter().map(|chunk| answer(chunk.clone(), Vec::new())).collect::<PyResult<_>>()?,
+        [urls] => {
+            urls.chunks.iter().map(|chunk| answer(urls.values(chunk.clone()), Vec::new())).collect::<PyResult<_>>()?
+        }
         [urls, bases] => {
-            let (urls, bases) = (urls.array()?, bases.array()?);
-            let len = if urls.len() == 1 { bases.len() } else { urls.len() };
-            vec![answer(broadcast(urls, len)?, vec![("base", broadcast(bases, len)?)])?]
+            let (texts, base_texts) = (urls.array()?, bases.array()?);
+            let len = if texts.len() == 1 { base_texts.len() } else { texts.len() };
+            let base_values = bases.values(broadcast(base_texts, len)?);
+            vec![answer(urls.values(broadcast(texts, len)?), vec![("base", base_values)])?]
         }
         _ => return Err(PyValueError::new_err(format!("found {} arguments; expected 1 or 2", series.len()))),
     };
@@ -186,7 +189,7 @@ fn field(arguments: &[FFI_ArrowSchema], pickled: &[u8]) -> PyResult<FFI_ArrowSch
     for argument in arguments {
         let kind = DataType::try_from(argument).map_err(arrow_error)?;
         let name = argument.name().unwrap_or_default();
-        Column::of(&new_empty_array(&kind), &format_args!("column {name:?}"))?;
+        Column::check(&kind, &format_args!("column {name:?}"))?;
     }
     let name = arguments.first().and_then(FFI_ArrowSchema::name).unwrap_or_default();
     let kind = engine(pickled)?.schema.field(0).data_type().clone();

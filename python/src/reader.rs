@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{ArrayData, RecordBatch, RecordBatchReader};
+use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyOSError, PyValueError};
@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::answer::{AnswerSchema, Batch, Capsule, Requested, stream_capsule};
 use crate::engine::{Engine, Signals, lock};
+use crate::import::Imported;
 use crate::intake::Inputs;
 use crate::stream::Stream;
 
@@ -19,7 +20,7 @@ pub struct Answers {
     engine: Arc<Engine>,
     source: Stream,
     /// The batch that was read last, until it has results: a signal handler may raise an exception before.
-    current: Option<ArrayData>,
+    current: Option<Imported>,
     pending: VecDeque<RecordBatch>,
 }
 

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::configuration::{Configuration, Operand, algorithm, parse_recipe, python_terms};
-use crate::engine::{EMPTY, Engine};
+use crate::engine::{EMPTY, Engine, Reference};
 use crate::intake::MOST_TEXT;
 
 pyo3::create_exception!(
@@ -43,24 +43,33 @@ pub fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
 /// # Errors
 /// The value has another type, or is too long.
 pub fn bytes_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
-    let bytes = bytes_of_any_length(value)?;
+    read(value).map(|(bytes, _)| bytes)
+}
+
+/// Returns the bytes of a reference, and whether it is text.
+///
+/// # Errors
+/// As [`bytes_of`].
+pub fn read<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<(Cow<'a, [u8]>, bool)> {
+    let (bytes, is_text) = read_any_length(value)?;
     match bytes.len() {
         len if len > MOST_TEXT => {
             Err(PyValueError::new_err(format!("the reference has {len} bytes; at most {MOST_TEXT} are expected")))
         }
-        _ => Ok(bytes),
+        _ => Ok((bytes, is_text)),
     }
 }
 
-fn bytes_of_any_length<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+fn read_any_length<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<(Cow<'a, [u8]>, bool)> {
     if let Ok(text) = value.cast::<PyString>() {
-        return match text.to_str() {
-            Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
-            Err(_) => Ok(Cow::Owned(escaped(text.call_method1("encode", ("utf-8", "surrogatepass"))?.extract()?))),
+        let encoded = match text.to_str() {
+            Ok(text) => Cow::Borrowed(text.as_bytes()),
+            Err(_) => Cow::Owned(escaped(text.call_method1("encode", ("utf-8", "surrogatepass"))?.extract()?)),
         };
+        return Ok((encoded, true));
     }
     match value.cast::<PyBytes>() {
-        Ok(bytes) => Ok(Cow::Borrowed(bytes.as_bytes())),
+        Ok(bytes) => Ok((Cow::Borrowed(bytes.as_bytes()), false)),
         Err(_) => Err(PyTypeError::new_err(format!(
             "expected a reference as str or bytes, found {}",
             value.get_type().name()?
@@ -117,6 +126,20 @@ fn normalized(py: Python<'_>, reference: &[u8], on: Rung, strict: bool) -> PyRes
     normalize_to_rung(reference, on, parse_mode(strict)).map_err(|fault| raise(py, fault))
 }
 
+/// Returns the bytes of a base, and whether it is text.
+fn read_base<'a>(base: &'a Bound<'_, PyAny>) -> PyResult<(Cow<'a, [u8]>, bool)> {
+    read(base).map_err(|error| match error.is_instance_of::<PyTypeError>(base.py()) {
+        true => PyTypeError::new_err(format!("base: {}", error.value(base.py()))),
+        false => error,
+    })
+}
+
+/// Returns a reference and its base as the engine takes them.
+pub fn single<'a>(reference: &'a Bound<'_, PyAny>, base: Option<&'a Bound<'_, PyAny>>) -> PyResult<Reference<'a>> {
+    let (url, is_text) = read(reference)?;
+    Ok(Reference { url, is_text, base: base.map(read_base).transpose()? })
+}
+
 /// Canonicalizes one reference, relative to `base`, and converts its URI.
 pub fn single_uri<T>(
     engine: &Engine,
@@ -124,8 +147,7 @@ pub fn single_uri<T>(
     base: Option<&Bound<'_, PyAny>>,
     convert: impl FnOnce(&[u8]) -> PyResult<T>,
 ) -> PyResult<T> {
-    let (text, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
-    engine.uri(&text, base.as_deref(), convert).map_err(|fault| raise(reference.py(), fault))?
+    engine.uri(&single(reference, base)?, convert).map_err(|fault| raise(reference.py(), fault))?
 }
 
 /// Returns the key of one reference, relative to `base`.
@@ -134,8 +156,7 @@ pub fn single_key<'py>(
     reference: &Bound<'py, PyAny>,
     base: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (text, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
-    let key = engine.key(&text, base.as_deref())?.map_err(|fault| raise(reference.py(), fault))?;
+    let key = engine.key(&single(reference, base)?)?.map_err(|fault| raise(reference.py(), fault))?;
     Ok(PyBytes::new(reference.py(), &key))
 }
 
@@ -191,23 +212,24 @@ fn recipe_text(
     base: Option<&Bound<'_, PyAny>>,
     recipe: &str,
 ) -> PyResult<Vec<u8>> {
-    let (text, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
+    let single = single(reference, base)?;
     let raise = |fault| raise(reference.py(), fault);
-    let url = match &base {
-        Some(base) if find_scheme(&text).is_none() => {
+    let resolved = match &single.base {
+        Some((base, _)) if find_scheme(&single.url).is_none() => {
             Base::new(base).map_err(raise)?;
             // A reference without a URI is read as it is.
-            engine.uri(&text, Some(base), |uri| Cow::Owned(uri.to_vec())).unwrap_or(text)
+            engine.uri(&single, <[u8]>::to_vec).ok()
         }
-        _ => text,
+        _ => None,
     };
+    let url = resolved.as_deref().unwrap_or(&single.url);
     let mut text = Vec::new();
     let written = LAST_RECIPE.with_borrow_mut(|last| -> PyResult<_> {
         let (_, recipe, draft) = match last {
             Some(last) if last.0 == recipe => last,
             _ => last.insert((recipe.to_string(), parse_recipe(recipe)?, Draft::default())),
         };
-        Ok(recipe.write_key(&url, draft, &mut text))
+        Ok(recipe.write_key(url, draft, &mut text))
     })?;
     // Making an exception may collect garbage, whose finalizers may call this function.
     written.map_err(raise)?;

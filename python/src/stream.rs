@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow::array::ArrayData;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
@@ -15,7 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::import::import_parts;
+use crate::import::{Imported, import_parts};
 
 /// A stream of another library.
 pub struct Stream {
@@ -69,7 +68,7 @@ impl Stream {
     ///
     /// # Errors
     /// The source fails, or its batch does not have the columns and types that its schema states: arrow panics then.
-    pub fn next_batch(&mut self) -> PyResult<Option<ArrayData>> {
+    pub fn next_batch(&mut self) -> PyResult<Option<Imported>> {
         let unlike = |_| {
             Err(PyValueError::new_err(
                 "data: a batch of the stream does not have the columns and types of the stream's schema; \
@@ -79,7 +78,7 @@ impl Stream {
         catch_unwind(AssertUnwindSafe(|| self.import_next())).unwrap_or_else(unlike)
     }
 
-    fn import_next(&mut self) -> PyResult<Option<ArrayData>> {
+    fn import_next(&mut self) -> PyResult<Option<Imported>> {
         let Some(get_next) = self.stream.get_next() else { return Ok(None) };
         let mut array = FFI_ArrowArray::empty();
         // SAFETY: the function is that of this stream, which is not released, and the array is an empty structure.
