@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::answer::{Batch, Table};
+use crate::argument::{self, Options, or_default};
 use crate::arrays::{Array, Operands, import_list, is_list};
-use crate::configuration::{Configuration, Operand, whole_number};
+use crate::configuration::Configuration;
 use crate::engine::{Counted, Engine, Signals, check_schema, named_counts};
 use crate::files::{self, ReadOptions};
 use crate::import::export;
 use crate::intake::Inputs;
 use crate::reader::{Answers, Reader};
-use crate::scalars::{single_key, single_uri, text_of};
+use crate::scalars::{raise, single, single_key, single_uri, text_of};
 use crate::schema::Schema;
 use crate::stream::Stream;
 
@@ -23,14 +25,16 @@ use crate::stream::Stream;
 ///
 /// - url, base, charset, query_charset: names of columns; the default of url is "url" in a batch, and in a file what the command
 ///   finds. Each of the last three may also be lit(value), one value for all rows, or (name, lit(value)), a value for rows
-///   that have none. query_charset is the charset of the document that contains the URL, for its query.
+///   that have none. charset is that of URLs and bases that are bytes; text is not decoded again. query_charset is the charset of
+///   the document that contains the URL, for its query.
 /// - rung: "scheme", "syntax" or "simple", the rung of uri and key; "protocol" is "scheme" with keys of representatives.
 /// - recipe: name of a recipe, or rules to add and to remove; the column key is then that of the recipe.
 /// - columns: names of result columns; the default is uri, key, fault, fault_at and flags.
 /// - strict: refuse what the grammar refuses instead of repairing and flagging it.
 /// - drop_fragment, literal_base, assume_scheme, max_url, profile, key_hash, trim, inner_spaces, character_references,
 ///   backslashes: as the flags of the command.
-/// - psl: contents of a Public Suffix List. equivalences: see irikey.equivalences().
+/// - psl: a Public Suffix List, equivalences: what irikey learn wrote; each a path, or its contents as bytes (those of
+///   equivalences by irikey.equivalences()).
 /// - types: "arrow", or "spark" for types that Spark reads.
 #[pyclass(frozen, module = "irikey")]
 pub struct Canonicalizer(pub Arc<Engine>);
@@ -38,119 +42,64 @@ pub struct Canonicalizer(pub Arc<Engine>);
 #[pymethods]
 impl Canonicalizer {
     #[new]
-    #[pyo3(signature = (*, url=None, base=None, charset=None, query_charset=None, rung=None, recipe=None,
-        columns=None, strict=false, drop_fragment=false, literal_base=false, assume_scheme=None, max_url=1_048_576,
-        profile="rfc3987", key_hash="xxh3", trim=false, inner_spaces=None,
-        character_references=None, backslashes=None, psl=None, equivalences=None, types="arrow"))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python, each with its default")]
-    fn new(
-        url: Option<String>,
-        base: Option<Operand>,
-        charset: Option<Operand>,
-        query_charset: Option<Operand>,
-        rung: Option<String>,
-        recipe: Option<String>,
-        columns: Option<Vec<String>>,
-        strict: bool,
-        drop_fragment: bool,
-        literal_base: bool,
-        assume_scheme: Option<String>,
-        #[pyo3(from_py_with = whole_number)] max_url: i64,
-        profile: &str,
-        key_hash: &str,
-        trim: bool,
-        inner_spaces: Option<String>,
-        character_references: Option<String>,
-        backslashes: Option<String>,
-        psl: Option<Vec<u8>>,
-        equivalences: Option<Vec<u8>>,
-        types: &str,
-    ) -> PyResult<Canonicalizer> {
-        let configuration = Configuration {
-            url,
-            base: base.unwrap_or_default(),
-            charset: charset.unwrap_or_default(),
-            query_charset: query_charset.unwrap_or_default(),
-            rung: rung.unwrap_or_else(|| "scheme".to_string()),
-            recipe,
-            columns,
-            strict,
-            drop_fragment,
-            literal_base,
-            assume_scheme,
-            // `check` refuses 0.
-            max_url: usize::try_from(max_url).unwrap_or(0),
-            profile: profile.to_string(),
-            key_hash: key_hash.to_string(),
-            trim,
-            inner_spaces,
-            character_references,
-            backslashes,
-            psl: psl.map(Arc::from),
-            equivalences: equivalences.map(Arc::from),
-            types: types.to_string(),
-        };
-        Ok(Canonicalizer(Arc::new(Engine::new(configuration)?)))
+    #[pyo3(
+        signature = (**options),
+        text_signature = "(*, url=None, base=None, charset=None, query_charset=None, rung=None, recipe=None, columns=None, \
+            strict=False, drop_fragment=False, literal_base=False, assume_scheme=None, max_url=1048576, profile='rfc3987', \
+            key_hash='xxh3', trim=False, inner_spaces=None, character_references=None, backslashes=None, psl=None, \
+            equivalences=None, types='arrow')"
+    )]
+    fn new(options: Option<&Bound<'_, PyDict>>) -> PyResult<Canonicalizer> {
+        Ok(Canonicalizer(Arc::new(Engine::new(Configuration::of(Options(options))?)?)))
     }
 
     /// Returns one row per row of data; null if the URL is null.
     ///
-    /// A batch, an array or a list of str or bytes gives a Batch, or a Table if the texts are too long for one; an object with
-    /// a length and __arrow_c_stream__ a Table; any other object with __arrow_c_stream__ a Reader, which reads as it is read.
+    /// A batch, an array or a list of str or bytes gives a Batch, or a Table if the texts are too long for one; a data frame, or
+    /// an object with a length and __arrow_c_stream__, a Table; any other object with __arrow_c_stream__ a Reader, which reads
+    /// as it is read.
     #[pyo3(signature = (data))]
-    fn canonicalize<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(inputs) = self.inputs(data)? {
-            let mut batches = py.detach(|| self.0.answer(&inputs, Signals::Handled))?;
-            return match batches.len() {
-                1 => Ok(Bound::new(py, Batch::of(batches.remove(0)))?.into_any()),
-                _ => Ok(Bound::new(py, Table::of(batches, self.0.schema.clone()))?.into_any()),
-            };
+    fn canonicalize<'py>(canonicalizer: &Bound<'py, Self>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let this = canonicalizer.get();
+        if is_direct(data)? {
+            return this.rows(data);
         }
-        if !data.hasattr("__arrow_c_stream__")? {
-            let kind = data.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "data: {kind} is not Arrow data: it has neither __arrow_c_array__ nor __arrow_c_stream__; expected a batch, \
-                 table, reader, data frame, array or list"
-            )));
-        }
-        let mut source = Stream::of(data)?;
-        check_schema(&source.schema, &self.0.configuration)?;
-        if !data.hasattr("__len__")? {
-            let answers = Answers::new(self.0.clone(), source);
-            return Ok(Bound::new(py, Reader::of(answers))?.into_any());
-        }
-        let mut batches = Vec::new();
-        // Another thread of the stream's library may need the interpreter for the next batch.
-        while let Some(batch) = py.detach(|| source.next_batch())? {
-            let inputs = Inputs::of_imported(&self.0.configuration, &batch)?;
-            batches.extend(py.detach(|| self.0.answer(&inputs, Signals::Handled))?);
-            py.check_signals()?;
-        }
-        Ok(Bound::new(py, Table::of(batches, self.0.schema.clone()))?.into_any())
+        // Objects of some libraries must be converted before.
+        let converted = arrays_module(data.py())?.call_method1("importable", (data, canonicalizer))?;
+        this.rows(&converted)
     }
 
     #[pyo3(signature = (data))]
-    fn __call__<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.canonicalize(py, data)
+    fn __call__<'py>(canonicalizer: &Bound<'py, Self>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Self::canonicalize(canonicalizer, data)
     }
 
-    /// Returns one column for an array of URLs, a list for a list. base and charset are arrays of the same length. Each value
-    /// of a dictionary is canonicalized once, and counts once in the counters.
-    #[pyo3(signature = (values, column="uri", base=None, charset=None))]
+    /// Returns one column for an array of URLs, in an array of the same kind as irikey.uris does. base and charset are arrays of
+    /// the same length. Each value of a dictionary is canonicalized once, and counts once in the counters.
+    #[pyo3(signature = (values, column=None, base=None, charset=None),
+        text_signature = "($self, values, column='uri', base=None, charset=None)")]
     fn array<'py>(
-        &self,
-        py: Python<'py>,
+        canonicalizer: &Bound<'py, Self>,
         values: &Bound<'py, PyAny>,
-        column: &str,
+        column: Option<&Bound<'py, PyAny>>,
         base: Option<&Bound<'py, PyAny>>,
         charset: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let operands = Operands::import(values, base, charset)?;
-        let array = py.detach(|| operands.answer(&self.0, column, Signals::Handled))?;
+        let (py, column) = (values.py(), or_default("column", column, argument::string, "uri".to_string())?);
+        for value in [Some(values), base, charset].into_iter().flatten() {
+            if !is_direct(value)? {
+                let others = PyDict::new(py);
+                base.map_or(Ok(()), |base| others.set_item("base", base))?;
+                charset.map_or(Ok(()), |charset| others.set_item("charset", charset))?;
+                return arrays_module(py)?.call_method1("column_of", (canonicalizer, column, values, others));
+            }
+        }
+        let (engine, operands) = (&canonicalizer.get().0, Operands::import(values, base, charset)?);
+        let array = py.detach(|| operands.answer(engine, &column, Signals::Handled))?;
         if is_list(values) { Array(array).to_pylist(py) } else { Ok(Bound::new(py, Array(array))?.into_any()) }
     }
 
-    /// Returns the canonical URI of one reference.
+    /// Returns the canonical URI of one reference, the value of the column uri, also with a recipe: see key_text.
     #[pyo3(signature = (reference, base=None))]
     fn uri<'py>(
         &self,
@@ -171,22 +120,40 @@ impl Canonicalizer {
         single_key(&self.0, reference, base)
     }
 
+    /// Returns what irikey.uri returns: the canonical URI of one reference, and with a recipe the text of the recipe's key.
+    /// Raises Fault if the recipe has no key for it.
+    #[pyo3(signature = (reference, base=None))]
+    fn key_text<'py>(
+        &self,
+        py: Python<'py>,
+        reference: &Bound<'py, PyAny>,
+        base: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        self.0.key_text(&single(reference, base)?, |text| text_of(py, text))?.map_err(|fault| raise(py, fault))?
+    }
+
     /// Reads a file of crawl data (a path, or its bytes) with the readers of the command. Returns the rows as a Table, and
     /// the counts of the run: records, headers, skipped, errors and the counters.
-    #[pyo3(signature = (source, *, columns=None, format="auto", name=None, record_types=None, threads=0))]
+    #[pyo3(signature = (source, *, columns=None, format=None, name=None, record_types=None, threads=None),
+        text_signature = "($self, source, *, columns=None, format='auto', name=None, record_types=None, threads=0)")]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python, each with its default")]
     fn read<'py>(
         &self,
         py: Python<'py>,
         source: &Bound<'py, PyAny>,
-        columns: Option<Vec<String>>,
-        format: &str,
-        name: Option<String>,
-        record_types: Option<Vec<String>>,
-        #[pyo3(from_py_with = whole_number)] threads: i64,
+        columns: Option<&Bound<'py, PyAny>>,
+        format: Option<&Bound<'py, PyAny>>,
+        name: Option<&Bound<'py, PyAny>>,
+        record_types: Option<&Bound<'py, PyAny>>,
+        threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, Table>, Bound<'py, PyDict>)> {
-        let (format, record_types) = (format.to_string(), record_types.unwrap_or_default());
-        let options = ReadOptions { columns, format, name, record_types, threads };
+        let options = ReadOptions {
+            columns: columns.map(|columns| argument::names("columns", columns)).transpose()?,
+            format: or_default("format", format, argument::string, "auto".to_string())?,
+            name: name.map(|name| argument::string("name", name)).transpose()?,
+            record_types: or_default("record_types", record_types, argument::names, Vec::new())?,
+            threads: or_default("threads", threads, argument::whole_number, 0)?,
+        };
         let read = files::read(py, &self.0, source, options)?;
         let counts = counters(py, &Counted { tally: read.summary.tally.clone(), nulls: 0 })?;
         counts.set_item("records", read.summary.records)?;
@@ -232,7 +199,50 @@ impl Canonicalizer {
     }
 }
 
+/// Returns whether the core imports a value as it is: a list, or an object that exports an array or a batch.
+fn is_direct(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(is_list(value) || value.hasattr(intern!(value.py(), "__arrow_c_array__"))?)
+}
+
+/// Returns the module that converts objects of other libraries.
+fn arrays_module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import(intern!(py, "irikey._arrays"))
+}
+
 impl Canonicalizer {
+    /// Returns the rows of data that needs no conversion.
+    fn rows<'py>(&self, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = data.py();
+        if let Some(inputs) = self.inputs(data)? {
+            let mut batches = py.detach(|| self.0.answer(&inputs, Signals::Handled))?;
+            return match batches.len() {
+                1 => Ok(Bound::new(py, Batch::of(batches.remove(0)))?.into_any()),
+                _ => Ok(Bound::new(py, Table::of(batches, self.0.schema.clone()))?.into_any()),
+            };
+        }
+        if !data.hasattr("__arrow_c_stream__")? {
+            let kind = data.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "data: {kind} is not Arrow data: it has neither __arrow_c_array__ nor __arrow_c_stream__; expected a batch, \
+                 table, reader, data frame, array or list"
+            )));
+        }
+        let mut source = Stream::of(data)?;
+        check_schema(&source.schema, &self.0.configuration)?;
+        if !data.hasattr("__len__")? {
+            let answers = Answers::new(self.0.clone(), source);
+            return Ok(Bound::new(py, Reader::of(answers))?.into_any());
+        }
+        let mut batches = Vec::new();
+        // Another thread of the stream's library may need the interpreter for the next batch.
+        while let Some(batch) = py.detach(|| source.next_batch())? {
+            let inputs = Inputs::of_imported(&self.0.configuration, &batch)?;
+            batches.extend(py.detach(|| self.0.answer(&inputs, Signals::Handled))?);
+            py.check_signals()?;
+        }
+        Ok(Bound::new(py, Table::of(batches, self.0.schema.clone()))?.into_any())
+    }
+
     /// Returns the inputs in a batch, an array or a list; `None` if the data is none of these.
     fn inputs(&self, data: &Bound<'_, PyAny>) -> PyResult<Option<Inputs>> {
         let configuration = &self.0.configuration;

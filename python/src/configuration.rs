@@ -12,9 +12,11 @@ use irikey::key::psl::SuffixList;
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
 use irikey::record::csv::{ColumnChoice, CsvOptions};
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
+
+use crate::argument::{self, Options};
 
 /// The rung that needs equivalences.
 const PROTOCOL: &str = "protocol";
@@ -84,8 +86,8 @@ pub struct Literal {
 #[pymethods]
 impl Literal {
     #[new]
-    fn new(value: String) -> Literal {
-        Literal { value }
+    fn new(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
+        Ok(Literal { value: argument::string("value", value)? })
     }
 
     fn __getnewargs__(&self) -> (String,) {
@@ -104,10 +106,9 @@ pub struct Operand {
     pub literal: Option<String>,
 }
 
-impl<'py> FromPyObject<'_, 'py> for Operand {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Operand> {
+impl Operand {
+    /// Returns the argument `name`.
+    fn of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Operand> {
         if let Ok(literal) = value.cast::<Literal>() {
             return Ok(Operand { column: None, literal: Some(literal.get().value.clone()) });
         }
@@ -119,11 +120,9 @@ impl<'py> FromPyObject<'_, 'py> for Operand {
         }
         let kind = value.get_type().name()?;
         let expected = "expected the name of a column, lit(value), or (column, lit(value))";
-        Err(PyTypeError::new_err(format!("{expected}, found {kind}")))
+        Err(PyTypeError::new_err(format!("{name}: {expected}, found {kind}")))
     }
-}
 
-impl Operand {
     fn is_given(&self) -> bool {
         *self != Operand::default()
     }
@@ -189,14 +188,6 @@ fn invalid(message: impl Into<String>) -> PyErr {
     PyValueError::new_err(message.into())
 }
 
-/// Returns a whole number of any size; -1, which is outside of every range, instead of one that has more than 64 bits.
-pub fn whole_number(value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    match value.extract::<i64>() {
-        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(-1),
-        number => number,
-    }
-}
-
 /// Returns the value of a named choice; `None` is the default.
 fn choice<T: Copy + Default>(parameter: &str, name: Option<&str>, choices: &[(&str, T)]) -> PyResult<T> {
     let Some(name) = name else { return Ok(T::default()) };
@@ -235,6 +226,68 @@ impl Default for Configuration {
 }
 
 impl Configuration {
+    /// The options of the constructor in Python.
+    const OPTIONS: [&str; 21] = [
+        "url",
+        "base",
+        "charset",
+        "query_charset",
+        "rung",
+        "recipe",
+        "columns",
+        "strict",
+        "drop_fragment",
+        "literal_base",
+        "assume_scheme",
+        "max_url",
+        "profile",
+        "key_hash",
+        "trim",
+        "inner_spaces",
+        "character_references",
+        "backslashes",
+        "psl",
+        "equivalences",
+        "types",
+    ];
+
+    /// Returns the configuration of a call of the constructor. Their values are not checked, only their types.
+    ///
+    /// # Errors
+    /// An option does not exist, or has another type; a file cannot be read.
+    pub fn of(options: Options<'_, '_>) -> PyResult<Configuration> {
+        options.check("Canonicalizer", &Configuration::OPTIONS)?;
+        let defaults = Configuration::default();
+        let operand = |name| Ok::<_, PyErr>(options.get(name, Operand::of)?.unwrap_or_default());
+        let flag = |name| Ok::<_, PyErr>(options.get(name, argument::flag)?.unwrap_or_default());
+        let text = |name| options.get(name, argument::string);
+        // `check` refuses 0.
+        let max_url = options.get("max_url", argument::whole_number)?.map(|len| usize::try_from(len).unwrap_or(0));
+        Ok(Configuration {
+            url: text("url")?,
+            base: operand("base")?,
+            charset: operand("charset")?,
+            query_charset: operand("query_charset")?,
+            rung: text("rung")?.unwrap_or(defaults.rung),
+            recipe: text("recipe")?,
+            columns: options.get("columns", argument::names)?,
+            strict: flag("strict")?,
+            drop_fragment: flag("drop_fragment")?,
+            literal_base: flag("literal_base")?,
+            assume_scheme: text("assume_scheme")?,
+            max_url: max_url.unwrap_or(defaults.max_url),
+            profile: text("profile")?.unwrap_or(defaults.profile),
+            key_hash: text("key_hash")?.unwrap_or(defaults.key_hash),
+            trim: flag("trim")?,
+            inner_spaces: text("inner_spaces")?,
+            character_references: text("character_references")?,
+            backslashes: text("backslashes")?,
+            psl: options.get("psl", argument::contents)?,
+            equivalences: options.get("equivalences", argument::contents)?,
+            types: text("types")?.unwrap_or(defaults.types),
+        })
+    }
+
     /// Returns the column of a batch that holds the URLs.
     pub fn url_column(&self) -> &str {
         self.url.as_deref().unwrap_or(DEFAULT_URL_COLUMN)

@@ -11,6 +11,7 @@
 
 mod aligned;
 mod answer;
+mod argument;
 mod arrays;
 mod canonicalizer;
 mod charsets;
@@ -25,6 +26,7 @@ mod polars;
 mod reader;
 mod scalars;
 mod schema;
+mod single;
 mod stream;
 
 use irikey::iri::{FaultKind, Flags, SpoofingFlags};
@@ -46,9 +48,11 @@ mod _irikey {
     #[pymodule_export]
     use super::reader::Reader;
     #[pymodule_export]
-    use super::scalars::{Fault, compare, explain, iri, key, resolve, surt, uri};
+    use super::scalars::{Fault, compare, explain, resolve, surt};
     #[pymodule_export]
     use super::schema::{_schema, Schema};
+    #[pymodule_export]
+    use super::single::{iri, key, uri};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -14,6 +14,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
+use crate::argument::{self, or_default};
 use crate::configuration::{Configuration, Operand, algorithm, parse_recipe, python_terms};
 use crate::engine::{EMPTY, Engine, Reference};
 use crate::intake::MOST_TEXT;
@@ -28,7 +29,21 @@ pyo3::create_exception!(
 
 /// Converts a fault to an exception.
 pub fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
-    let error = Fault::new_err(python_terms(&fault.to_string()));
+    exception(py, fault, python_terms(&fault.to_string()))
+}
+
+/// Converts a fault of a function that takes no policy to an exception, which advises nothing that needs one.
+fn raise_without_policy(py: Python<'_>, fault: RowFault) -> PyErr {
+    let message = python_terms(&fault.to_string());
+    exception(
+        py,
+        fault,
+        message.replace("needs assume_scheme=", "needs one, such as https:").replace(" (max_url=)", ""),
+    )
+}
+
+fn exception(py: Python<'_>, fault: RowFault, message: String) -> PyErr {
+    let error = Fault::new_err(message);
     let value = error.value(py);
     let set = value
         .setattr("kind", fault.kind.name())
@@ -111,8 +126,8 @@ fn absolute<'a>(
     let reference = bytes_of(reference)?;
     match base {
         Some(base) if find_scheme(&reference).is_none() => {
-            let base = Base::new(&bytes_of(base)?).map_err(|fault| raise(py, fault))?;
-            base.target(&reference).map(Cow::Owned).map_err(|fault| raise(py, fault))
+            let base = Base::new(&bytes_of(base)?).map_err(|fault| raise_without_policy(py, fault))?;
+            base.target(&reference).map(Cow::Owned).map_err(|fault| raise_without_policy(py, fault))
         }
         _ => Ok(reference),
     }
@@ -123,7 +138,7 @@ fn parse_mode(strict: bool) -> ParseMode {
 }
 
 fn normalized(py: Python<'_>, reference: &[u8], on: Rung, strict: bool) -> PyResult<(Vec<u8>, Flags)> {
-    normalize_to_rung(reference, on, parse_mode(strict)).map_err(|fault| raise(py, fault))
+    normalize_to_rung(reference, on, parse_mode(strict)).map_err(|fault| raise_without_policy(py, fault))
 }
 
 /// Returns the bytes of a base, and whether it is text.
@@ -161,7 +176,7 @@ pub fn single_key<'py>(
 }
 
 /// Returns the engine of functions for single references with these options. Each is made once.
-fn engine(rung: &str, strict: bool, key_hash: &str) -> PyResult<&'static Engine> {
+pub fn engine(rung: &str, strict: bool, key_hash: &str) -> PyResult<&'static Engine> {
     static ENGINES: [[OnceLock<Engine>; 4]; Rung::ALL.len()] =
         [const { [const { OnceLock::new() }; 4] }; Rung::ALL.len()];
     let rung = crate::configuration::rung(rung, &[])?;
@@ -180,25 +195,6 @@ fn engine(rung: &str, strict: bool, key_hash: &str) -> PyResult<&'static Engine>
     Ok(place.get_or_init(|| made))
 }
 
-/// Returns the canonical URI of a reference, which is ASCII. With rung="simple" it is that of "syntax"; with a recipe, it is the
-/// text of the recipe's key.
-#[pyfunction]
-#[pyo3(signature = (reference, base=None, *, rung="scheme", recipe=None, strict=false))]
-pub fn uri<'py>(
-    py: Python<'py>,
-    reference: &Bound<'py, PyAny>,
-    base: Option<&Bound<'py, PyAny>>,
-    rung: &str,
-    recipe: Option<&str>,
-    strict: bool,
-) -> PyResult<Bound<'py, PyString>> {
-    let engine = engine(rung, strict, "xxh3")?;
-    match recipe {
-        Some(recipe) => text_of(py, &recipe_text(engine, reference, base, recipe)?),
-        None => single_uri(engine, reference, base, |uri| text_of(py, uri)),
-    }
-}
-
 thread_local! {
     /// The recipe that this thread used last, by the text that it was parsed from.
     static LAST_RECIPE: RefCell<Option<(String, Recipe, Draft)>> = const { RefCell::new(None) };
@@ -206,7 +202,7 @@ thread_local! {
 
 /// Returns the text of a recipe's key. As for rows, a recipe reads the reference, or the URI that `engine` makes of one that is
 /// relative.
-fn recipe_text(
+pub fn recipe_text(
     engine: &Engine,
     reference: &Bound<'_, PyAny>,
     base: Option<&Bound<'_, PyAny>>,
@@ -236,47 +232,16 @@ fn recipe_text(
     if text.is_empty() { Err(raise(EMPTY)) } else { Ok(text) }
 }
 
-/// Returns the canonical IRI of a reference: the URI decoded by RFC 3987 section 3.2, with a Unicode host.
-#[pyfunction]
-#[pyo3(signature = (reference, base=None, *, strict=false))]
-pub fn iri(
-    py: Python<'_>,
-    reference: &Bound<'_, PyAny>,
-    base: Option<&Bound<'_, PyAny>>,
-    strict: bool,
-) -> PyResult<String> {
-    Ok(to_iri(&uri(py, reference, base, "scheme", None, strict)?.to_cow()?, HostMapping::Unicode))
-}
-
-/// Returns the key of a reference, 16 bytes.
-#[pyfunction]
-#[pyo3(signature = (reference, base=None, *, rung="scheme", recipe=None, strict=false, key_hash="xxh3"))]
-pub fn key<'py>(
-    py: Python<'py>,
-    reference: &Bound<'py, PyAny>,
-    base: Option<&Bound<'py, PyAny>>,
-    rung: &str,
-    recipe: Option<&str>,
-    strict: bool,
-    key_hash: &str,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let engine = engine(rung, strict, key_hash)?;
-    match recipe {
-        Some(recipe) => {
-            Ok(PyBytes::new(py, &engine.policy.algorithm.key(&recipe_text(engine, reference, base, recipe)?)))
-        }
-        None => single_key(engine, reference, base),
-    }
-}
-
 /// Returns the SURT key of a URL: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt.
 #[pyfunction]
-#[pyo3(signature = (reference, dialect="wayback"))]
-pub fn surt<'py>(py: Python<'py>, reference: &Bound<'py, PyAny>, dialect: &str) -> PyResult<Bound<'py, PyString>> {
-    match dialect {
-        "wayback" | "ia" => uri(py, reference, None, "scheme", Some(&format!("surt-{dialect}")), false),
-        other => Err(PyValueError::new_err(format!("dialect is \"wayback\" or \"ia\", not {other:?}"))),
-    }
+#[pyo3(signature = (reference, dialect=None), text_signature = "(reference, dialect='wayback')")]
+pub fn surt<'py>(reference: &Bound<'py, PyAny>, dialect: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyString>> {
+    let recipe = match dialect.map_or(Ok("wayback"), |dialect| argument::text("dialect", dialect))? {
+        dialect @ ("wayback" | "ia") => format!("surt-{dialect}"),
+        other => return Err(PyValueError::new_err(format!("dialect is \"wayback\" or \"ia\", not {other:?}"))),
+    };
+    let text = recipe_text(engine(Rung::Scheme.name(), false, "xxh3")?, reference, None, &recipe)?;
+    text_of(reference.py(), &text)
 }
 
 /// Resolves a reference against a base by RFC 3986 section 5, without normalizing the target.
@@ -293,14 +258,15 @@ pub fn resolve<'py>(
 
 /// Returns the lowest rung on which two references are equivalent, or None, and their URIs on that rung or the highest one.
 #[pyfunction]
-#[pyo3(signature = (a, b, base=None, *, strict=false))]
+#[pyo3(signature = (a, b, base=None, *, strict=None), text_signature = "(a, b, base=None, *, strict=False)")]
 pub fn compare<'py>(
     py: Python<'py>,
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
     base: Option<&Bound<'py, PyAny>>,
-    strict: bool,
+    strict: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Option<&'static str>, Bound<'py, PyString>, Bound<'py, PyString>)> {
+    let strict = or_default("strict", strict, argument::flag, false)?;
     let (a, b) = (absolute(py, a, base)?, absolute(py, b, base)?);
     let mut last = (Vec::new(), Vec::new());
     for rung in Rung::ALL {
@@ -315,13 +281,14 @@ pub fn compare<'py>(
 /// Describes a reference: texts and keys of the rungs, components, flags, spoofing flags, and the result of a browser's
 /// parser.
 #[pyfunction]
-#[pyo3(signature = (reference, base=None, *, strict=false))]
+#[pyo3(signature = (reference, base=None, *, strict=None), text_signature = "(reference, base=None, *, strict=False)")]
 pub fn explain<'py>(
     py: Python<'py>,
     reference: &Bound<'py, PyAny>,
     base: Option<&Bound<'py, PyAny>>,
-    strict: bool,
+    strict: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let strict = or_default("strict", strict, argument::flag, false)?;
     let input = bytes_of(reference)?;
     let absolute = absolute(py, reference, base)?;
     let explained = PyDict::new(py);

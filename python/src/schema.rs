@@ -11,6 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::argument;
 use crate::configuration::{Configuration, Outputs, Types};
 
 /// Columns and their types.
@@ -118,8 +119,9 @@ pub fn policy_metadata(policy: &Policy) -> Vec<(String, String)> {
 /// Returns the schema of results, also those of files, with these columns or the default ones. The metadata are those of the
 /// default policy.
 #[pyfunction]
-pub fn _schema(columns: Option<Vec<String>>, types: String) -> PyResult<Schema> {
-    let configuration = Configuration { columns, types, ..Configuration::default() };
+pub fn _schema(columns: Option<&Bound<'_, PyAny>>, types: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    let columns = columns.map(|columns| argument::names("columns", columns)).transpose()?;
+    let configuration = Configuration { columns, types: argument::string("types", types)?, ..Configuration::default() };
     let (outputs, types) = (configuration.outputs(true)?, configuration.types()?);
     let policy = outputs.columns.complete_policy(Policy::default());
     Ok(Schema(answer_schema(&outputs, &policy_metadata(&policy), types)))

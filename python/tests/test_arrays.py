@@ -64,11 +64,11 @@ def test_no_values_are_no_error_with_any_option():
     assert pa.record_batch(irikey.canonicalize([], columns=["uri", "key_surt_ia"])).num_rows == 0
 
 
-@pytest.mark.parametrize("dtype", ["string", "string[python]", "string[pyarrow]", "arrow"])
+@pytest.mark.parametrize("dtype", ["string", "string[python]", "string[pyarrow]", pa.string(), pa.large_string()], ids=str)
 def test_text_of_pandas_keeps_its_dtype(dtype):
     pandas = pytest.importorskip("pandas")
-    if dtype == "arrow":
-        dtype = pandas.ArrowDtype(pa.string())
+    if isinstance(dtype, pa.DataType):
+        dtype = pandas.ArrowDtype(dtype)
     series = pandas.Series(["HTTP://h", None, "http://h:x/"], dtype=dtype, index=[3, 1, 2], name="page")
     expected = pandas.Series(["http://h/", None, None], dtype=dtype, index=[3, 1, 2], name="page")
     pandas.testing.assert_series_equal(irikey.uris(series), expected)
@@ -76,6 +76,96 @@ def test_text_of_pandas_keeps_its_dtype(dtype):
     pandas.testing.assert_series_equal(irikey.uris(series, recipe="surt-wayback").isna(), expected.isna())
     # Keys are bytes.
     assert irikey.keys(series).dtype == object and irikey.keys(series)[3] == irikey.key("http://h/")
+
+
+def test_views_of_pandas_keep_their_dtype():
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(["HTTP://h", None], dtype=pandas.ArrowDtype(pa.string_view()), index=[3, 1], name="page")
+    found = irikey.uris(series)
+    assert (found.dtype, found.name, list(found.index)) == (series.dtype, "page", [3, 1])
+    assert pa.array(found).to_pylist() == ["http://h/", None]
+
+
+def test_series_of_pandas_with_another_index_are_refused():
+    pandas = pytest.importorskip("pandas")
+    urls, bases = pandas.Series(["x", "y"]), pandas.Series(["http://a/", "http://b/"], index=[1, 0])
+    for name in ("base", "charset"):
+        with pytest.raises(ValueError, match=f"^{name} has another index than values; reindex it"):
+            irikey.uris(urls, **{name: bases})
+    assert irikey.uris(urls, base=bases.reindex(urls.index)).tolist() == ["http://b/x", "http://a/y"]
+    assert irikey.uris(urls, base=bases.to_numpy()).tolist() == ["http://a/x", "http://b/y"]
+
+
+def test_missing_values_are_null_in_every_container():
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    missing = [None, float("nan"), numpy.float64("nan"), pandas.NA]
+    expected = ["http://h/", *[None] * len(missing)]
+    series = pandas.Series(["HTTP://h", *missing], dtype=object)
+    for values in (series, series.tolist(), series.to_numpy(), tuple(series), pandas.Index(series)):
+        assert list(irikey.uris(values)) == expected, type(values)
+        assert pa.table(irikey.canonicalize(values))["uri"].to_pylist() == expected, type(values)
+    assert irikey.uris(["x"] * 5, base=series).count(None) == len(missing)
+    # A column without any value has the dtype float64.
+    empty = pandas.DataFrame({"url": [numpy.nan, numpy.nan]})
+    assert irikey.uris(empty["url"]).tolist() == [None, None] and len(irikey.keys(empty["url"])) == 2
+    assert pa.table(irikey.canonicalize(empty))["uri"].to_pylist() == [None, None]
+    assert irikey.batch_function(columns=["uri"])(empty)["uri"].tolist() == [None, None]
+    for values, found in (([1.5], "float"), ([float("inf")], "float"), ([pandas.NaT], "NaTType")):
+        with pytest.raises(TypeError, match=f"^row 0: expected a reference as str or bytes, found {found}$"):
+            irikey.uris(values)
+    with pytest.raises(TypeError, match="^values has the type Float64"):
+        irikey.uris(pandas.Series([1.0, numpy.nan]))
+    with pytest.raises(TypeError, match="found float"):
+        irikey.uri(float("nan"))
+
+
+def test_text_is_not_decoded_again():
+    """RFC 3987 section 3.1, step 1: a charset applies to bytes, and not to text that was decoded before."""
+    numpy, pandas, polars = pytest.importorskip("numpy"), pytest.importorskip("pandas"), pytest.importorskip("polars")
+    import irikey.polars  # noqa: F401
+
+    text, encoded, expected = "http://h/\u00e9", b"http://h/\xe9", "http://h/%C3%A9"
+    mixed = [text, encoded, None]
+    kinds = [lambda values: values, tuple, lambda values: numpy.array(values, dtype=object)]
+    kinds += [lambda values: pandas.Series(values, dtype=object), lambda values: pandas.Index(values, dtype=object)]
+    for kind in kinds:
+        for charset in ("latin1", ["latin1"] * 3, irikey.lit("latin1")):
+            assert list(irikey.uris(kind(mixed), charset=charset)) == [expected, expected, None], kind(mixed)
+    arrays = [pa.array([text]).cast(kind) for kind in (pa.string(), pa.large_string(), pa.string_view())]
+    arrays += [pa.array([encoded]).cast(kind) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())]
+    arrays += [pa.array([text]).dictionary_encode(), pa.array([encoded]).dictionary_encode()]
+    for array in arrays:
+        charset = irikey.lit("latin1")
+        assert irikey.uris(array, charset="latin1").to_pylist() == [expected], array.type
+        assert irikey.uris(array, charset=["latin1"]).to_pylist() == [expected], array.type
+        batch = pa.record_batch([array, pa.array(["latin1"])], names=["url", "label"])
+        table = pa.Table.from_batches([batch])
+        for data in (batch, table, pa.RecordBatchReader.from_batches(batch.schema, [batch])):
+            assert pa.table(irikey.canonicalize(data, charset=charset))["uri"].to_pylist() == [expected], array.type
+        assert pa.table(irikey.canonicalize(batch, charset="label"))["uri"].to_pylist() == [expected], array.type
+        assert pa.table(irikey.canonicalize(table, charset=("label", charset)))["uri"].to_pylist() == [expected], array.type
+    for value in (text, encoded):
+        series = polars.Series([value])
+        assert irikey.uris(series, charset="latin1").to_list() == series.irikey.uri(charset="latin1").to_list() == [expected]
+        frame = pandas.DataFrame({"url": [value]})
+        assert pa.table(irikey.canonicalize(frame, charset=irikey.lit("latin1")))["uri"].to_pylist() == [expected]
+        assert irikey.Canonicalizer(charset=irikey.lit("latin1")).uri(value) == expected
+    surrogates = pandas.DataFrame({"url": [text + "\ud800"]})
+    assert pa.table(irikey.canonicalize(surrogates, charset=irikey.lit("latin1")))["uri"].to_pylist() == [expected + "%ED%A0%80"]
+    # Labels of text have no effect, and those of bytes must be known.
+    assert irikey.uris(mixed, charset=["nope", "nope", None]) == [expected, None, None]
+
+
+def test_bases_of_the_other_kind_are_decoded_like_bytes():
+    urls = [b"?\xe9", "?\u00e9", b"?\xe9", "?\u00e9"]
+    bases = ["http://\u00e9/\u00e9", b"http://\xe9/\xe9", b"http://\xe9/\xe9", "http://\u00e9/\u00e9"]
+    expected = "http://xn--9ca/%C3%A9?%C3%A9"
+    assert irikey.uris(urls, base=bases, charset="latin1") == [expected] * 4
+    assert irikey.uris(urls, base=bases, charset=["latin1"] * 4) == [expected] * 4
+    canonicalizer = irikey.Canonicalizer(base="base", charset=irikey.lit("latin1"))
+    assert [canonicalizer.uri(url, base) for url, base in zip(urls, bases)] == [expected] * 4
+    polars = pytest.importorskip("polars")
+    assert irikey.uris(polars.Series(urls[:1]), base=bases[:1], charset="latin1").to_list() == [expected]
 
 
 def test_objects_of_pandas_and_numpy_that_are_not_plain_series():
@@ -146,6 +236,35 @@ def test_runs_are_read_as_their_values():
                 assert pa.table(irikey.canonicalize(data))["uri"].to_pylist() == rows
         assert irikey.uris(["x"] * 5, base=urls)[3:] == ["http://xn--9ca/x"] * 2
         assert pa.table(irikey.canonicalize(pa.record_batch([urls], names=["url"]).slice(2)))["uri"].to_pylist() == expected[2:]
+
+
+def test_a_canonicalizer_takes_the_arrays_that_functions_take():
+    numpy, pandas, polars = pytest.importorskip("numpy"), pytest.importorskip("pandas"), pytest.importorskip("polars")
+    canonicalizer = irikey.Canonicalizer(url="link", base="page", columns=["uri", "fault"])
+    texts, bases, uris = ["x", None, "HTTP://h", "http://h:x/"], ["http://a/"] * 4, ["http://a/x", None, "http://h/", None]
+    kinds = [
+        pa.array, lambda values: pa.chunked_array([values[:1], values[1:]]), pandas.Series, pandas.Index, numpy.array,
+        polars.Series, list,
+    ]
+    for kind in kinds:
+        for other in kinds:
+            found = canonicalizer.array(kind(texts), base=other(bases))
+            assert type(found) is type(irikey.uris(kind(texts))) or kind is pa.array
+            assert (found.to_pylist() if hasattr(found, "to_pylist") else list(found)) == uris, (kind, other)
+        faults = canonicalizer.array(kind(texts), "fault", bases)
+        faults = faults.to_pylist() if hasattr(faults, "to_pylist") else list(faults)
+        assert faults == [None, None, None, "port"], kind
+        with pytest.raises(KeyError, match="unknown column .nope"):
+            canonicalizer.array(kind(texts), "nope", bases)
+        with pytest.raises(ValueError, match="^charset: the canonicalizer was made without charset="):
+            canonicalizer.array(kind(texts), "uri", bases, charset=kind(bases))
+        plain = irikey.Canonicalizer(url="link", columns=["uri"])
+        assert pa.table(plain.canonicalize(kind(texts)))["uri"].to_pylist() == [None, None, "http://h/", None], kind
+        assert pa.table(plain(kind(texts))).num_rows == 4
+    with pytest.raises(TypeError, match="^values: int is not supported"):
+        canonicalizer.array(7)
+    with pytest.raises(TypeError, match="^base: int is not supported"):
+        canonicalizer.array(["x"], base=7)
 
 
 def test_dictionaries_of_any_column_are_read_as_their_values():
@@ -644,15 +763,22 @@ def test_a_failing_reader_raises_its_message_and_class(error):
         assert caught.value.errno == errno.EIO
 
 
+def stream_of(data):
+    """Returns an object whose only method exports the data as a stream."""
+    return type("T", (), {"__arrow_c_stream__": lambda self, schema=None: data.__arrow_c_stream__(schema)})()
+
+
 def test_streams_that_are_no_tables_tell_why():
     polars = pytest.importorskip("polars")
     with pytest.raises(
         TypeError, match="^data: the stream has no columns, but values of the type .*; pass a table, or an array or list of URLs$"
     ):
-        irikey.Canonicalizer().canonicalize(polars.Series(["http://h"]))
+        irikey.Canonicalizer().canonicalize(stream_of(polars.Series(["http://h"])))
     wide = polars.DataFrame({"url": ["HTTP://h"], "n": [1]}, schema={"url": polars.String, "n": polars.Int128})
     with pytest.raises(ValueError, match='^data: the type of column "n" cannot be read; drop or cast it: .*_pli128'):
-        irikey.Canonicalizer().canonicalize(wide)
+        irikey.Canonicalizer().canonicalize(stream_of(wide))
+    # Of a data frame, only the columns that are read are exported.
+    assert len(irikey.Canonicalizer().canonicalize(wide)) == 1
     capsule = pa.table({"url": ["http://h"]}).__arrow_c_stream__()
     again = type("T", (), {"__arrow_c_stream__": lambda self, schema=None: capsule, "__len__": lambda self: 1})()
     assert len(irikey.canonicalize(again)) == 1

@@ -109,6 +109,9 @@ def test_suffix_lists_and_hashes(tmp_path):
     (tmp_path / "psl").write_text("// ===BEGIN ICANN DOMAINS===\nexample\nb.example\n")
     column = "url_host_registered_domain"
     for psl in (tmp_path / "psl", str(tmp_path / "psl"), (tmp_path / "psl").read_bytes()):
+        canonicalizer = irikey.Canonicalizer(columns=[column], psl=psl)
+        assert pa.table(canonicalizer(["http://x.a.b.example/"]))[column].to_pylist() == ["a.b.example"]
+        assert canonicalizer.configuration["psl"] == (tmp_path / "psl").read_bytes()
         assert pa.table(irikey.canonicalize(["http://x.a.b.example/"], columns=[column], psl=psl))[column].to_pylist() == [
             "a.b.example"
         ]
@@ -387,8 +390,10 @@ def test_a_path_that_cannot_be_opened_raises_what_open_raises(tmp_path):
         irikey.equivalences(0)
     with pytest.raises(ValueError, match="^the table is not a table of equivalences; create one with irikey learn$"):
         irikey.equivalences(pa.table({"kind": ["x"]}))
-    with pytest.raises(FileNotFoundError):
-        irikey.canonicalize(["x"], psl=tmp_path / "nope")
+    for use in (irikey.Canonicalizer, lambda **options: irikey.canonicalize(["x"], **options)):
+        for option in ("psl", "equivalences"):
+            with pytest.raises(FileNotFoundError):
+                use(**{option: tmp_path / "nope"})
     if os.geteuid() != 0:
         with pytest.raises(PermissionError):
             irikey.read(tmp_path / "secret")
@@ -436,6 +441,41 @@ def test_wrong_arguments_raise_the_class_of_the_mistake():
         irikey.uri("http://h", rung="protocol")
     with pytest.raises(ValueError, match="expected one of simple, syntax, scheme, protocol$"):
         irikey.uris(["http://h"], rung="nope")
+
+
+def test_messages_name_the_argument_and_both_types():
+    reference, canonicalizer = "http://h", irikey.Canonicalizer()
+    for expected, call in [
+        ("columns is a list of names such as ['uri'], not a str", lambda: irikey.Canonicalizer(columns="uri")),
+        ("columns is a list of names such as ['uri'], not a str", lambda: canonicalizer.read(b"x", columns="uri")),
+        ("columns: expected str, found int", lambda: irikey.Canonicalizer(columns=[3])),
+        ("columns: expected a list of names, found int", lambda: irikey.Canonicalizer(columns=3)),
+        ("columns: expected a list of names, found int", lambda: irikey.read(b"x", 3)),
+        ("psl: expected bytes or a path, found int", lambda: irikey.Canonicalizer(psl=3)),
+        ("rung: expected str, found int", lambda: irikey.uri(reference, rung=3)),
+        ("rung: expected str, found list", lambda: irikey.keys([reference], rung=["scheme"])),
+        ("strict: expected bool, found str", lambda: irikey.uris([reference], strict="no")),
+        ("strict: expected bool, found int", lambda: irikey.explain(reference, strict=1)),
+        ("recipe: expected str, found list", lambda: irikey.uris([reference], recipe=["surt-ia"])),
+        ("recipe: expected str, found list", lambda: irikey.key(reference, recipe=["surt-ia"])),
+        ("key_hash: expected str, found int", lambda: irikey.key(reference, key_hash=3)),
+        ("max_url: expected int, found str", lambda: irikey.uris([reference], max_url="3")),
+        ("dialect: expected str, found int", lambda: irikey.surt(reference, 3)),
+        ("threads: expected int, found str", lambda: irikey.read(b"x", threads="3")),
+        ("format: expected str, found int", lambda: canonicalizer.read(b"x", format=3)),
+        ("column: expected str, found int", lambda: canonicalizer.array([reference], 3)),
+        ("value: expected str, found bytes", lambda: irikey.lit(b"x")),
+        ("types: expected str, found int", lambda: irikey.schema(types=3)),
+        ("base: expected a reference as str or bytes, found int", lambda: irikey.uri("x", 3)),
+        ("base: expected the name of a column, lit(value), or (column, lit(value)), found int",
+         lambda: irikey.canonicalize(["x"], base=3)),
+        ("Canonicalizer() got an unexpected keyword argument 'nope'", lambda: irikey.Canonicalizer(nope=3)),
+    ]:
+        with pytest.raises(TypeError) as found:
+            call()
+        assert str(found.value) == expected
+    # None is the default.
+    assert irikey.uri(reference, rung=None, strict=None) == irikey.uris([reference], rung=None)[0] == "http://h/"
 
 
 def test_tables_are_read_from_bytes():

@@ -52,6 +52,42 @@ def test_a_canonicalizer_has_the_keys_of_its_recipe():
     assert caught.value.kind == expected.value.kind
 
 
+def test_the_text_of_a_key_is_that_of_the_function():
+    for recipe in (None, "surt-ia", "w3lib"):
+        for columns in (None, ["uri"], ["key"]):
+            canonicalizer = irikey.Canonicalizer(recipe=recipe, columns=columns)
+            for reference, base in (("HTTP://www.h/A?b&a", None), ("x", "http://www.h/a"), (b"http://h/\xff", None)):
+                assert canonicalizer.key_text(reference, base) == irikey.uri(reference, base, recipe=recipe), (recipe, reference)
+            with pytest.raises(irikey.Fault):
+                canonicalizer.key_text("http://h:x/")
+    # The URI is a column of its own.
+    assert irikey.Canonicalizer(recipe="surt-ia").uri("http://www.h/A") == "http://www.h/A"
+
+
+def test_single_references_take_the_options_of_a_policy():
+    for function in (irikey.uri, irikey.key, irikey.iri):
+        assert function("h.example/a", assume_scheme="https") == function("https://h.example/a")
+        assert function("http://h/a#b", drop_fragment=True) == function("http://h/a")
+        assert function("x", "http://h/", trim=True) == function("http://h/x")
+        assert function("http://h/?\u044f", query_charset="windows-1251") == function(b"http://h/?%FF")
+        with pytest.raises(irikey.Fault, match="max_url="):
+            function("http://h/", max_url=3)
+        for option in ("nope", "columns", "charset", "types"):
+            with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
+                function("http://h/", **{option: "x"})
+    options = {"assume_scheme": "https", "recipe": "surt-ia", "drop_fragment": True}
+    assert [irikey.uri("h.example/a#b", **options)] == irikey.uris(["h.example/a#b"], **options)
+    for more in ({}, {"key_hash": "blake3"}, {"strict": True}, {"rung": "syntax"}):
+        assert [irikey.key("h.example/a#b", **options, **more)] == irikey.keys(["h.example/a#b"], **options, **more), more
+    # The options that a message advises exist.
+    for function in (irikey.uri, irikey.key, irikey.iri):
+        with pytest.raises(irikey.Fault, match="needs a base .base=.; a host without a scheme needs assume_scheme=$"):
+            function("h.example/a")
+    for function in (irikey.explain, lambda text: irikey.compare(text, "http://h")):
+        with pytest.raises(irikey.Fault, match="needs a base .base=.; a host without a scheme needs one, such as https:$"):
+            function("h.example/a")
+
+
 def test_recipes_of_single_references_and_of_arrays_agree():
     def found(function, *arguments, **options):
         try:

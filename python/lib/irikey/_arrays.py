@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union, overload
 
 from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, _binary, _schema, lit
-from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, loaded, one_value, output
+from ._policy import Operand, Options, Policy, Reference, Rung, Types, canonicalizer, column_names, loaded, one_value, output
 
 if TYPE_CHECKING:
     import os
 
     from typing_extensions import Unpack
+
+    class _WithoutRecipe(Policy, total=False):
+        rung: Rung
+
 
 Data = TypeVar("Data")
 
@@ -106,14 +110,36 @@ def _pieces(values: Any) -> Any:
 
 
 def _of_pandas(values: Any) -> Any:
-    """Returns a series or an index as an array of pyarrow, or a chunked one."""
+    """Returns a series or an index as an array of pyarrow, a chunked one, or a list."""
+    import pandas as pd
     import pyarrow as pa
 
+    is_mixed = values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) not in ("string", "bytes", "empty")
     try:
-        return pa.Array.from_pandas(values)
+        # pyarrow makes bytes of text beside bytes.
+        if not is_mixed:
+            return _text_of_missing(pa.Array.from_pandas(values))
     except UnicodeEncodeError:
         # A text has surrogates.
-        return pa.array(_binary([None if is_null else value for value, is_null in zip(values, values.isna())]))
+        pass
+    return values.tolist()
+
+
+def _text_of_missing(array: Any) -> Any:
+    """Returns an array of numbers without any value as an array of text: pandas makes numbers of missing values."""
+    import pyarrow as pa
+
+    return pa.nulls(len(array), pa.string()) if pa.types.is_floating(array.type) and array.null_count == len(array) else array
+
+
+def _of_list(values: Any) -> Any:
+    """Returns a list of references as an array of pyarrow. Text with surrogates has the type of text, though it is not UTF-8."""
+    import pyarrow as pa
+
+    array = pa.array(_binary(values))
+    if any(isinstance(value, bytes) for value in values):
+        return array
+    return pa.Array.from_buffers(pa.large_string(), len(array), array.buffers())
 
 
 def _table(values: Any, canonical: Canonicalizer) -> Any:
@@ -123,6 +149,13 @@ def _table(values: Any, canonical: Canonicalizer) -> Any:
     import pyarrow as pa
 
     return pa.table({canonical._input_columns[0]: values})
+
+
+def importable(data: Any, canonical: Canonicalizer) -> Any:
+    """Returns data as the core takes it: arrays of libraries that do not export them are converted."""
+    if hasattr(data, "iterchunks") or (_module(data) in ("numpy", "pandas", "polars") and _is_array(data)):
+        return _table(_pieces(data), canonical)
+    return _importable(data, canonical)
 
 
 def _importable(data: Any, canonical: Canonicalizer) -> Any:
@@ -147,10 +180,8 @@ def _importable(data: Any, canonical: Canonicalizer) -> Any:
     import pyarrow as pa
 
     data = data.loc[:, [name in names for name in present]]
-    try:
-        return pa.Table.from_pandas(data, preserve_index=False)
-    except UnicodeEncodeError:
-        return pa.table({str(name): _of_pandas(values) for name, values in data.items()})
+    columns = {str(name): _of_pandas(values) for name, values in data.items()}
+    return pa.table({name: _of_list(values) if isinstance(values, list) else values for name, values in columns.items()})
 
 
 def _holds_text(dtype: Any) -> bool:
@@ -159,24 +190,57 @@ def _holds_text(dtype: Any) -> bool:
     import pyarrow as pa
 
     if isinstance(dtype, pd.ArrowDtype):
-        return bool(pa.types.is_string(dtype.pyarrow_dtype) or pa.types.is_large_string(dtype.pyarrow_dtype))
+        kind = dtype.pyarrow_dtype
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
     return isinstance(dtype, pd.StringDtype)
 
 
-def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
+def _check_index(name: str, array: Any, values: Any) -> None:
+    """Raises ``ValueError`` if a series has another index than that of the URLs: their rows would not belong together."""
+    import pandas as pd
+
+    if isinstance(array, pd.Series) and isinstance(values, pd.Series) and not array.index.equals(values.index):
+        raise ValueError(
+            f"{name} has another index than values; reindex it ({name}.reindex(values.index)), or pass {name}.to_numpy()"
+            " to combine rows by position"
+        )
+
+
+def _of_polars(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
+    """Returns a column of the results for a series of polars, as such a series."""
+    import polars as pl
+
+    columns = {canonical._input_columns[0]: values}
+    for name, array in others.items():
+        series = _series(name, array)
+        if len(series) != len(values):
+            raise ValueError(f"{name} has {len(series)} values; expected {len(values)}, one per URL")
+        columns[_column_name(canonical, name)] = series
+    if column not in canonical.schema.names:
+        raise KeyError(f'unknown column "{column}" of the canonicalizer')
+    frame = _importable(pl.DataFrame(columns), canonical)
+    return pl.Series(values.name, pl.DataFrame(canonical.canonicalize(frame))[column])
+
+
+def _column_name(canonical: Canonicalizer, name: str) -> str:
+    """Returns the column of batches that holds the bases or the charsets of a canonicalizer."""
+    operand = canonical.configuration[name]
+    column = operand[0] if isinstance(operand, tuple) else operand
+    if not isinstance(column, str):
+        raise ValueError(f"{name}: the canonicalizer was made without {name}=")
+    return column
+
+
+def column_of(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
     """Returns a column of the results, of the kind of ``values``."""
     for name, array in {"values": values, **others}.items():
         _check_array(name, array)
     kind = _module(values)
     if kind == "polars":
-        import polars as pl
-
-        columns = {"url": values, **{name: _series(name, array) for name, array in others.items()}}
-        for name, series in columns.items():
-            if len(series) != len(values):
-                raise ValueError(f"{name} has {len(series)} values; expected {len(values)}, one per URL")
-        frame = _importable(pl.DataFrame(columns), canonical)
-        return pl.Series(values.name, pl.DataFrame(canonical.canonicalize(frame))[column])
+        return _of_polars(canonical, column, values, others)
+    if kind == "pandas":
+        for name, array in others.items():
+            _check_index(name, array, values)
     pieces, others = _pieces(values), {name: _pieces(array) for name, array in others.items()}
     if hasattr(pieces, "iterchunks"):
         result = _chunked(canonical, column, pieces, others)
@@ -186,8 +250,8 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
         import pandas as pd
         import pyarrow as pa
 
-        # Different categories may become equal, which a categorical of pandas refuses.
         found = result if isinstance(result, pa.ChunkedArray) else pa.array(result)
+        # The column fault has a dictionary, which pandas would read as a categorical.
         found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
         dtype = values.dtype if pa.types.is_string(found.type) and _holds_text(values.dtype) else object
         found = found.to_pandas().to_numpy()
@@ -210,8 +274,15 @@ def _series(name: str, values: Any) -> Any:
     import polars as pl
 
     pieces = values if _module(values) == "polars" else _pieces(values)
+    if not isinstance(pieces, (list, tuple)):
+        return pl.Series(name, pieces)
+    try:
+        if all(isinstance(value, (str, type(None))) for value in pieces):
+            return pl.Series(name, pieces, dtype=pl.String)
+    except UnicodeError:
+        pass
     # A list may hold bytes beside text, and surrogates.
-    return pl.Series(name, _binary(pieces) if isinstance(pieces, (list, tuple)) else pieces)
+    return pl.Series(name, _binary(pieces))
 
 
 def _chunked(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
@@ -227,9 +298,6 @@ def _chunked(canonical: Canonicalizer, column: str, values: Any, others: dict[st
         named = {name: _slice(array, begin, end) for name, array in others.items()}
         parts.append(pa.array(canonical.array(chunk, column, **named)))
         begin = end
-    if len({part.type for part in parts}) > 1:
-        # A chunk with fewer rows than its dictionary has values becomes plain.
-        parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
     return pa.chunked_array(parts, parts[0].type if parts else pa.schema(canonical.schema).field(column).type)
 
 
@@ -241,35 +309,68 @@ def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any
         if array is not None:
             arrays[operand] = array
     canonical = canonicalizer({**loaded(options), "columns": (column,)})
-    return _column(canonical, column, values, arrays)
+    return column_of(canonical, column, values, arrays)
 
 
-def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Data:
+@overload
+def uris(
+    values: Union[list[Any], tuple[Any, ...]], base: Any = None, charset: Any = None, **options: Unpack[Options]
+) -> list[Optional[str]]: ...
+@overload
+def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Data: ...
+def uris(values: Any, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Any:
     """Returns the canonical URIs of an array, as an array of the same kind.
 
     ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, a numpy array of
     these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. A pandas Series of a
-    string dtype gives one of the same dtype. The result is null if the URL is null or cannot be parsed. Each value of a
-    dictionary is normalized once. In a str, the surrogates U+DC80 to U+DCFF stand for the bytes that ``surrogateescape`` could
-    not decode; other lone surrogates are read as three bytes each.
+    string dtype gives one of the same dtype. The result is null if the URL is null or cannot be parsed. In lists and arrays of
+    objects, the float NaN and ``pandas.NA`` are null as well. Each value of a dictionary is normalized once; the result is a
+    plain array, because different values may become equal. In a str, the surrogates U+DC80 to U+DCFF stand for the bytes that
+    ``surrogateescape`` could not decode; other lone surrogates are read as three bytes each.
 
-    ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe=``, the result is the texts of the
-    recipe's keys. Options: :class:`irikey.Options`.
+    ``base`` and ``charset`` are one value, or arrays of the same length; a pandas Series must have the index of ``values``. The
+    charset is that of URLs and bases that are bytes: text is not decoded again (RFC 3987 section 3.1, step 1). With
+    ``recipe=``, the result is the texts of the recipe's keys. Options: :class:`irikey.Options`.
     """
-    result: Data = _map("uri", values, base, charset, {**options})
-    return result
+    return _map("uri", values, base, charset, {**options})
 
 
-def keys(values: Data, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Data:
+@overload
+def keys(
+    values: Union[list[str], list[bytes], list[Reference]],
+    base: Any = None,
+    charset: Any = None,
+    **options: Unpack[_WithoutRecipe],
+) -> list[bytes]: ...
+@overload
+def keys(
+    values: Union[list[Any], tuple[Any, ...]], base: Any = None, charset: Any = None, **options: Unpack[Options]
+) -> list[Optional[bytes]]: ...
+@overload
+def keys(values: Data, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Data: ...
+def keys(values: Any, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Any:
     """Returns the 16-byte keys of an array, as an array of the same kind; arguments as in :func:`uris`.
 
     The key of a URL that cannot be parsed is that of its bytes, with every bit inverted. It is null if the URL is null, or
     if a recipe gives no key.
     """
-    result: Data = _map("key", values, base, charset, {**options})
-    return result
+    return _map("key", values, base, charset, {**options})
 
 
+@overload
+def canonicalize(
+    data: Union[list[Any], tuple[Any, ...]],
+    url: str = "url",
+    base: Optional[Operand] = None,
+    charset: Optional[Operand] = None,
+    rung: Rung = "scheme",
+    columns: Optional[Sequence[str]] = None,
+    *,
+    recipe: Optional[str] = None,
+    types: Types = "arrow",
+    **policy: Unpack[Policy],
+) -> Union[Batch, Table]: ...
+@overload
 def canonicalize(
     data: Any,
     url: str = "url",
@@ -279,7 +380,19 @@ def canonicalize(
     columns: Optional[Sequence[str]] = None,
     *,
     recipe: Optional[str] = None,
-    types: str = "arrow",
+    types: Types = "arrow",
+    **policy: Unpack[Policy],
+) -> Union[Batch, Table, Reader]: ...
+def canonicalize(
+    data: Any,
+    url: str = "url",
+    base: Optional[Operand] = None,
+    charset: Optional[Operand] = None,
+    rung: Rung = "scheme",
+    columns: Optional[Sequence[str]] = None,
+    *,
+    recipe: Optional[str] = None,
+    types: Types = "arrow",
     **policy: Unpack[Policy],
 ) -> Union[Batch, Table, Reader]:
     """Returns canonical URIs, keys, faults and flags, one row per row of ``data``.
@@ -287,9 +400,9 @@ def canonicalize(
     ``data`` is a record batch, an array or a list of URLs (returns a :class:`Batch`, or a :class:`Table` if the texts are too
     long for one), a table or data frame (a :class:`Table`), or a reader of batches (a :class:`Reader`, which computes as it is
     read). ``url`` names the column of URLs, text or bytes. ``base`` and ``charset`` name the columns with the base of each URL,
-    an absolute IRI, and with the charset of its bytes. Instead, each may be ``lit(value)``, or ``(column, lit(value))`` with a
-    value for rows in which the column is null. Several columns with one of these names raise ``ValueError``. If a URL is null,
-    its row is null.
+    an absolute IRI, and with the charset of its bytes; text is not decoded again. Instead, each may be ``lit(value)``, or
+    ``(column, lit(value))`` with a value for rows in which the column is null. Several columns with one of these names raise
+    ``ValueError``. If a URL is null, its row is null.
 
     ``rung`` is that of ``uri`` and ``key``: "scheme", "syntax" or "simple". With "protocol", ``uri`` is that of "scheme", and
     ``key`` is that of its representative by ``equivalences=``. With ``recipe``, ``key`` is that of the recipe. ``columns`` are
@@ -304,9 +417,8 @@ def canonicalize(
     options: dict[str, Any] = {"rung": rung, "types": types, **policy, "base": base, "charset": charset}
     names = column_names(columns)
     canonical = Canonicalizer(url=url, recipe=recipe, columns=names, **loaded(options))
-    if hasattr(data, "iterchunks") or (_module(data) in ("numpy", "pandas", "polars") and _is_array(data)):
-        return canonical.canonicalize(_table(_pieces(data), canonical))
-    return canonical.canonicalize(_importable(data, canonical))
+    result: Union[Batch, Table, Reader] = canonical.canonicalize(data)
+    return result
 
 
 class Read(NamedTuple):
@@ -331,7 +443,7 @@ def read(
     recipe: Optional[str] = None,
     base: Optional[Operand] = None,
     charset: Optional[Operand] = None,
-    types: str = "arrow",
+    types: Types = "arrow",
     **policy: Unpack[Policy],
 ) -> Read:
     """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, compressed or not. Every
@@ -359,7 +471,7 @@ def read(
                                 record_types=column_names(record_types, "record_types"), threads=threads))
 
 
-def schema(columns: Optional[Sequence[str]] = None, types: str = "arrow") -> Schema:
+def schema(columns: Optional[Sequence[str]] = None, types: Types = "arrow") -> Schema:
     """Returns the schema of a result of :func:`canonicalize` or :func:`read` with the default options: for Arrow
     ``__arrow_c_schema__``, for Spark ``spark_ddl()`` and ``spark_json()``. ``types`` is "arrow", or "spark" for types that Spark
     reads."""
@@ -400,7 +512,7 @@ def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
     clashing = [name for name in canonical.schema.names if name in present]
     if clashing:
         raise ValueError(f"the data already has columns {', '.join(clashing)}; rename them, or choose others with columns=")
-    answer = canonical.canonicalize(_importable(data, canonical))
+    answer = canonical.canonicalize(data)
     if kind == "polars":
         import polars as pl
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Iterable, Literal, NamedTuple, Optional, Sequence, TypedDict, Union
 
 from ._irikey import Canonicalizer, lit
 
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 Reference: TypeAlias = "Union[str, bytes]"
 Rung: TypeAlias = 'Literal["simple", "syntax", "scheme", "protocol"]'
 Operand: TypeAlias = "Union[str, lit, tuple[str, lit]]"
+Types: TypeAlias = 'Literal["arrow", "spark"]'
 
 
 class Policy(TypedDict, total=False):
-    """Options of every function for columns: the flags of the command with the same names.
+    """Options of every function for columns, and of :func:`irikey.uri`, :func:`irikey.key` and :func:`irikey.iri`: the flags of
+    the command with the same names.
 
-    ``query_charset`` is a column, ``lit(label)`` or ``(column, lit(label))``; in functions of arrays and expressions, which have
-    no columns, a label. ``psl`` is a Public Suffix List (path or contents), ``equivalences`` what ``irikey learn`` wrote (path,
-    or contents by :func:`irikey.equivalences`).
+    ``query_charset`` is a column, ``lit(label)`` or ``(column, lit(label))``; in functions of arrays, expressions and single
+    references, which have no columns, a label. ``psl`` is a Public Suffix List (path or contents), ``equivalences`` what
+    ``irikey learn`` wrote (path, or contents by :func:`irikey.equivalences`).
     """
 
     query_charset: Optional[Operand]
@@ -55,7 +57,7 @@ class SqlOptions(Options, total=False):
     """Options of functions for SQL: those of :class:`Options`, and values for all rows, each a text or ``lit(value)``.
 
     ``base`` is the base of references. In functions with an argument for the base, it is for rows in which that is null.
-    ``charset`` is the charset of the URLs.
+    ``charset`` is the charset of URLs that are bytes; text is not decoded again.
     """
 
     base: Union[str, lit, None]
@@ -163,6 +165,14 @@ def sql_functions(options: dict[str, Any]) -> list[SqlFunction]:
     ]
 
 
+def contents(name: str, source: Any) -> bytes:
+    """Returns the contents of the file with the option ``name``, "psl" or "equivalences"."""
+    if name == "equivalences":
+        return equivalences(source)
+    with open(source, "rb") as file:
+        return file.read()
+
+
 def loaded(options: dict[str, Any], has_types: bool = True) -> dict[str, Any]:
     """Returns options with the contents of the files that they name. Without ``has_types``, the function chooses the types.
 
@@ -172,11 +182,9 @@ def loaded(options: dict[str, Any], has_types: bool = True) -> dict[str, Any]:
     for name in options:
         if name not in known:
             raise TypeError(f"unexpected keyword argument {name!r}; expected one of {', '.join(sorted(known))}")
-    if isinstance(options.get("equivalences"), (str, os.PathLike)):
-        options["equivalences"] = equivalences(options["equivalences"])
-    if isinstance(options.get("psl"), (str, os.PathLike)):
-        with open(options["psl"], "rb") as file:
-            options["psl"] = file.read()
+    for name in ("equivalences", "psl"):
+        if isinstance(options.get(name), (str, os.PathLike)):
+            options[name] = contents(name, options[name])
     return options
 
 
@@ -187,8 +195,19 @@ def _kept(items: tuple[tuple[str, Any], ...]) -> Canonicalizer:
 
 def canonicalizer(options: dict[str, Any]) -> Canonicalizer:
     """Returns a canonicalizer with these options; the last ones are kept. Counters of kept ones are of all their calls."""
-    hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-    return _kept(tuple(sorted(hashable.items())))
+    items = tuple(sorted(options.items()))
+    try:
+        hash(items)
+    except TypeError:
+        # An option has a wrong type.
+        return Canonicalizer(**options)
+    return _kept(items)
+
+
+def of_single(name: str, options: dict[str, Any]) -> Canonicalizer:
+    """Returns the canonicalizer of a function for one reference, which returns ``name``, "uri" or "key"."""
+    columns = (output(name, options.get("recipe")),)
+    return canonicalizer({**loaded(one_value(options, "query_charset")), "base": "base", "columns": columns})
 
 
 def output(name: str, recipe: Optional[str]) -> str:
@@ -200,4 +219,6 @@ def column_names(columns: Optional[Sequence[str]], parameter: str = "columns") -
     """Returns the names as a list; a single text is a mistake."""
     if isinstance(columns, str):
         raise TypeError(f"{parameter} is a list of names such as [{columns!r}], not a str")
+    if not isinstance(columns, (Iterable, type(None))):
+        raise TypeError(f"{parameter}: expected a list of names, found {type(columns).__name__}")
     return None if columns is None else list(columns)
