@@ -227,6 +227,7 @@ def test_declared_types():
 
 
 TYPED = """
+from typing import Optional, Union
 import duckdb, polars, pyspark.sql
 import irikey.duckdb, irikey.polars, irikey.spark
 
@@ -236,12 +237,31 @@ def register(con: duckdb.DuckDBPyConnection, spark: pyspark.sql.SparkSession) ->
     irikey.polars.IrikeyExpr(polars.col("url")).uri("http://b/", charset="koi8-r")
     options: irikey.SqlOptions = {"base": "http://b/", "rung": "syntax"}
     irikey.duckdb.register(con, **options)
+
+keys: list[bytes] = irikey.keys(["http://h"], rung="syntax")
+some_keys: list[Optional[bytes]] = irikey.keys(["http://h", None])
+recipe_keys: list[Optional[bytes]] = irikey.keys(["http://h"], recipe="surt-ia")
+uris: list[Optional[str]] = irikey.uris(["http://h"])
+rows: Union[irikey.Batch, irikey.Table] = irikey.canonicalize(["x"])
+made: Union[irikey.Batch, irikey.Table] = irikey.Canonicalizer(profile="whatwg", psl="list.dat").canonicalize(["x"])
+length = len(rows) + len(made)
+uri: str = irikey.uri("h.example", assume_scheme="https", profile="whatwg")
+"""
+WRONG = """
+import irikey
+irikey.Canonicalizer(profile="whatwq")
+irikey.Canonicalizer(key_hash="md5")
+irikey.Canonicalizer(types="pandas")
+irikey.uri("http://h", max_url="3")
 """
 
 
-def test_typed_callers_may_pass_a_base_and_a_charset(tmp_path):
+def test_types_of_calls(tmp_path):
     for module in ("mypy", "duckdb", "polars", "pyspark"):
         pytest.importorskip(module)
     (tmp_path / "typed.py").write_text(TYPED)
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "typed.py"], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "wrong.py").write_text(WRONG)
+    command = [sys.executable, "-m", "mypy", "--strict", "typed.py", "wrong.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    errors = [line.partition(" error: ")[0] for line in done.stdout.splitlines() if " error: " in line]
+    assert errors == [f"wrong.py:{line}:" for line in range(3, 7)], done.stdout + done.stderr

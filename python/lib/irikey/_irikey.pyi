@@ -1,11 +1,14 @@
 import os
-from typing import Any, Literal, Optional, Sequence, TypedDict, Union, final
+from typing import Any, Literal, Optional, Sequence, TypedDict, Union, final, overload
 
 from typing_extensions import disjoint_base
 
 _Reference = Union[str, bytes]
 _Rung = Literal["simple", "syntax", "scheme"]
 _Operand = Union[str, lit, tuple[str, lit], None]
+_Profile = Literal["rfc3987", "duerst-00", "duerst-01", "masinter-07", "weber-00", "whatwg"]
+_Contents = Union[str, os.PathLike[str], bytes, None]
+_List = Union[list[Any], tuple[Any, ...]]
 
 __all__ = [
     "_Rows",
@@ -123,21 +126,28 @@ class Canonicalizer:
         literal_base: bool = False,
         assume_scheme: Optional[str] = None,
         max_url: int = 1048576,
-        profile: str = "rfc3987",
-        key_hash: str = "xxh3",
+        profile: _Profile = "rfc3987",
+        key_hash: Literal["xxh3", "blake3"] = "xxh3",
         trim: bool = False,
-        inner_spaces: Optional[str] = None,
-        character_references: Optional[str] = None,
-        backslashes: Optional[str] = None,
-        psl: Optional[bytes] = None,
-        equivalences: Optional[bytes] = None,
-        types: str = "arrow",
+        inner_spaces: Optional[Literal["remove", "encode"]] = None,
+        character_references: Optional[Literal["xml", "html"]] = None,
+        backslashes: Optional[Literal["slash", "encode"]] = None,
+        psl: _Contents = None,
+        equivalences: _Contents = None,
+        types: Literal["arrow", "spark"] = "arrow",
     ) -> Canonicalizer: ...
+    @overload
+    def canonicalize(self, /, data: _List) -> Union[Batch, Table]: ...
+    @overload
     def canonicalize(self, /, data: Any) -> Union[Batch, Table, Reader]: ...
+    @overload
+    def __call__(self, /, data: _List) -> Union[Batch, Table]: ...
+    @overload
     def __call__(self, /, data: Any) -> Union[Batch, Table, Reader]: ...
     def array(self, /, values: Any, column: str = "uri", base: Any = None, charset: Any = None) -> Any: ...
     def uri(self, /, reference: _Reference, base: Optional[_Reference] = None) -> str: ...
     def key(self, /, reference: _Reference, base: Optional[_Reference] = None) -> bytes: ...
+    def key_text(self, /, reference: _Reference, base: Optional[_Reference] = None) -> str: ...
     def read(
         self,
         /,
@@ -166,8 +176,37 @@ def uri(
     rung: _Rung = "scheme",
     recipe: Optional[str] = None,
     strict: bool = False,
+    query_charset: Union[str, lit, None] = None,
+    drop_fragment: bool = False,
+    literal_base: bool = False,
+    assume_scheme: Optional[str] = None,
+    max_url: int = 1048576,
+    profile: _Profile = "rfc3987",
+    trim: bool = False,
+    inner_spaces: Optional[Literal["remove", "encode"]] = None,
+    character_references: Optional[Literal["xml", "html"]] = None,
+    backslashes: Optional[Literal["slash", "encode"]] = None,
+    psl: _Contents = None,
+    equivalences: _Contents = None,
 ) -> str: ...
-def iri(reference: _Reference, base: Optional[_Reference] = None, *, strict: bool = False) -> str: ...
+def iri(
+    reference: _Reference,
+    base: Optional[_Reference] = None,
+    *,
+    strict: bool = False,
+    query_charset: Union[str, lit, None] = None,
+    drop_fragment: bool = False,
+    literal_base: bool = False,
+    assume_scheme: Optional[str] = None,
+    max_url: int = 1048576,
+    profile: _Profile = "rfc3987",
+    trim: bool = False,
+    inner_spaces: Optional[Literal["remove", "encode"]] = None,
+    character_references: Optional[Literal["xml", "html"]] = None,
+    backslashes: Optional[Literal["slash", "encode"]] = None,
+    psl: _Contents = None,
+    equivalences: _Contents = None,
+) -> str: ...
 def key(
     reference: _Reference,
     base: Optional[_Reference] = None,
@@ -175,9 +214,21 @@ def key(
     rung: _Rung = "scheme",
     recipe: Optional[str] = None,
     strict: bool = False,
-    key_hash: str = "xxh3",
+    key_hash: Literal["xxh3", "blake3"] = "xxh3",
+    query_charset: Union[str, lit, None] = None,
+    drop_fragment: bool = False,
+    literal_base: bool = False,
+    assume_scheme: Optional[str] = None,
+    max_url: int = 1048576,
+    profile: _Profile = "rfc3987",
+    trim: bool = False,
+    inner_spaces: Optional[Literal["remove", "encode"]] = None,
+    character_references: Optional[Literal["xml", "html"]] = None,
+    backslashes: Optional[Literal["slash", "encode"]] = None,
+    psl: _Contents = None,
+    equivalences: _Contents = None,
 ) -> bytes: ...
-def surt(reference: _Reference, dialect: str = "wayback") -> str: ...
+def surt(reference: _Reference, dialect: Literal["wayback", "ia"] = "wayback") -> str: ...
 def resolve(base: _Reference, reference: _Reference) -> str: ...
 def compare(
     a: _Reference, b: _Reference, base: Optional[_Reference] = None, *, strict: bool = False
