@@ -74,8 +74,8 @@ impl Canonicalizer {
         Self::canonicalize(canonicalizer, data)
     }
 
-    /// Returns one column for an array of URLs, in an array of the same kind as irikey.uris does. base and charset are arrays of
-    /// the same length. Each value of a dictionary is canonicalized once, and counts once in the counters.
+    /// Returns one column for an array of URLs: a list for a list, an Array for an object with __arrow_c_array__, and an array of
+    /// the same kind for a series, a chunked array, or an array of numpy. base and charset are arrays of the same length. Each value of a dictionary is canonicalized once, and counts once in the counters.
     #[pyo3(signature = (values, column=None, base=None, charset=None),
         text_signature = "($self, values, column='uri', base=None, charset=None)")]
     fn array<'py>(
@@ -86,15 +86,14 @@ impl Canonicalizer {
         charset: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, column) = (values.py(), or_default("column", column, argument::string, "uri".to_string())?);
-        for value in [Some(values), base, charset].into_iter().flatten() {
-            if !is_direct(value)? {
-                let others = PyDict::new(py);
-                base.map_or(Ok(()), |base| others.set_item("base", base))?;
-                charset.map_or(Ok(()), |charset| others.set_item("charset", charset))?;
-                return arrays_module(py)?.call_method1("column_of", (canonicalizer, column, values, others));
-            }
+        if !is_direct(values)? {
+            let others = PyDict::new(py);
+            base.map_or(Ok(()), |base| others.set_item("base", base))?;
+            charset.map_or(Ok(()), |charset| others.set_item("charset", charset))?;
+            return arrays_module(py)?.call_method1("column_of", (canonicalizer, column, values, others));
         }
-        let (engine, operands) = (&canonicalizer.get().0, Operands::import(values, base, charset)?);
+        let (base, charset) = (operand("base", base)?, operand("charset", charset)?);
+        let (engine, operands) = (&canonicalizer.get().0, Operands::import(values, base.as_ref(), charset.as_ref())?);
         let array = py.detach(|| operands.answer(engine, &column, Signals::Handled))?;
         if is_list(values) { Array(array).to_pylist(py) } else { Ok(Bound::new(py, Array(array))?.into_any()) }
     }
@@ -202,6 +201,16 @@ impl Canonicalizer {
 /// Returns whether the core imports a value as it is: a list, or an object that exports an array or a batch.
 fn is_direct(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(is_list(value) || value.hasattr(intern!(value.py(), "__arrow_c_array__"))?)
+}
+
+/// Returns an array of bases or charsets, converted if the core does not import it as it is.
+fn operand<'py>(name: &str, value: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    value
+        .map(|value| match is_direct(value)? {
+            true => Ok(value.clone()),
+            false => arrays_module(value.py())?.call_method1("array_of", (name, value)),
+        })
+        .transpose()
 }
 
 /// Returns the module that converts objects of other libraries.

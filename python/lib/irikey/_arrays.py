@@ -231,6 +231,12 @@ def _column_name(canonical: Canonicalizer, name: str) -> str:
     return column
 
 
+def array_of(name: str, values: Any) -> Any:
+    """Returns the argument ``name`` as the core takes it: a list, or an object with ``__arrow_c_array__``."""
+    _check_array(name, values)
+    return _combined(_pieces(values))
+
+
 def column_of(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
     """Returns a column of the results, of the kind of ``values``."""
     for name, array in {"values": values, **others}.items():
