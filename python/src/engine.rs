@@ -16,7 +16,7 @@ use irikey::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags, find_scheme};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, KeyBytes};
 use irikey::process::use_huge_pages;
-use irikey::record::{RecordBuffer, Records};
+use irikey::record::RecordBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -218,8 +218,9 @@ impl Engine {
         if let Some((base, is_base_text)) = base {
             records.push_base(&base_beside(base, [*is_base_text, *is_text], || self.policy.charset));
         }
-        let charset = self.policy.charset.filter(|_| !is_text);
-        core.append(&Records { charset, ..records.classified_records(bitmaps) }, bitmaps, rows);
+        let mut records = records.classified_records(bitmaps);
+        records.charset = self.policy.charset.filter(|_| !is_text);
+        core.append(&records, bitmaps, rows);
         let result = found(rows);
         self.keep(worker, url.len() + base.as_ref().map_or(0, |(base, _)| base.len()));
         result

@@ -65,6 +65,7 @@ pub fn bytes_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
 ///
 /// # Errors
 /// As [`bytes_of`].
+#[inline(always)]
 pub fn read<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<(Cow<'a, [u8]>, bool)> {
     let (bytes, is_text) = read_any_length(value)?;
     match bytes.len() {
@@ -75,6 +76,7 @@ pub fn read<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<(Cow<'a, [u8]>, bool)> 
     }
 }
 
+#[inline(always)]
 fn read_any_length<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<(Cow<'a, [u8]>, bool)> {
     if let Ok(text) = value.cast::<PyString>() {
         let encoded = match text.to_str() {
@@ -150,6 +152,7 @@ fn read_base<'a>(base: &'a Bound<'_, PyAny>) -> PyResult<(Cow<'a, [u8]>, bool)> 
 }
 
 /// Returns a reference and its base as the engine takes them.
+#[inline(always)]
 pub fn single<'a>(reference: &'a Bound<'_, PyAny>, base: Option<&'a Bound<'_, PyAny>>) -> PyResult<Reference<'a>> {
     let (url, is_text) = read(reference)?;
     Ok(Reference { url, is_text, base: base.map(read_base).transpose()? })
