@@ -7,6 +7,7 @@ use super::content::ScopedRule;
 use super::host_rules::{HostPatterns, HostRuleIndex, NamedRules, domains_of};
 use super::rewrite_pattern::RewritePattern;
 use super::text_map::TextMap;
+use crate::iri::octets;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use data_encoding::HEXLOWER;
 use std::collections::BTreeSet;
@@ -17,7 +18,7 @@ pub enum EquivalencesConflict {
     /// A key has two representatives, or its representative has another one.
     #[error("the class of {0} has more than one representative")]
     Class(String),
-    /// A pattern cannot apply to its host, or contradicts another pattern of the host.
+    /// A pattern cannot apply to its host, or contradicts another pattern of the host; or canonical URLs cannot have the host.
     #[error("pattern {1} of host {0} contradicts its other patterns or cannot apply to it")]
     Pattern(String, String),
 }
@@ -67,29 +68,34 @@ impl EquivalencesBuilder {
     /// Adds `key` to the class of `representative`.
     ///
     /// # Errors
-    /// The key has another representative already.
+    /// The key or the representative has another representative already. Nothing is added.
     pub fn add_member(&mut self, key: KeyBytes, representative: KeyBytes) -> Result<(), EquivalencesConflict> {
-        for (key, representative) in [(representative, representative), (key, representative)] {
-            match self.representatives.insert(key, representative) {
-                None => self.mix(&[&key[..], &representative].concat()),
-                Some(before) if before == representative => (),
-                Some(_) => return Err(EquivalencesConflict::Class(HEXLOWER.encode(&key))),
+        for key in [representative, key] {
+            if self.representatives.get(&key).is_some_and(|known| *known != representative) {
+                return Err(EquivalencesConflict::Class(HEXLOWER.encode(&key)));
+            }
+        }
+        for key in [representative, key] {
+            if self.representatives.insert(key, representative).is_none() {
+                self.mix(&[&key[..], &representative].concat());
             }
         }
         Ok(())
     }
 
-    /// Adds a rule that the host applies to all of its URLs that are in no class.
+    /// Adds a rule that the host applies to all of its URLs that are in no class. The host is the authority of canonical URLs: in
+    /// lower case, followed by `:` and the port if they have one.
     ///
     /// # Errors
-    /// The rule cannot apply to the host, or contradicts an earlier rule.
+    /// Canonical URLs cannot have this host, the rule cannot apply to it, or it contradicts an earlier rule. Nothing is added.
     pub fn add_pattern(&mut self, host: &[u8], rule: RewritePattern) -> Result<(), EquivalencesConflict> {
-        let patterns = self.patterns.entry(host.to_vec()).or_default();
-        let before = *patterns;
-        if !patterns.add(host, rule) {
+        let before = self.patterns.get(host).copied().unwrap_or_default();
+        let mut patterns = before;
+        if !is_canonical_authority(host) || !patterns.add(host, rule) {
             return Err(EquivalencesConflict::Pattern(String::from_utf8_lossy(host).into_owned(), rule.name()));
         }
-        if *patterns != before {
+        if patterns != before {
+            self.patterns.insert(host.to_vec(), patterns);
             self.mix(&[host, b" ", rule.name().as_bytes()].concat());
         }
         Ok(())
@@ -206,6 +212,51 @@ impl Equivalences {
     }
 }
 
+/// Returns whether canonical URLs of some profile can have this authority: a host in lower case, perhaps with userinfo and port.
+fn is_canonical_authority(authority: &[u8]) -> bool {
+    let host = &authority[memchr::memrchr(b'@', authority).map_or(0, |at| at + 1)..];
+    let is_upper = |(byte, is_escaped): (u8, bool)| !is_escaped && byte.is_ascii_uppercase();
+    let is_allowed = |byte: &u8| byte.is_ascii_graphic() && !b"/?#\\".contains(byte);
+    authority.iter().all(is_allowed) && !octets(host).any(is_upper)
+}
+
 fn without_scopes<'r>(rules: impl IntoIterator<Item = (Vec<u8>, &'r ScopedRule)>) -> Vec<&'r ScopedRule> {
     rules.into_iter().map(|(_, rule)| rule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A set that refused an entry equals one that never saw it.
+    #[test]
+    fn refused_entries_change_nothing() {
+        let [old, new, other] = [b"old", b"new", b"etc"].map(|text| KeyAlgorithm::Xxh3.key(text));
+        let mut builder = EquivalencesBuilder::new(KeyAlgorithm::Xxh3);
+        builder.add_member(old, new).unwrap();
+        builder.add_pattern(b"a.b", RewritePattern::StripSlash).unwrap();
+        let identity = builder.clone().build().unwrap().identity();
+        assert!(builder.add_member(old, other).is_err());
+        assert!(builder.add_member(other, old).is_err());
+        assert!(builder.add_pattern(b"a.b", RewritePattern::AddSlash).is_err());
+        builder.add_pattern(b"a.b", RewritePattern::StripSlash).unwrap();
+        let equivalences = builder.build().unwrap();
+        assert_eq!(equivalences.identity(), identity);
+        for (key, representative) in [(old, new), (new, new), (other, other)] {
+            assert_eq!(equivalences.key(b"", key).0, representative);
+        }
+    }
+
+    #[test]
+    fn patterns_are_only_for_authorities_of_canonical_urls() {
+        let add = |host: &str| {
+            EquivalencesBuilder::new(KeyAlgorithm::Xxh3).add_pattern(host.as_bytes(), RewritePattern::AddSlash)
+        };
+        for host in ["a.b", "a.b:8080", "[2001:db8::1]:80", "192.0.2.1", "b%C3%BC*", "a_b{", "U%20s@a.b", ""] {
+            assert_eq!(add(host), Ok(()), "{host}");
+        }
+        for host in ["A.b", "u@A.b", "a.b/", "a b", "b\u{fc}cher", "http://a.b", "a?b"] {
+            assert!(add(host).is_err(), "{host}");
+        }
+    }
 }
