@@ -217,6 +217,9 @@ impl BatchBuilder {
         rows.recipe_texts.iter().try_for_each(|texts| check_text_len("recipe", texts))?;
         check_len("source", expected, runs.row_count())?;
         check_len("flags", expected, rows.flags.len())?;
+        if self.columns.contains(ColumnId::Input) && !self.policy.keep_input && lacks_input(rows) {
+            return Err(BatchError::MissingInput);
+        }
         if self.columns.contains(ColumnId::RecordOffset) {
             check_len("record_offset", expected, rows.offset.len())?;
         }
@@ -275,6 +278,11 @@ impl BatchBuilder {
             _ => return Err(BatchError::InvalidOffsets("derived")),
         })
     }
+}
+
+/// Returns whether rows differ from their records and have none of their texts.
+fn lacks_input(rows: &Rows) -> bool {
+    rows.input.values.is_empty() && rows.differs.iter().any(|word| *word != 0)
 }
 
 /// Refuses a column whose offsets have overflowed, so that no other check is meaningful.
@@ -381,7 +389,7 @@ mod tests {
     use arrow::datatypes::Int32Type;
 
     use super::*;
-    use crate::canon::{RecipeColumn, Rung};
+    use crate::canon::{RecipeColumn, Rung, UrlCanonicalizer};
     use crate::key::Recipe;
 
     fn rows(texts: &[&str]) -> Rows {
@@ -446,6 +454,21 @@ mod tests {
         let builder = BatchBuilder::new(ColumnSet::of(&recipe_columns), &[], &policy, &["a".to_string()]);
         let error = builder.build(&mut rows(&["http://a/", "http://b/"]), &[RUN]).unwrap_err();
         assert_eq!(error.to_string(), "the rows have no key of recipe surt-ia");
+    }
+
+    #[test]
+    fn inputs_that_the_policy_does_not_keep_are_refused() {
+        let columns = ColumnSet::named(["uri", "input"]).unwrap();
+        let build = |policy: &Policy, url: &'static [u8]| {
+            let mut urls = UrlCanonicalizer::new(policy);
+            let rows = urls.canonicalize([(url, None)]).unwrap();
+            let builder = BatchBuilder::new(columns.clone(), &[], policy, &["a".to_string()]);
+            builder.build(rows, &[SourceRun { rows: 1, ..RUN }])
+        };
+        assert!(matches!(build(&Policy::default(), b"HTTP://a"), Err(BatchError::MissingInput)));
+        assert!(build(&Policy::default(), b"http://a/").unwrap().column(1).is_null(0));
+        let batch = build(&columns.complete_policy(Policy::default()), b"HTTP://a").unwrap();
+        assert_eq!(batch.column(1).as_binary::<i32>().value(0), b"HTTP://a");
     }
 
     #[test]

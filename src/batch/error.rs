@@ -36,6 +36,9 @@ pub enum BatchError {
     /// The rows lack the key of a rung that a column needs.
     #[error("the rows have no key of rung {}", .0.name())]
     MissingKey(Rung),
+    /// The rows lack the records' texts, because their policy does not keep them.
+    #[error("the rows have no input, because their policy has no keep_input")]
+    MissingInput,
     /// The rows lack keys of representatives.
     #[error("the rows have no key of rung protocol, which requires equivalences")]
     MissingProtocol,

@@ -73,13 +73,18 @@ impl Times {
     }
 }
 
+/// The policy of the default columns, which the command has, too.
+fn policy() -> Policy {
+    ColumnSet::default().complete_policy(Policy::default())
+}
+
 /// Measures all stages over `text`, `rounds` times after a first round that does not count.
 pub(super) fn measure(text: &[u8], rounds: u16, compression: Compression) -> Result<Times, Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir()?;
     let mut file = tempfile::tempfile_in(directory.path())?;
     file.write_all(text)?;
     let lines = memchr::memchr_iter(b'\n', text).count() + usize::from(!text.ends_with(b"\n"));
-    let (canonicalizer, rows) = (Canonicalizer::new(&Policy::default()), Rows::default());
+    let (canonicalizer, rows) = (Canonicalizer::new(&policy()), Rows::default());
     let mut bench = Bench {
         chunks: chunks(text),
         file,
@@ -120,7 +125,7 @@ impl Bench<'_> {
             format: OutputFormat::Parquet,
             compression,
             columns: ColumnSet::default(),
-            policy: Policy::default(),
+            policy: policy(),
             sources: vec!["lines".to_string()],
         };
         let (encoder, output) = output::create(&Destination::File(target), options)?;
