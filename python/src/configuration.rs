@@ -450,7 +450,7 @@ impl Configuration {
     fn profile(&self) -> PyResult<&'static Profile> {
         let names = || Profile::ALL.map(|profile| profile.name).join(", ");
         let unknown = || invalid(format!("unknown profile {:?}; expected one of {}", self.profile, names()));
-        Profile::from_name(&self.profile).ok_or_else(unknown)
+        Profile::named(&self.profile).ok_or_else(unknown)
     }
 
     /// Refuses options that contradict each other, as the command does.

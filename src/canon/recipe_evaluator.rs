@@ -234,7 +234,7 @@ mod tests {
         let urls =
             ["http:%7e", "HTTP:/%7e", "http:\\\\g/%7e", "http://g/%7e", "https:%7e", "mailto:%7e", "file:%7e", "%7e"];
         let keys = |base: &str| {
-            let (profile, base) = (crate::iri::Profile::from_name("whatwg").unwrap(), Some(base.as_bytes().to_vec()));
+            let (profile, base) = (crate::iri::Profile::named("whatwg").unwrap(), Some(base.as_bytes().to_vec()));
             let policy = Policy { profile, base, ..Policy::default() };
             plain_keys(policy, &urls.map(|url| (url.as_bytes(), "", ""))).join(" ")
         };

@@ -335,7 +335,7 @@ fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) ->
     crate::iri::whatwg_href(text, base, query)
 }
 
-/// Without the feature the profile does not exist, see [`super::Canonicalizer::new`].
+/// Without the feature the profile does not exist, see [`crate::iri::Profile::ALL`].
 #[cfg(not(feature = "whatwg"))]
 fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<String, Fault> {
     check_utf8(text).and(Err(Fault::of_reference(FaultKind::Relative)))

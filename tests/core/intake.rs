@@ -134,7 +134,7 @@ proptest! {
     #[cfg(feature = "whatwg")]
     fn a_whatwg_row_is_the_href_or_a_fault(record in field(), drop_fragment in any::<bool>(), has_base in any::<bool>()) {
         let base = has_base.then_some("http://h/a/b?c#d");
-        let profile = Profile::from_name("whatwg").unwrap();
+        let profile = Profile::named("whatwg").unwrap();
         let policy = Policy { profile, drop_fragment, base: base.map(|base| base.into()), ..Policy::default() };
         let rows = fused_rows(&record, 0, &policy);
         prop_assert!(rows.tally.is_balanced() && rows.len() == 1 && rows.uri.get(0).is_ascii());
@@ -164,7 +164,7 @@ fn whatwg_rows_of_nearly_canonical_uris_are_their_hrefs() {
     for (host, rest) in hosts.split(' ').flat_map(|host| rests.split(' ').map(move |rest| (host, rest))) {
         for (scheme, drop_fragment) in [("http", false), ("https", true), ("https", false), ("ftp", false)] {
             let record = format!("{scheme}://{host}{rest}");
-            let policy = Policy { profile: Profile::from_name("whatwg").unwrap(), drop_fragment, ..Policy::default() };
+            let policy = Policy { profile: Profile::named("whatwg").unwrap(), drop_fragment, ..Policy::default() };
             let rows = fused_rows(record.as_bytes(), 0, &policy);
             let href = irikey::iri::whatwg_href(&record, None, None).ok();
             let kept = href.map(|href| if drop_fragment { href.split('#').next().unwrap().to_string() } else { href });

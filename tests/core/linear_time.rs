@@ -216,7 +216,7 @@ fn repairs_and_profiles_are_linear() {
         backslashes: Backslashes::Slash,
     };
     let mut failures = Vec::new();
-    for profile in ["rfc3987", "masinter-07", "weber-00", "whatwg"].into_iter().filter_map(Profile::from_name) {
+    for profile in ["rfc3987", "masinter-07", "weber-00", "whatwg"].into_iter().filter_map(Profile::named) {
         if profile.name == "whatwg" && cfg!(not(feature = "whatwg")) {
             continue;
         }

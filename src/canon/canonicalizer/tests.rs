@@ -112,7 +112,7 @@ fn spoofing_flags_are_those_of_the_decoded_and_repaired_text() {
     let mut with_references = Policy::default();
     with_references.preprocess.character_references = CharacterReferences::Html;
     let with_scheme = Policy { assume_scheme: Some("http".into()), ..Policy::default() };
-    let masinter = Policy { profile: Profile::from_name("masinter-07").unwrap(), ..Policy::default() };
+    let masinter = Policy { profile: Profile::named("masinter-07").unwrap(), ..Policy::default() };
     let cases = [
         (charset("windows-1251"), &b"http://\xf0\xe0.example/"[..], "ascii-look-alike"),
         (charset("iso-8859-1"), b"http://h/\xC0\xAF", "compatibility"),
@@ -172,7 +172,7 @@ fn redirects_are_written_like_urls_by_every_profile() {
     let texts = "HTTP://h:80/a|b%7E http://h/A\u{30A} http://a@b@c/[ http://0x7f.1/\\..\\x http://h/\u{A0} \
                  http://h/a?b#c ../x|y //h2/\u{e9} %2e%2e/../\u{e9} http:y 1:b %zz/../x";
     let mut made = std::collections::BTreeSet::new();
-    for profile in Profile::ALL.into_iter().filter(|it| !it.is_whatwg() || cfg!(feature = "whatwg")) {
+    for profile in Profile::ALL {
         for intake in [ParseMode::Lenient, ParseMode::Strict] {
             let carry = crate::record::fields::FieldSet { redirect: true, ..Default::default() };
             let base = Some(b"http://h/p/q".to_vec());
@@ -241,7 +241,7 @@ fn appended_references_equal_resolved_ones() {
         Policy { literal_base: true, ..default() },
         Policy { intake: ParseMode::Strict, ..default() },
         Policy { rung: Rung::Syntax, ..default() },
-        Policy { profile: Profile::from_name("duerst-01").unwrap(), ..default() },
+        Policy { profile: Profile::named("duerst-01").unwrap(), ..default() },
         Policy { charset: Charset::named("windows-1252"), ..default() },
     ];
     for policy in policies {

@@ -323,7 +323,7 @@ pub(crate) const KEYS: Named<ColumnId> = Named {
 };
 
 const PROFILES: Named<&'static Profile> = Named {
-    parse: |name| Profile::from_name(name).ok_or_else(|| format!("expected one of {}", (PROFILES.names)().join(", "))),
+    parse: |name| Profile::named(name).ok_or_else(|| format!("expected one of {}", (PROFILES.names)().join(", "))),
     names: || Profile::ALL.map(|profile| profile.name).to_vec(),
 };
 

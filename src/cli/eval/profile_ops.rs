@@ -13,7 +13,7 @@ use crate::iri::{
 };
 
 pub(super) fn profile(request: &Request) -> Result<&'static Profile, Answer> {
-    Profile::from_name(request.profile).ok_or(Answer::Unsupported)
+    Profile::named(request.profile).ok_or(Answer::Unsupported)
 }
 
 pub(super) fn validate(request: &Request) -> EvalResult {
@@ -178,7 +178,7 @@ fn query_charset(request: &Request, profile: &Profile) -> Result<Option<QueryCha
 
 /// The `href` of a text by the URL Standard, in any profile.
 fn href(request: &Request, text: &[u8]) -> Result<String, Answer> {
-    let whatwg = Profile::from_name("whatwg").ok_or(Answer::Unsupported)?;
+    let whatwg = Profile::named("whatwg").ok_or(Answer::Unsupported)?;
     Ok(whatwg_href(text_of(text)?, request.base_text(), query_charset(request, whatwg)?)?)
 }
 

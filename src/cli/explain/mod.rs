@@ -268,7 +268,7 @@ impl Explanation {
 /// standard's parser fails.
 fn browser(input: &[u8], policy: &Policy) -> Option<String> {
     let policy = Policy {
-        profile: Profile::from_name("whatwg")?,
+        profile: Profile::named("whatwg")?,
         intake: ParseMode::Lenient,
         literal_base: false,
         drop_fragment: false,

@@ -157,6 +157,7 @@ const WEBER_00: Profile = Profile {
     ..RFC3987
 };
 
+#[cfg(feature = "whatwg")]
 const WHATWG: Profile = Profile {
     name: "whatwg",
     document: "WHATWG URL Standard",
@@ -176,11 +177,15 @@ impl Default for &Profile {
 }
 
 impl Profile {
-    /// All profiles, the default one first.
+    /// All profiles, the default one first. `whatwg` exists only with the feature `whatwg`.
+    #[cfg(feature = "whatwg")]
     pub const ALL: [&'static Profile; 6] = [&RFC3987, &DUERST_00, &DUERST_01, &MASINTER_07, &WEBER_00, &WHATWG];
+    /// All profiles, the default one first. `whatwg` exists only with the feature `whatwg`.
+    #[cfg(not(feature = "whatwg"))]
+    pub const ALL: [&'static Profile; 5] = [&RFC3987, &DUERST_00, &DUERST_01, &MASINTER_07, &WEBER_00];
 
-    /// The profile with that name.
-    pub fn from_name(name: &str) -> Option<&'static Profile> {
+    /// The profile with that name; `None` if there is none.
+    pub fn named(name: &str) -> Option<&'static Profile> {
         Profile::ALL.into_iter().find(|profile| profile.name == name)
     }
 
@@ -228,6 +233,11 @@ impl Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_profile_of_browsers_exists_with_its_parser() {
+        assert_eq!(Profile::named("whatwg").is_some(), cfg!(feature = "whatwg"));
+    }
 
     #[test]
     fn the_table_has_a_column_for_each_profile() {

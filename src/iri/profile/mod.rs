@@ -48,8 +48,8 @@ impl Profile {
     ///
     /// ```
     /// use irikey::iri::Profile;
-    /// assert!(Profile::from_name("rfc3987").unwrap().check_iri("http://h/a b").is_err());
-    /// assert!(Profile::from_name("duerst-01").unwrap().check_iri("http://h/a b").is_ok());
+    /// assert!(Profile::named("rfc3987").unwrap().check_iri("http://h/a b").is_err());
+    /// assert!(Profile::named("duerst-01").unwrap().check_iri("http://h/a b").is_ok());
     /// ```
     pub fn check_iri(&self, text: &str) -> Result<Parts, Fault> {
         self.check_alphabet(text)?;
@@ -128,7 +128,7 @@ impl Profile {
     /// ```
     /// use irikey::iri::{MappingOptions, Profile};
     /// let options = MappingOptions::default();
-    /// let profile = |name| Profile::from_name(name).unwrap();
+    /// let profile = |name| Profile::named(name).unwrap();
     /// assert_eq!(profile("masinter-07").to_uri("/A\u{30A}".as_bytes(), &options).unwrap(), "/%C3%85");
     /// assert_eq!(profile("rfc3987").to_uri("/A\u{30A}".as_bytes(), &options).unwrap(), "/A%CC%8A");
     /// assert_eq!(profile("weber-00").to_uri(b"http://h/[ %", &options).unwrap(), "http://h/%5B%20%");
@@ -160,7 +160,7 @@ impl Profile {
     ///
     /// ```
     /// use irikey::iri::{Changes, Flags, Profile};
-    /// let prepare = |name, text| Profile::from_name(name).unwrap().prepare(text);
+    /// let prepare = |name, text| Profile::named(name).unwrap().prepare(text);
     /// let (text, flags, changes) = prepare("weber-00", b"http://a@b@c/[");
     /// assert_eq!(&text[..], b"http://a@b%40c/%5B");
     /// assert_eq!((flags, changes), (Flags::STRAY_DELIM, Changes::PCT_ENCODED));
@@ -217,7 +217,7 @@ impl Profile {
     ///
     /// ```
     /// use irikey::iri::{HostMapping, Profile};
-    /// let iri = |name| Profile::from_name(name).unwrap().to_iri("/%7E%C3%BC%FC", HostMapping::Percent);
+    /// let iri = |name| Profile::named(name).unwrap().to_iri("/%7E%C3%BC%FC", HostMapping::Percent);
     /// assert_eq!(iri("duerst-01"), "/%7Eü%FC");
     /// assert_eq!(iri("rfc3987"), "/~ü%FC");
     /// ```
@@ -280,7 +280,7 @@ mod tests {
             ("masinter-07", "http://u@é/", Component::Host, 9),
         ];
         for (name, text, component, at) in cases {
-            let fault = Profile::from_name(name).unwrap().check_iri_reference(text).unwrap_err();
+            let fault = Profile::named(name).unwrap().check_iri_reference(text).unwrap_err();
             assert_eq!((fault.component, fault.at), (component, at), "{name} {text}");
         }
     }
@@ -288,7 +288,7 @@ mod tests {
     /// The host does not matter for the other components.
     #[test]
     fn excluded_characters_are_allowed_outside_ip_literals() {
-        let profile = Profile::from_name("duerst-01").unwrap();
+        let profile = Profile::named("duerst-01").unwrap();
         for host in ["h", "[::1]", "[v1.a]"] {
             for text in [format!("http://{host}/a b"), format!("//u<r@{host}?{{q}}#`")] {
                 assert_eq!(profile.check_iri_reference(&text).err(), None, "{text}");
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn characters_beside_bytes_that_are_not_utf8_are_flagged() {
-        let flags = |name: &str, text: &[u8]| Profile::from_name(name).unwrap().prepare(text).1;
+        let flags = |name: &str, text: &[u8]| Profile::named(name).unwrap().prepare(text).1;
         let private = "\u{E000}".as_bytes();
         let reference = |rest: &[u8]| [b"http://h/\xE9/?".as_slice(), private, rest].concat();
         for (name, expected) in [("duerst-01", Flags::NOT_UCSCHAR), ("weber-00", Flags::NONE)] {
