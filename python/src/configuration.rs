@@ -541,8 +541,7 @@ fn charset(parameter: &str, operand: &Operand) -> PyResult<Option<Charset>> {
 /// Returns the rung with this name. `others` are names that the caller accepts as well.
 pub fn rung(name: &str, others: &[&str]) -> PyResult<Rung> {
     let names = || [&Rung::ALL.map(Rung::name), others].concat().join(", ");
-    let found = Rung::ALL.into_iter().find(|rung| rung.name() == name);
-    found.ok_or_else(|| invalid(format!("unknown rung {name:?}; expected one of {}", names())))
+    Rung::named(name).ok_or_else(|| invalid(format!("unknown rung {name:?}; expected one of {}", names())))
 }
 
 /// Returns the recipe with this name and changes.

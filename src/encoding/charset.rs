@@ -8,6 +8,7 @@
 //! with their offset; they are never replaced by U+FFFD or `?`.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::nfc_of;
 use super::piece_decoder::PieceDecoder;
@@ -23,7 +24,7 @@ use encoding_rs::{Decoder, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 /// assert_eq!(Charset::named("Latin1").unwrap().name(), "windows-1252");
 /// assert_eq!(Charset::named("no-such-charset"), None);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Charset {
     encoding: &'static Encoding,
     /// The label leaves the byte order open, so a byte order mark decides.
@@ -76,6 +77,13 @@ pub struct Encoded {
 
 /// Byte order marks. None begins with another one.
 const MARKS: [(&[u8], &Encoding); 3] = [(b"\xEF\xBB\xBF", UTF_8), (b"\xFE\xFF", UTF_16BE), (b"\xFF\xFE", UTF_16LE)];
+
+/// Writes the name.
+impl fmt::Display for Charset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 impl Charset {
     /// UTF-8, the default charset.

@@ -3,6 +3,8 @@
 //! A check returns the components ([`Parts`]) or the first [`Fault`] with kind, component and byte offset. Nothing is
 //! repaired. [`ParseMode`] selects between this grammar and the lenient rules for crawl data.
 
+use std::fmt;
+
 use super::class::{self, ALPHA, HEXDIG, PATH, QUERY, REG_NAME, SCHEME_TAIL, USERINFO};
 use super::fault::{Component, Fault, FaultKind};
 use super::host::ip::is_ip_literal;
@@ -10,6 +12,12 @@ use super::parts::{Authority, Parts};
 use crate::kernel::ByteSet;
 
 /// What happens to text that the grammar of RFC 3987 section 2.2 does not derive.
+///
+/// ```
+/// use irikey::iri::ParseMode;
+/// assert_eq!(ParseMode::named("strict"), Some(ParseMode::Strict));
+/// assert_eq!(ParseMode::Strict.to_string(), "strict");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ParseMode {
     /// Characters that are not allowed in an IRI are percent-encoded or kept, and flagged. Only a reference that cannot
@@ -20,9 +28,21 @@ pub enum ParseMode {
     Strict,
 }
 
+/// Writes the name.
+impl fmt::Display for ParseMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl ParseMode {
+    /// The mode with this name; `None` if there is none.
+    pub fn named(name: &str) -> Option<ParseMode> {
+        [ParseMode::Lenient, ParseMode::Strict].into_iter().find(|mode| mode.name() == name)
+    }
+
     /// The name in file metadata.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             ParseMode::Lenient => "lenient",
             ParseMode::Strict => "strict",

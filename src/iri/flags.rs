@@ -25,9 +25,28 @@ macro_rules! bit_set {
             pub const fn intersects(self, other: $set) -> bool {
                 self.0 & other.0 != 0
             }
+            /// Returns true if every bit of `other` is set.
+            pub const fn contains(self, other: $set) -> bool {
+                self.0 & other.0 == other.0
+            }
+            /// The bits that are set, each as a set, in bit order.
+            pub fn iter(self) -> impl Iterator<Item = $set> {
+                Self::ALL.iter().map(|(bit, ..)| *bit).filter(move |bit| self.intersects(*bit))
+            }
             /// Names of the bits that are set, in bit order.
             pub fn names(self) -> impl Iterator<Item = &'static str> {
                 Self::ALL.iter().filter(move |(bit, ..)| self.intersects(*bit)).map(|(_, name, _)| *name)
+            }
+        }
+
+        /// Writes the names of the bits that are set, separated by commas.
+        impl std::fmt::Display for $set {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                for (i, name) in self.names().enumerate() {
+                    f.write_str(if i > 0 { "," } else { "" })?;
+                    f.write_str(name)?;
+                }
+                Ok(())
             }
         }
 
@@ -56,8 +75,10 @@ bit_set! {
     /// let (uri, flags) = normalize_to_rung(b"http://h/a b%", Rung::Syntax, ParseMode::Lenient).unwrap();
     /// assert_eq!(uri, b"http://h/a%20b%");
     /// assert_eq!(flags, Flags::EXCLUDED | Flags::STRAY_PERCENT);
-    /// assert_eq!(flags.names().collect::<Vec<_>>(), ["excluded", "stray-percent"]);
-    /// assert!(flags.intersects(Flags::EXCLUDED) && !flags.intersects(Flags::NOT_UTF8 | Flags::CONTROL));
+    /// assert_eq!(flags.to_string(), "excluded,stray-percent");
+    /// assert!(flags.iter().eq([Flags::EXCLUDED, Flags::STRAY_PERCENT]));
+    /// assert!(flags.contains(Flags::EXCLUDED) && !flags.contains(Flags::EXCLUDED | Flags::CONTROL));
+    /// assert!(flags.intersects(Flags::EXCLUDED | Flags::CONTROL) && !flags.intersects(Flags::CONTROL));
     /// ```
     Flags {
         0 NOT_UTF8 "not-utf8" "bytes that are not UTF-8, percent-encoded unchanged";

@@ -3,6 +3,8 @@
 //! This is the definition of each rung's text. It is slow: every step rewrites owned buffers. The single pass in
 //! [`super::normalize`] must produce the same text for every input; tests compare the two.
 
+use std::fmt;
+
 use super::check::ParseMode;
 use super::fault::Fault;
 use super::flags::{Changes, Flags};
@@ -22,6 +24,8 @@ use crate::kernel::parse_bytes;
 /// assert_eq!(text(Rung::Simple), b"HTTP://h:80/%7ea");
 /// assert_eq!(text(Rung::Syntax), b"http://h:80/~a");
 /// assert_eq!(text(Rung::Scheme), b"http://h/~a");
+/// assert_eq!(Rung::named("syntax"), Some(Rung::Syntax));
+/// assert_eq!(Rung::Syntax.to_string(), "syntax");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rung {
@@ -32,6 +36,13 @@ pub enum Rung {
     /// Section 5.3.3, scheme-based normalization: ports, empty paths, hosts, rules of individual schemes.
     #[default]
     Scheme,
+}
+
+/// Writes the name.
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 impl Rung {
@@ -45,6 +56,11 @@ impl Rung {
             Rung::Syntax => "syntax",
             Rung::Scheme => "scheme",
         }
+    }
+
+    /// The rung with this name; `None` if there is none.
+    pub fn named(name: &str) -> Option<Rung> {
+        Rung::ALL.into_iter().find(|rung| rung.name() == name)
     }
 
     /// The rungs up to this one, lowest first.

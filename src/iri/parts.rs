@@ -20,7 +20,7 @@ use super::fault::Component;
 /// assert_eq!(parts.path(text), b"/p");
 /// assert_eq!(parts.fragment(text), Some(&b"f"[..]));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Parts {
     /// Length of the scheme, without its `:`; `None` for a relative reference.
     pub scheme_len: Option<u32>,
@@ -39,7 +39,7 @@ pub struct Parts {
 }
 
 /// Byte offsets in `authority = [ userinfo "@" ] host [ ":" port ]`, RFC 3986 section 3.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Authority {
     /// First byte after `//`.
     pub at: u32,

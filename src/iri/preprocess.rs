@@ -15,7 +15,7 @@ use crate::encoding::Charset;
 use crate::kernel::ByteSet;
 
 /// The character references that are replaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CharacterReferences {
     /// None.
     #[default]
@@ -27,7 +27,7 @@ pub enum CharacterReferences {
 }
 
 /// What happens to spaces inside the field (section 4.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Spaces {
     /// They stay.
     #[default]
@@ -41,7 +41,7 @@ pub enum Spaces {
 }
 
 /// What happens to backslashes (section 7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Backslashes {
     /// They stay; the mapping rejects or encodes them.
     #[default]
@@ -53,7 +53,7 @@ pub enum Backslashes {
 }
 
 /// The steps that are applied to a field.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PreprocessOptions {
     /// Section 4.4.
     pub character_references: CharacterReferences,

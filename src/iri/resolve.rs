@@ -5,8 +5,10 @@
 //! already removed: then `a/%2e%2e/../b` and `a/../../b` would have different targets.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
+use bstr::BStr;
 use memchr::memmem;
 
 use super::check::{check_authority_lenient, check_len, check_path_noscheme};
@@ -32,8 +34,9 @@ pub(crate) fn may_be_html_base(base: &[u8]) -> bool {
 /// let base = Base::new(b"http://a/b/c/d;p?q").unwrap();
 /// assert_eq!(base.resolve(b"../g").unwrap(), b"http://a/b/g");
 /// assert_eq!(base.resolve(b"http:g").unwrap(), b"http:g");
+/// assert_eq!(Base::new(b"http://a/../b#f").unwrap().to_string(), "http://a/b");
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Base {
     text: Vec<u8>,
     parts: Parts,
@@ -58,6 +61,13 @@ pub(crate) enum BasePart {
 impl BasePart {
     /// The number of parts.
     pub(crate) const COUNT: usize = 5;
+}
+
+/// Writes the text; bytes that are not UTF-8 as U+FFFD.
+impl fmt::Display for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(BStr::new(&self.text), f)
+    }
 }
 
 impl Base {
@@ -128,9 +138,8 @@ impl Base {
         out.extend_from_slice(rest);
     }
 
-    /// The text of the base, without its fragment.
-    #[cfg(test)]
-    fn text(&self) -> &[u8] {
+    /// Returns the text of the base as it is used: without its fragment, and without dot segments unless it is literal.
+    pub fn text(&self) -> &[u8] {
         &self.text
     }
 

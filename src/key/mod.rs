@@ -14,10 +14,18 @@ mod recipe;
 pub(crate) use recipe::RecipeKeys;
 pub use recipe::{Draft, RULES, Recipe, RecipeError, Rule, RuleSet};
 
+use std::fmt;
+
 /// A key as it is stored: the 128-bit hash, most significant byte first.
 pub type KeyBytes = [u8; 16];
 
 /// The hash function of keys.
+///
+/// ```
+/// use irikey::key::KeyAlgorithm;
+/// assert_eq!(KeyAlgorithm::named("blake3-128"), Some(KeyAlgorithm::Blake3));
+/// assert_eq!(KeyAlgorithm::Blake3.to_string(), "blake3-128");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeyAlgorithm {
     /// XXH3 with 128 bits and seed 0, in its canonical (big-endian) form.
@@ -27,9 +35,21 @@ pub enum KeyAlgorithm {
     Blake3,
 }
 
+/// Writes the name.
+impl fmt::Display for KeyAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl KeyAlgorithm {
+    /// Returns the algorithm with this name; `None` if there is none.
+    pub fn named(name: &str) -> Option<KeyAlgorithm> {
+        [KeyAlgorithm::Xxh3, KeyAlgorithm::Blake3].into_iter().find(|algorithm| algorithm.name() == name)
+    }
+
     /// Returns the name that the metadata of files use.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             KeyAlgorithm::Xxh3 => "xxh3-128",
             KeyAlgorithm::Blake3 => "blake3-128",

@@ -1,6 +1,8 @@
 //! The profiles: which choice each specification makes, written as differences from another specification, and the
 //! table of these differences for the documentation.
 
+use std::fmt;
+
 use crate::encoding::UnmappableMode;
 use crate::iri::map::HostMapping;
 use crate::iri::preprocess::Backslashes;
@@ -77,7 +79,7 @@ choice! {
 }
 
 /// A specification of IRIs, as a set of choices: RFC 3987, one of its drafts, or the URL Standard.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// The name in `--profile`.
     pub name: &'static str,
@@ -173,6 +175,13 @@ const WHATWG: Profile = Profile {
 impl Default for &Profile {
     fn default() -> Self {
         &RFC3987
+    }
+}
+
+/// Writes the name.
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 

@@ -43,6 +43,9 @@ pub use rules::{RULES, Rule};
 use crate::iri::Fault;
 use crate::kernel::{BufferedText, SimdTask, UrlMasks, mask_urls, run_with_simd};
 use definition::RecipeDefinition;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
 use surt_parts::MaskedUrl;
 use surt_shortcut::SurtShortcut;
 
@@ -86,6 +89,28 @@ impl PartialEq for Recipe {
 }
 
 impl Eq for Recipe {}
+
+impl Hash for Recipe {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+/// Writes the name, from which [`Recipe::parse`] makes an equal recipe.
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// As [`Recipe::parse`].
+impl FromStr for Recipe {
+    type Err = RecipeError;
+
+    fn from_str(text: &str) -> Result<Recipe, RecipeError> {
+        Recipe::parse(text)
+    }
+}
 
 /// An error of [`Recipe::parse`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
