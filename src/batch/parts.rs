@@ -113,7 +113,7 @@ mod tests {
         ];
         for (part, uri, want) in cases {
             let mut reversed = Vec::new();
-            let got = text(part, uri.as_bytes(), &SuffixList::Embedded, &mut reversed);
+            let got = text(part, uri.as_bytes(), &SuffixList::EMBEDDED, &mut reversed);
             assert_eq!(got, want.map(str::as_bytes), "{part:?} {uri}");
         }
         assert_eq!([port(b"http://a:81/"), port(b"http://a/"), port(b"x://a:99999999999/")], [Some(81), None, None]);

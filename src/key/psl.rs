@@ -13,14 +13,17 @@ use crate::kernel::{parse_bytes, write_joined};
 /// The release of the psl crate, whose Public Suffix List is embedded.
 const PSL_VERSION: &str = "psl 2.1.247";
 
-/// A Public Suffix List.
+/// A Public Suffix List. The default is the embedded one.
 #[derive(Clone, Debug, Default)]
-pub enum SuffixList {
-    /// The embedded list.
+pub struct SuffixList(SuffixRules);
+
+/// Where the rules of a list are from.
+#[derive(Clone, Debug, Default)]
+enum SuffixRules {
     #[default]
     Embedded,
-    /// A list that [`SuffixList::parse`] read, and its version.
-    Custom(Arc<publicsuffix::List>, String),
+    /// Parsed rules, and their version.
+    Parsed(Arc<publicsuffix::List>, String),
 }
 
 /// An error of [`SuffixList::parse`].
@@ -29,6 +32,9 @@ pub enum SuffixList {
 pub struct SuffixListError(String);
 
 impl SuffixList {
+    /// The embedded list.
+    pub const EMBEDDED: SuffixList = SuffixList(SuffixRules::Embedded);
+
     /// Parses a list in the format of publicsuffix.org.
     ///
     /// ```
@@ -49,21 +55,21 @@ impl SuffixList {
         let named = text.lines().take(40).find_map(|line| line.strip_prefix("// VERSION:")).map(str::trim);
         let hash = blake3::hash(text.as_bytes());
         let version = format!("{} blake3:{}", named.unwrap_or("own"), &hash.to_hex()[..16]);
-        Ok(SuffixList::Custom(Arc::new(list), version))
+        Ok(SuffixList(SuffixRules::Parsed(Arc::new(list), version)))
     }
 
     /// Returns the version of the list for the metadata of files.
     pub fn version(&self) -> &str {
-        match self {
-            SuffixList::Embedded => PSL_VERSION,
-            SuffixList::Custom(_, version) => version,
+        match &self.0 {
+            SuffixRules::Embedded => PSL_VERSION,
+            SuffixRules::Parsed(_, version) => version,
         }
     }
 
     fn suffix<'a>(&self, name: &'a [u8]) -> Option<psl::Suffix<'a>> {
-        match self {
-            SuffixList::Embedded => psl::List.suffix(name),
-            SuffixList::Custom(list, _) => list.suffix(name),
+        match &self.0 {
+            SuffixRules::Embedded => psl::List.suffix(name),
+            SuffixRules::Parsed(list, _) => list.suffix(name),
         }
     }
 }
@@ -110,7 +116,7 @@ pub struct HostParts<'a> {
 impl<'a> HostParts<'a> {
     /// Returns the parts of `host` by the embedded list. The host must be in lower case and, if it is a name, ASCII.
     pub fn of(host: &'a [u8]) -> HostParts<'a> {
-        HostParts::by(host, &SuffixList::Embedded)
+        HostParts::by(host, &SuffixList::EMBEDDED)
     }
 
     /// Returns the parts of `host` by `list`.
