@@ -72,6 +72,9 @@ static RECIPES: [RecipeDefinition; 8] = [
 ];
 
 /// A recipe: a named one, or one with added and removed rules.
+///
+/// Its name is that of the definition, followed by the changes in the order of [`RULES`]. So recipes with equal rules have equal
+/// names.
 #[derive(Clone, Debug)]
 pub struct Recipe {
     name: String,
@@ -163,7 +166,7 @@ impl Recipe {
 
     /// Parses the name of a recipe and changes to its rules: `surt-wayback`, `surt-ia,-www-once`, `+www,+fragment`.
     /// Without a name the changes apply to `plain`, which has no rules. Rules apply in the order of [`RULES`], whatever
-    /// their order in `text`.
+    /// their order in `text`, and changes that cancel each other are as if neither was made.
     ///
     /// ```
     /// use irikey::key::{Draft, Recipe};
@@ -172,6 +175,7 @@ impl Recipe {
     /// let applied = recipe.write_key(b"http://www.example.org/a#b", &mut draft, &mut key).unwrap();
     /// assert_eq!(key, b"http://example.org/a");
     /// assert_eq!(applied.names().collect::<Vec<_>>(), ["fragment", "www"]);
+    /// assert_eq!(recipe.name(), "plain,+fragment,+www");
     /// ```
     ///
     /// # Errors
@@ -189,8 +193,18 @@ impl Recipe {
 
     fn named(name: &str) -> Option<Recipe> {
         let definition = RECIPES.iter().find(|definition| definition.name == name)?;
-        let rules = RuleSet::of(definition.rules)?;
-        Some(Recipe { name: name.into(), definition, rules, shortcut: definition.shortcut })
+        Some(Recipe::of(definition, RuleSet::of(definition.rules)?))
+    }
+
+    /// Returns the recipe of a definition with these rules instead of its own.
+    fn of(definition: &'static RecipeDefinition, rules: RuleSet) -> Recipe {
+        let own = RuleSet::of(definition.rules).unwrap_or_default();
+        let mut name = definition.name.to_string();
+        for index in rules.difference(own).iter() {
+            let sign = if own.contains(index) { '-' } else { '+' };
+            name.extend([",", &sign.to_string(), RULES[index].name]);
+        }
+        Recipe { name, definition, rules, shortcut: definition.shortcut.filter(|_| rules == own) }
     }
 
     fn change(&mut self, item: &str) -> Result<(), RecipeError> {
@@ -208,13 +222,11 @@ impl Recipe {
                 false => RecipeError::RuleAbsent { recipe, rule, rules },
             });
         }
-        self.rules = rules;
-        self.shortcut = None;
-        self.name = format!("{},{item}", self.name);
+        *self = Recipe::of(self.definition, rules);
         Ok(())
     }
 
-    /// Returns the name with all changes, from which [`Recipe::parse`] makes an equal recipe.
+    /// Returns the name with all changes in the order of [`RULES`], from which [`Recipe::parse`] makes an equal recipe.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -232,7 +244,8 @@ impl Recipe {
     /// Appends the key of `url` to `out` and returns the rules that changed something. `draft` is a reusable buffer.
     ///
     /// # Errors
-    /// The software that the recipe reproduces makes no key for this URL. Nothing is appended.
+    /// The software that the recipe reproduces makes no key for this URL. Nothing is appended. The `at` of the fault is
+    /// not a position in the URL: recipes rewrite the URL before they find the reason.
     pub fn write_key(&self, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
         let mut masks = [UrlMasks::default()];
         if self.shortcut.is_some() {
@@ -379,7 +392,7 @@ mod tests {
     #[test]
     fn changes_are_part_of_the_name() {
         let recipe = Recipe::parse("surt-ia, -www-once,+www").unwrap();
-        assert_eq!(recipe.name(), "surt-ia,-www-once,+www");
+        assert_eq!(recipe.name(), "surt-ia,+www,-www-once");
         assert_eq!(Recipe::parse(recipe.name()).unwrap(), recipe);
         assert_eq!(key("surt-ia,-www-once,+www", "http://www.www.example.org"), "org,example)/");
         assert_eq!(key("surt-ia", "http://www.www.example.org"), "org,example,www)/");
@@ -422,7 +435,22 @@ mod tests {
             message("-fragment"),
             "the recipe plain does not have the rule \"fragment\"; it has no rules; leave out -fragment"
         );
-        assert_eq!(Recipe::parse("+www,-www,+www").unwrap().name(), "plain,+www,-www,+www");
+    }
+
+    #[test]
+    fn recipes_with_equal_rules_are_equal() {
+        let recipe = |text: &str| Recipe::parse(text).unwrap();
+        for (text, name) in [
+            ("+fragment,+www", "plain,+fragment,+www"),
+            ("+www,+fragment", "plain,+fragment,+www"),
+            ("+www,-www,+www", "plain,+www"),
+            ("surt-ia,-www-once,+www", "surt-ia,+www,-www-once"),
+            ("surt-ia,-www-once,+www-once", "surt-ia"),
+        ] {
+            assert_eq!(recipe(text), recipe(name), "{text}");
+            assert_eq!((recipe(text).name(), recipe(text).shortcut.is_some()), (name, name == "surt-ia"), "{text}");
+        }
+        assert_ne!(recipe("surt-ia,+www"), recipe("surt-ia"));
     }
 
     /// A rule that did not change a URL makes no difference to its key.

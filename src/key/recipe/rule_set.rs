@@ -29,6 +29,16 @@ impl RuleSet {
         RuleSet(self.0 & !(1 << index))
     }
 
+    /// Returns whether the set contains the rule at `index` of [`super::RULES`].
+    pub(super) const fn contains(self, index: usize) -> bool {
+        self.0 >> index & 1 != 0
+    }
+
+    /// Returns the rules of one of the sets that are not in the other.
+    pub(super) const fn difference(self, other: RuleSet) -> RuleSet {
+        RuleSet(self.0 ^ other.0)
+    }
+
     /// Returns the set as a number, whose bit `i` represents `RULES[i]`.
     pub(crate) fn bits(self) -> u64 {
         self.0
