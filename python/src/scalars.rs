@@ -271,14 +271,9 @@ pub fn compare<'py>(
 ) -> PyResult<(Option<&'static str>, Bound<'py, PyString>, Bound<'py, PyString>)> {
     let strict = or_default("strict", strict, argument::flag, false)?;
     let (a, b) = (absolute(py, a, base)?, absolute(py, b, base)?);
-    let mut last = (Vec::new(), Vec::new());
-    for rung in Rung::ALL {
-        last = (normalized(py, &a, rung, strict)?.0, normalized(py, &b, rung, strict)?.0);
-        if last.0 == last.1 {
-            return Ok((Some(rung.name()), text_of(py, &last.0)?, text_of(py, &last.1)?));
-        }
-    }
-    Ok((None, text_of(py, &last.0)?, text_of(py, &last.1)?))
+    let on = irikey::iri::compare(&a, &b, parse_mode(strict)).map_err(|fault| raise(py, fault))?;
+    let text = |reference: &[u8]| text_of(py, &normalized(py, reference, on.unwrap_or_default(), strict)?.0);
+    Ok((on.map(Rung::name), text(&a)?, text(&b)?))
 }
 
 /// Describes a reference: texts and keys of the rungs, components, flags, spoofing flags, and the result of a browser's

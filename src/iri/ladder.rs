@@ -73,7 +73,7 @@ impl Rung {
 /// Returns the text of `rung` for an absolute IRI, and flags, by the named steps of the ladder. The text of
 /// [`Rung::Simple`] is the input.
 ///
-/// This function defines the result for one IRI. Use [`crate::canon::Canonicalizer`] for many.
+/// This function defines the result for one IRI. Use [`crate::canon::UrlCanonicalizer`] for many.
 ///
 /// # Errors
 /// The fault that `mode` finds.
@@ -92,6 +92,34 @@ pub fn normalize_to_rung(text: &[u8], rung: Rung, mode: ParseMode) -> Result<(Ve
     };
     OwnedComponents::SYNTAX_STEPS.iter().chain(steps).for_each(|(_, step)| step(&mut components));
     Ok((components.text(), components.flags))
+}
+
+/// Returns the lowest rung on which two absolute IRIs are equivalent; `None` if there is none.
+///
+/// # Errors
+/// The fault that `mode` finds in `a`, otherwise in `b`.
+///
+/// ```
+/// use irikey::iri::{ParseMode, Rung, compare};
+/// let compare = |a: &str, b: &str| compare(a.as_bytes(), b.as_bytes(), ParseMode::Lenient);
+/// assert_eq!(compare("http://h:80/%7ea", "HTTP://h/~a"), Ok(Some(Rung::Scheme)));
+/// assert_eq!(compare("http://h/%7ea", "HTTP://h/~a"), Ok(Some(Rung::Syntax)));
+/// assert_eq!(compare("http://h/a", "http://h/b"), Ok(None));
+/// assert!(compare("http://h/a", "a").is_err());
+/// ```
+pub fn compare(a: &[u8], b: &[u8], mode: ParseMode) -> Result<Option<Rung>, Fault> {
+    let mut both = [OwnedComponents::new(a, mode)?, OwnedComponents::new(b, mode)?];
+    if a == b {
+        return Ok(Some(Rung::Simple));
+    }
+    let rungs = [(Rung::Syntax, &OwnedComponents::SYNTAX_STEPS[..]), (Rung::Scheme, &OwnedComponents::SCHEME_STEPS)];
+    for (rung, steps) in rungs {
+        steps.iter().for_each(|(_, step)| both.iter_mut().for_each(step));
+        if both[0].text() == both[1].text() {
+            return Ok(Some(rung));
+        }
+    }
+    Ok(None)
 }
 
 /// A normalization step and the bit that it sets in [`Changes`].
@@ -298,6 +326,7 @@ mod tests {
     use super::super::CLASSIFIER;
     use super::super::normalize::{MarkedReference, Normalizer};
     use super::*;
+    use crate::iri::{Component, FaultKind};
     use crate::kernel::Bitmaps;
 
     #[test]
@@ -306,6 +335,22 @@ mod tests {
         let (uri, flags) = normalize_to_rung(text, Rung::Syntax, ParseMode::Strict).unwrap();
         assert_eq!(uri, b"example://a/b/c/%7Bfoo%7D/ros%C3%A9");
         assert!(flags.is_empty());
+    }
+
+    #[test]
+    fn iris_are_compared_by_the_texts_of_rungs() {
+        let texts =
+            ["http://h/~a", "http://h/%7ea", "http://h:80/%7Ea", "HTTP://h/~a", "http://h/b", "urn:A:b", "URN:a:b"];
+        for (a, b) in texts.iter().flat_map(|a| texts.map(|b| (a.as_bytes(), b.as_bytes()))) {
+            let text = |text, rung| normalize_to_rung(text, rung, ParseMode::Lenient).unwrap().0;
+            let lowest = Rung::ALL.into_iter().find(|rung| text(a, *rung) == text(b, *rung));
+            assert_eq!(compare(a, b, ParseMode::Lenient), Ok(lowest), "{a:?} {b:?}");
+        }
+        let fault = |at| Fault::new(FaultKind::Port, Component::Port, at);
+        let compare = |a: &str, b: &str| compare(a.as_bytes(), b.as_bytes(), ParseMode::Lenient);
+        assert_eq!(compare("http://h:a", "http://host:b"), Err(fault(9)));
+        assert_eq!(compare("http://h", "http://host:b"), Err(fault(12)));
+        assert_eq!(compare("http://h:a", "http://h:a"), Err(fault(9)));
     }
 
     /// The steps that change the components of `text`, and the guard of its path if there is one at the end.

@@ -6,7 +6,8 @@
 //! | Is this an IRI, a URI? | [`check_iri`], [`check_iri_reference`], [`check_uri`], [`check_uri_reference`] |
 //! | Split a reference | [`Parts::split`] |
 //! | Resolve a reference | [`Base`] |
-//! | Normalize one IRI | [`normalize_to_rung`]; for many IRIs use [`crate::canon::Canonicalizer`] |
+//! | Normalize one IRI | [`normalize_to_rung`]; for many IRIs use [`crate::canon::UrlCanonicalizer`] |
+//! | Are two IRIs equivalent? | [`compare`] |
 //! | IRI to URI and back | [`to_uri`], [`to_iri`] |
 //! | Domain names | [`domain_to_ascii`], [`domain_to_unicode`] |
 //! | Right-to-left IRIs | [`check_bidi`], [`bidi_visual`], [`bidi_display`] |
@@ -97,7 +98,7 @@ pub use class::CLASSIFIER;
 pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags, SpoofingFlags};
 pub use host::idn::{domain_to_ascii, domain_to_unicode};
-pub use ladder::{Rung, normalize_to_rung};
+pub use ladder::{Rung, compare, normalize_to_rung};
 pub use map::{HostMapping, QueryCharset, encode_query, to_iri, to_uri};
 pub(crate) use map::{encode_query_of, uses_query_charset};
 pub use parts::{Authority, Parts, find_scheme};
