@@ -16,16 +16,33 @@ use super::percent;
 use super::scheme::Scheme;
 use crate::encoding::{Charset, Encoded, UnmappableMode, is_utf8};
 
-/// The form of the host in the result of a mapping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The form of the host in the result of a mapping. `Ascii` makes a difference for [`to_uri`] only, and `Unicode` for [`to_iri`]
+/// only.
+///
+/// | | [`to_uri`] | [`to_iri`] |
+/// |---|---|---|
+/// | `Percent` | escapes of non-ASCII characters | escapes decoded, A-labels stay |
+/// | `Ascii` | `ToASCII` | as `Percent` |
+/// | `Unicode` | as `Percent` | `ToUnicode` |
+///
+/// ```
+/// use irikey::iri::{HostMapping::{Ascii, Percent, Unicode}, ParseMode, to_iri, to_uri};
+/// let uri = |host| to_uri("http://bücher/".as_bytes(), ParseMode::Strict, host).unwrap();
+/// assert_eq!([Percent, Ascii, Unicode].map(uri), ["http://b%C3%BCcher/", "http://xn--bcher-kva/", "http://b%C3%BCcher/"]);
+/// let iri = |host| to_iri("http://xn--bcher-kva/", host);
+/// assert_eq!([Percent, Ascii, Unicode].map(iri), ["http://xn--bcher-kva/", "http://xn--bcher-kva/", "http://bücher/"]);
+/// assert_eq!(to_iri("http://b%C3%BCcher/", Percent), "http://bücher/");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HostMapping {
-    /// Non-ASCII characters become escapes, as in every other component.
+    /// The host is mapped as every other component: non-ASCII characters become escapes in a URI, and escapes are decoded in
+    /// an IRI.
     #[default]
     Percent,
-    /// `ToASCII` by UTS 46 (section 3.1: MAY) for hosts with non-ASCII characters; escapes if that fails.
+    /// In a URI: `ToASCII` by UTS 46 (section 3.1: MAY) for hosts with non-ASCII characters; escapes if that fails.
     Ascii,
-    /// `ToUnicode` by UTS 46 (section 3.2: MAY) for hosts of DNS schemes, and without a scheme. The host stays if that fails,
-    /// or if `ToASCII` of the result would not give the same host again.
+    /// In an IRI: `ToUnicode` by UTS 46 (section 3.2: MAY) for hosts of DNS schemes, and without a scheme. The host is mapped as
+    /// by `Percent` if that fails, or if `ToASCII` of the result would not give the same host again.
     Unicode,
 }
 
