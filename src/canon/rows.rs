@@ -28,7 +28,7 @@ const MAX_EXAMPLE_LEN: usize = 200;
 /// let rows = urls.canonicalize(["/a b", "http://[/", "http://h/a%20b"].map(|url| (url.as_bytes(), base)))?;
 /// assert_eq!((rows.len(), rows.uri.get(0), rows.uri.get(1)), (3, &b"http://h/a%20b"[..], &b""[..]));
 /// assert_eq!(rows.key[0], rows.key[2]);
-/// assert_eq!(Flags(rows.flags[0]).names().collect::<Vec<_>>(), ["excluded"]);
+/// assert_eq!(rows.flags(0), Flags::EXCLUDED);
 /// assert_eq!((rows.fault(0), rows.fault(1).is_some(), rows.tally.changed, rows.tally.faulty), (None, true, 1, 1));
 /// # Ok::<(), irikey::canon::TextTooLong>(())
 /// ```
@@ -40,7 +40,8 @@ pub struct Rows {
     pub input: TextColumn,
     /// One bit per row, least significant first: the record differs from the URI.
     pub differs: Vec<u64>,
-    /// The key of the policy's rung.
+    /// The key of the policy's rung. That of a row with a fault is
+    /// [`KeyAlgorithm::fault_key`](crate::key::KeyAlgorithm::fault_key) of the record's text, and so are its `more_keys`.
     pub key: Vec<KeyBytes>,
     /// The keys of further rungs, in the order of the policy.
     pub more_keys: Vec<Vec<KeyBytes>>,
@@ -194,6 +195,14 @@ impl Rows {
     pub fn fault(&self, i: usize) -> Option<Fault> {
         let at = self.faults.binary_search_by_key(&i, |(row, _)| *row as usize).ok()?;
         Some(self.faults[at].1)
+    }
+
+    /// Returns the flags of row `i`.
+    ///
+    /// # Panics
+    /// If there is no row `i`.
+    pub fn flags(&self, i: usize) -> Flags {
+        Flags(self.flags[i])
     }
 
     /// Returns whether the record of row `i` differs from its URI.

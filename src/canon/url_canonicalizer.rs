@@ -5,7 +5,7 @@ use std::fmt;
 use super::canonicalizer::Canonicalizer;
 use super::policy::Policy;
 use super::rows::{MAX_TEXT_LEN, Rows};
-use crate::iri::Fault;
+use crate::iri::{Fault, Flags};
 use crate::kernel::Bitmaps;
 use crate::key::KeyBytes;
 use crate::record::RecordBuffer;
@@ -41,8 +41,11 @@ pub struct UrlCanonicalizer {
 pub struct UrlRow<'a> {
     /// The canonical URI; empty if there is a fault.
     pub uri: &'a [u8],
-    /// The key of the policy's rung.
+    /// The key of the policy's rung. If there is a fault, it is [`KeyAlgorithm::fault_key`](crate::key::KeyAlgorithm::fault_key)
+    /// of the URL.
     pub key: KeyBytes,
+    /// What was noticed or repaired.
+    pub flags: Flags,
     /// Why there is no canonical URI.
     pub fault: Option<Fault>,
 }
@@ -102,9 +105,14 @@ impl UrlCanonicalizer {
     ///
     /// ```
     /// use irikey::canon::{Policy, UrlCanonicalizer};
+    /// use irikey::iri::Flags;
+    /// use irikey::key::KeyAlgorithm;
     /// let mut urls = UrlCanonicalizer::new(&Policy::default());
-    /// assert_eq!(urls.canonicalize_one(b"../c", Some(b"http://h/a/b")).uri, b"http://h/c");
-    /// assert_eq!(urls.canonicalize_one(b"../c", None).fault.unwrap().kind.name(), "relative");
+    /// let row = urls.canonicalize_one(b"../a b", Some(b"http://h/a/b"));
+    /// assert_eq!((row.uri, row.flags), (&b"http://h/a%20b"[..], Flags::EXCLUDED));
+    /// let row = urls.canonicalize_one(b"../c", None);
+    /// assert_eq!(row.fault.unwrap().kind.name(), "relative");
+    /// assert_eq!(row.key, KeyAlgorithm::Xxh3.fault_key(b"../c"));
     /// ```
     ///
     /// # Panics
@@ -114,7 +122,8 @@ impl UrlCanonicalizer {
         self.rows.clear();
         self.push(url, base);
         self.append_rows();
-        UrlRow { uri: self.rows.uri.get(0), key: self.rows.key[0], fault: self.rows.fault(0) }
+        let rows = &self.rows;
+        UrlRow { uri: rows.uri.get(0), key: rows.key[0], flags: rows.flags(0), fault: rows.fault(0) }
     }
 
     fn push(&mut self, url: &[u8], base: Option<&[u8]>) {
