@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::ipc::reader::StreamReader;
 use irikey::batch::{ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
-use irikey::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
+use irikey::canon::{MaxUrlLen, Policy, PolicyError, RecipeColumn, Rung};
 use irikey::encoding::Charset;
 use irikey::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use irikey::key::psl::SuffixList;
@@ -461,19 +461,10 @@ impl Configuration {
         if self.profile == "whatwg" && (self.strict || self.literal_base) {
             return Err(invalid("profile=\"whatwg\" parses every URL in one way; omit strict and literal_base"));
         }
-        let is_scheme = |text: &str| {
-            text.starts_with(|first: char| first.is_ascii_alphabetic())
-                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-        };
         if self.max_url == 0 || self.max_url > MAX_MAX_URL {
             return Err(invalid(format!("max_url is from 1 to {MAX_MAX_URL} bytes")));
         }
-        match self.assume_scheme.as_deref().filter(|text| !is_scheme(text)) {
-            Some(text) => {
-                Err(invalid(format!("assume_scheme is the name of a scheme such as \"https\", not {text:?}")))
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn recipes(&self, columns: &ColumnSet) -> PyResult<Vec<RecipeColumn>> {
@@ -525,6 +516,12 @@ impl Configuration {
             equivalences: parsed.and_then(|parsed| parsed.equivalences.clone()),
             ..Policy::default()
         };
+        policy.check().map_err(|error| match error {
+            PolicyError::AssumedScheme(text) => {
+                invalid(format!("assume_scheme is the name of a scheme such as \"https\", not {text:?}"))
+            }
+            error => invalid(error.to_string()),
+        })?;
         policy.check_base().map_err(|fault| invalid(python_terms(&format!("base: {fault}"))))?;
         let policy = columns.complete_policy(policy);
         Ok(Policy { equivalences: self.read_equivalences(&policy, columns)?, ..policy })

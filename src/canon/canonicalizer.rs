@@ -209,10 +209,9 @@ impl Canonicalizer {
     /// Returns a canonicalizer for `policy`.
     ///
     /// # Panics
-    /// If the profile is `whatwg` and the crate was built without the feature `whatwg`.
+    /// If [`Policy::check`] fails.
     pub fn new(policy: &Policy) -> Canonicalizer {
-        let needs_whatwg = policy.profile.is_whatwg() && !cfg!(feature = "whatwg");
-        assert!(!needs_whatwg, "the profile whatwg requires the feature whatwg of this crate");
+        policy.check().unwrap_or_else(|error| panic!("unusable policy: {error}"));
         let policy = Arc::new(policy.clone());
         let writer = ReferenceWriter::new(Arc::clone(&policy));
         Canonicalizer {

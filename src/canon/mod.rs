@@ -28,7 +28,7 @@ pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
 #[cfg(feature = "pipeline")]
 pub(crate) use policy::describe_differences;
-pub use policy::{MaxUrlLen, Policy, RecipeColumn, Rung};
+pub use policy::{MaxUrlLen, Policy, PolicyError, RecipeColumn, Rung};
 #[cfg(feature = "cli")]
 pub(crate) use reference::assumed_delimiter;
 pub use rows::Rows;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::encoding::Charset;
-use crate::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
+use crate::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces, is_scheme};
 use crate::key::psl::SuffixList;
 use crate::key::{KeyAlgorithm, Recipe};
 use crate::learn::Equivalences;
@@ -37,7 +37,7 @@ pub struct Policy {
     pub literal_base: bool,
     /// Remove fragments from the URI and its key (retrieval, RFC 3987 section 5.1).
     pub drop_fragment: bool,
-    /// The scheme of references that have none and look like `host/path`.
+    /// The scheme of references that have none and look like `host/path`, such as `https`.
     pub assume_scheme: Option<String>,
     /// Repairs of a record's text before it is parsed. The decoder of the records splits them.
     pub preprocess: PreprocessOptions,
@@ -64,7 +64,7 @@ pub struct Policy {
     pub rule_variants: bool,
     /// The Public Suffix List of the `url_host_*` columns.
     pub suffixes: SuffixList,
-    /// Observed equivalences, which fill [`super::Rows::protocol`]. They require [`Rung::Scheme`].
+    /// Observed equivalences, which fill [`super::Rows::protocol`]. They require [`Rung::Scheme`] and their hash function.
     pub equivalences: Option<Arc<Equivalences>>,
 }
 
@@ -106,7 +106,52 @@ impl RecipeColumn {
     }
 }
 
+/// Why a policy cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// [`Policy::assume_scheme`] is not a scheme (RFC 3986 section 3.1).
+    #[error("{0:?} is not a scheme; a scheme is a letter, then letters, digits, '+', '-' or '.'; for example https")]
+    AssumedScheme(String),
+    /// Equivalences are about keys of the rung `scheme`, and the policy has another rung.
+    #[error("equivalences are about keys of the rung scheme, but the rung is {0}")]
+    EquivalencesRung(Rung),
+    /// Equivalences are about keys of another hash function.
+    #[error("the equivalences are about keys of {found}, but the keys are those of {expected}")]
+    EquivalencesAlgorithm {
+        /// That of the equivalences.
+        found: KeyAlgorithm,
+        /// That of the policy.
+        expected: KeyAlgorithm,
+    },
+}
+
 impl Policy {
+    /// Checks what no record can make right: the assumed scheme, and whether the equivalences are about the keys of the policy. A
+    /// wrong base is a fault of every relative record instead, see [`Policy::check_base`].
+    ///
+    /// ```
+    /// use irikey::canon::{Policy, PolicyError};
+    /// let policy = |scheme: &str| Policy { assume_scheme: Some(scheme.to_string()), ..Policy::default() };
+    /// assert!(policy("https").check().is_ok());
+    /// assert_eq!(policy("https://").check(), Err(PolicyError::AssumedScheme("https://".to_string())));
+    /// ```
+    ///
+    /// # Errors
+    /// See [`PolicyError`].
+    pub fn check(&self) -> Result<(), PolicyError> {
+        if let Some(scheme) = self.assume_scheme.as_ref().filter(|scheme| !is_scheme(scheme.as_bytes())) {
+            return Err(PolicyError::AssumedScheme(scheme.clone()));
+        }
+        let Some(equivalences) = &self.equivalences else { return Ok(()) };
+        let (found, expected) = (equivalences.algorithm(), self.algorithm);
+        match self.rung {
+            Rung::Scheme if found == expected => Ok(()),
+            Rung::Scheme => Err(PolicyError::EquivalencesAlgorithm { found, expected }),
+            rung => Err(PolicyError::EquivalencesRung(rung)),
+        }
+    }
+
     /// Returns the index of a rung in [`Policy::more_keys`].
     pub(crate) fn key_index(&self, rung: Rung) -> Option<usize> {
         self.more_keys.iter().position(|known| *known == rung)
@@ -212,6 +257,7 @@ fn describe_preprocess(options: &PreprocessOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learn::EquivalencesBuilder;
 
     #[test]
     fn descriptions_list_exactly_the_chosen_repairs() {
@@ -224,6 +270,25 @@ mod tests {
             (describe_charset(latin, false), describe_charset(None, false)),
             ("windows-1252".into(), String::new())
         );
+    }
+
+    #[test]
+    fn schemes_and_equivalences_are_checked() {
+        let assume = |scheme: &str| Policy { assume_scheme: Some(scheme.to_string()), ..Policy::default() }.check();
+        for scheme in ["https", "HTTP", "a+b-c.1"] {
+            assert_eq!(assume(scheme), Ok(()), "{scheme}");
+        }
+        for scheme in ["http://", "http:", "ht tp", "", "\u{e9}", "1a"] {
+            assert_eq!(assume(scheme), Err(PolicyError::AssumedScheme(scheme.to_string())));
+        }
+        let equivalences = |algorithm| EquivalencesBuilder::new(algorithm).build().map(Arc::new).ok();
+        let policy = Policy { equivalences: equivalences(KeyAlgorithm::Xxh3), ..Policy::default() };
+        assert_eq!(policy.check(), Ok(()));
+        let other = Policy { rung: Rung::Syntax, ..policy.clone() };
+        assert_eq!(other.check(), Err(PolicyError::EquivalencesRung(Rung::Syntax)));
+        let other = Policy { algorithm: KeyAlgorithm::Blake3, ..policy };
+        assert!(matches!(other.check(), Err(PolicyError::EquivalencesAlgorithm { .. })));
+        assert_eq!(Policy { equivalences: equivalences(KeyAlgorithm::Blake3), ..other }.check(), Ok(()));
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl UrlCanonicalizer {
     /// Returns a canonicalizer for `policy`.
     ///
     /// # Panics
-    /// As [`Canonicalizer::new`].
+    /// If [`Policy::check`] fails.
     pub fn new(policy: &Policy) -> UrlCanonicalizer {
         UrlCanonicalizer {
             canonicalizer: Canonicalizer::new(policy),

@@ -101,6 +101,7 @@ pub use host::idn::{domain_to_ascii, domain_to_unicode};
 pub use ladder::{Rung, compare, normalize_to_rung};
 pub use map::{HostMapping, QueryCharset, encode_query, to_iri, to_uri};
 pub(crate) use map::{encode_query_of, uses_query_charset};
+pub(crate) use parts::is_scheme;
 pub use parts::{Authority, Parts, find_scheme};
 pub use preprocess::{Backslashes, CharacterReferences, PreprocessOptions, Spaces, preprocess, repair, split_field};
 pub use profile::{MappingOptions, Profile};

@@ -58,6 +58,11 @@ pub fn find_scheme(text: &[u8]) -> Option<usize> {
     (ALPHA.contains(*first) && text.get(len) == Some(&b':')).then_some(len)
 }
 
+/// Returns whether `text` is a scheme (RFC 3986 section 3.1).
+pub(crate) fn is_scheme(text: &[u8]) -> bool {
+    text.first().is_some_and(|first| ALPHA.contains(*first)) && text.iter().all(|byte| SCHEME_TAIL.contains(*byte))
+}
+
 impl Parts {
     /// Splits `text`. Any text can be split. The userinfo ends at the first `@`; the port begins after the last `:`
     /// outside brackets.

@@ -174,7 +174,8 @@ impl Equivalences {
         self.entries
     }
 
-    pub(super) fn algorithm(&self) -> KeyAlgorithm {
+    /// Returns the hash function of the keys.
+    pub fn algorithm(&self) -> KeyAlgorithm {
         self.entries.algorithm
     }
 

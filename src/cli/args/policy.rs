@@ -12,7 +12,9 @@ use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
-use crate::iri::{Backslashes, CharacterReferences, Component, Fault, ParseMode, PreprocessOptions, Profile, Spaces};
+use crate::iri::{
+    Backslashes, CharacterReferences, Component, Fault, ParseMode, PreprocessOptions, Profile, Spaces, is_scheme,
+};
 use crate::key::psl::SuffixList;
 use crate::key::{KeyAlgorithm, RULES, Recipe};
 use crate::learn::Equivalences;
@@ -336,10 +338,9 @@ pub(crate) fn parse_charset(label: &str) -> Result<Charset, String> {
 
 /// `scheme = ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )`, RFC 3986 section 3.1; returned in lower case.
 fn parse_scheme(text: &str) -> Result<String, String> {
-    let is_tail = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    match text.bytes().next() {
-        Some(first) if first.is_ascii_alphabetic() && text.bytes().all(is_tail) => Ok(text.to_ascii_lowercase()),
-        _ => Err("a scheme is a letter, then letters, digits, '+', '-' or '.'; for example https".to_string()),
+    match is_scheme(text.as_bytes()) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err("a scheme is a letter, then letters, digits, '+', '-' or '.'; for example https".to_string()),
     }
 }
 
