@@ -100,6 +100,10 @@ impl BatchBuilder {
         self.path_values.iter().find(|(known, _)| *known == name).map(|(_, values)| values)
     }
 
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     pub(crate) fn columns(&self) -> &ColumnSet {
         &self.columns
     }

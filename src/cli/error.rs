@@ -117,7 +117,9 @@ impl<E: Into<CommandError> + Display> From<RunError<E>> for CommandError {
         match error {
             RunError::Output(error) => error.into(),
             RunError::Read(_) | RunError::Threads(_) => CommandError::Usage(error.to_string()),
-            RunError::Panicked(_) | RunError::Unbalanced { .. } => CommandError::Internal(error.to_string()),
+            RunError::Policy(_) | RunError::Panicked(_) | RunError::Unbalanced { .. } => {
+                CommandError::Internal(error.to_string())
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::lines;
 use super::packing::TextPacking;
 use super::row_group::{EncodedRowGroup, RowGroupSlice, RowGroups};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
-use crate::canon::Rows;
+use crate::canon::{Policy, Rows};
 
 /// Encodes rows for one output. Workers share it.
 pub struct Encoder {
@@ -97,6 +97,11 @@ impl Encoder {
     /// The rows do not form a batch, or the format cannot encode them.
     pub fn encode(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<EncodedRows, OutputError> {
         self.join(self.slices(rows, runs, None)?)
+    }
+
+    /// Returns the policy of the options, which has to make the rows.
+    pub fn policy(&self) -> &Policy {
+        self.builder.policy()
     }
 
     /// Number of buffers in the pool of the encoder.

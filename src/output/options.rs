@@ -42,7 +42,7 @@ pub struct OutputOptions {
     pub compression: Compression,
     /// Columns in order; [`OutputFormat::Text`] ignores them and writes the URI.
     pub columns: ColumnSet,
-    /// Policy of the rows.
+    /// Policy of the rows, which metadata describe: that of the run, see [`Encoder::policy`](super::Encoder::policy).
     pub policy: Policy,
     /// Names of the sources; `source` of a run is an index of this list.
     pub sources: Vec<String>,

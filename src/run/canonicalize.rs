@@ -240,6 +240,7 @@ pub(crate) fn canon_encoded(
     file_rows: Option<u64>,
     mut append: impl FnMut(EncodedRows) -> Result<(), OutputError> + Send,
 ) -> Result<Summary, RunError<OutputError>> {
+    request.check_output(encoder)?;
     let joins_slices = encoder.joins_slices();
     let request = if joins_slices || !encoder.has_groups() { request.in_slices() } else { request };
     let request = request.with_stages(JOIN_STAGE + 1);

@@ -13,6 +13,9 @@ pub enum RunError<E> {
     /// The sources cannot be read with these options.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The output was created for rows of another policy, which its metadata would describe.
+    #[error("the run and the output have different policies: {0} differs; give both the same policy")]
+    Policy(&'static str),
     /// The threads could not be started.
     #[error("cannot start worker threads: {0}; use fewer with --threads")]
     Threads(String),

@@ -31,20 +31,24 @@
 //! let sources = irikey::input::list(&[list])?;
 //! let columns = ColumnSet::named(["source", "record", "uri", "key", "fault"])?;
 //! let policy = columns.complete_policy(Policy::default());
-//! let options = OutputOptions {
+//! let output_options = OutputOptions {
 //!     format: OutputFormat::Parquet,
 //!     compression: Compression::default(),
 //!     columns,
-//!     policy: policy.clone(),
+//!     policy,
 //!     sources: sources.names(),
 //! };
-//! let (encoder, mut output) = output::create(&Destination::File(target), options)?;
+//! let (encoder, mut output) = output::create(&Destination::File(target), output_options)?;
 //!
-//! let (run_options, progress) = (RunOptions::default(), Progress::new());
-//! let request = RunRequest::new(sources, &run_options, &policy, &progress);
+//! let (options, progress) = (RunOptions::default(), Progress::new());
+//! let request = RunRequest::new(sources, &options, encoder.policy(), &progress);
 //! let encode = |group: run::RowGroup<'_>| encoder.encode(group.rows, group.runs).map(Some);
 //! let summary = run::canon(request, encode, |encoded| output.append(encoded))?;
 //! output.finish()?;
+//! // A source that cannot be read, or is damaged, does not stop the run.
+//! if let Some(error) = summary.input_errors.first() {
+//!     return Err(error.to_string().into());
+//! }
 //! assert_eq!((summary.rows, summary.tally.faulty, summary.distinct_keys), (3, 1, 2));
 //! # Ok(())
 //! # }

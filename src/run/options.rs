@@ -1,8 +1,10 @@
 //! What a run reads and how. None of the options changes a row; `row_group_len` decides where row groups end.
 
+use super::error::RunError;
 use super::summary::Progress;
 use crate::canon::Policy;
 use crate::input::{AHEAD_LEN, Sources};
+use crate::output::Encoder;
 use crate::record::InputFormat;
 use crate::record::archive::RecordTypes;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +31,7 @@ pub struct RunRequest<'a> {
     pub sources: Sources,
     /// How they are read.
     pub options: &'a RunOptions,
-    /// How records become rows.
+    /// How records become rows. If the rows are written, it is that of the [`Encoder`](crate::output::Encoder).
     pub policy: &'a Policy,
     /// Counts that the run updates.
     pub progress: &'a Progress,
@@ -75,6 +77,24 @@ impl<'a> RunRequest<'a> {
             skipped: SkippedGroups::default(),
             until: None,
         }
+    }
+
+    /// Checks that an output describes the rows of this request. The run may make more keys than are written, after those.
+    ///
+    /// # Errors
+    /// [`RunError::Policy`], if a choice that keys depend on differs.
+    pub(super) fn check_output<E>(&self, encoder: &Encoder) -> Result<(), RunError<E>> {
+        let (run, output) = (self.policy, encoder.policy());
+        let with_keys = |policy: &Policy| Policy { recipes: run.recipes.clone(), ..policy.clone() }.describe();
+        let [choices, described] = [run, output].map(with_keys);
+        let differs = |choices: &[(&'static str, String)], others: &[(&'static str, String)]| {
+            choices.iter().find(|choice| !others.contains(choice)).map(|(name, _)| *name)
+        };
+        let lacks_recipes = (!run.recipes.starts_with(&output.recipes)).then_some("recipes");
+        let lacks_keys = (!run.more_keys.starts_with(&output.more_keys)).then_some("more_keys");
+        let differing =
+            differs(&choices, &described).or(differs(&described, &choices)).or(lacks_recipes).or(lacks_keys);
+        differing.map_or(Ok(()), |name| Err(RunError::Policy(name)))
     }
 
     /// The same with `stage_count` stages.

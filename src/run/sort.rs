@@ -118,6 +118,7 @@ pub fn sort(
     append: impl FnMut(SortedRows) -> Result<(), OutputError> + Send,
 ) -> Result<SortSummary, RunError<SortError>> {
     let RunRequest { options: run, progress, .. } = request;
+    request.check_output(encoder)?;
     let sorter = Sorter::new(&request.sources.names(), options, request.policy, encoder)?;
     let mut runs = sorter.new_runs();
     let summary = sorter.sort_runs(request, 0, |blocks| runs.add(blocks))?;

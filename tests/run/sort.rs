@@ -6,14 +6,14 @@ use crate::dedup::lines;
 use arrow::array::{ArrayRef, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int32Type;
 use irikey::batch::ColumnSet;
-use irikey::canon::{Policy, RecipeColumn};
+use irikey::canon::{MaxUrlLen, Policy, RecipeColumn};
 use irikey::input::Sources;
 use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, OutputFormat, OutputOptions};
 use irikey::record::fields::FieldSet;
 use irikey::run::{
-    CheckSortedError, CheckSortedReason, PartCut, Phase, Progress, RunOptions, RunRequest, SortOptions, SortSummary,
-    SortedRows, check_sorted, sort,
+    CheckSortedError, CheckSortedReason, PartCut, Phase, Progress, RunError, RunOptions, RunRequest, SortOptions,
+    SortSummary, SortedRows, check_sorted, sort,
 };
 use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
 use parquet::arrow::ArrowWriter;
@@ -235,4 +235,31 @@ fn a_check_reports_the_first_row_out_of_order() {
     let cdxj = file(&directory, "x.cdxj", b"org,a)/ 20200101000000 {}\norg,a)/ 20190101000000 {}\n");
     let error = check_sorted(&cdxj, &mut OrderCheck::new(None)).unwrap_err().to_string();
     assert!(error.contains("row 2: \"org,a)/ 20190101000000\" comes after \"org,a)/ 20200101000000\""), "{error}");
+}
+
+#[test]
+fn a_policy_that_the_output_does_not_describe_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (run_options, progress) = (RunOptions::default(), Progress::new());
+    let target = Destination::File(directory.path().join("sorted.arrow"));
+    let (encoder, _output) = output::create(&target, output_options(OutputFormat::Arrow, &sources().names())).unwrap();
+    assert_eq!(encoder.policy().describe(), policy().describe());
+    let sort_options = sort_options(&["uri"], 1 << 20, directory.path());
+    let differing = |policy: &Policy| {
+        let request = RunRequest::new(sources(), &run_options, policy, &progress);
+        match sort(request, &sort_options, &encoder, |_| Ok(())) {
+            Err(RunError::Policy(name)) => name,
+            other => other.map_or_else(|error| panic!("{error}"), |_| ""),
+        }
+    };
+    let more = RecipeColumn { column: "surt-ia", recipe: Recipe::parse("surt-ia").unwrap() };
+    let recipes =
+        |recipes: &[&RecipeColumn]| Policy { recipes: recipes.iter().copied().cloned().collect(), ..policy() };
+    let own = &policy().recipes[0];
+    assert_eq!(differing(&policy()), "");
+    assert_eq!(differing(&recipes(&[own, &more])), "");
+    assert_eq!(differing(&recipes(&[&more, own])), "recipes");
+    assert_eq!(differing(&recipes(&[])), "recipes");
+    assert_eq!(differing(&Policy { drop_fragment: true, ..policy() }), "drop_fragment");
+    assert_eq!(differing(&Policy { max_url_len: MaxUrlLen(9), ..policy() }), "max_url");
 }

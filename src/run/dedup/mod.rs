@@ -50,6 +50,7 @@ pub fn dedup(
     encoder: &Encoder,
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<DedupSummary, RunError<DedupError>> {
+    request.check_output(encoder)?;
     let run = &RunOptions { count_distinct: false, ..request.options.clamped() };
     let names = request.sources.names();
     let mut job = DedupJob::new(options, encoder, &request, &names).map_err(RunError::output)?;
