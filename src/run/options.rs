@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 /// group must stay below the 2 GiB that Arrow's 32-bit offsets can address.
 pub(crate) const MAX_RECORD_LEN: usize = 512 << 20;
 
-/// Maximum number of worker threads that the command and the Python package accept: more than any machine has cores.
+/// Maximum number of worker threads: more than any machine has cores. The command and the Python package accept no more.
 /// Starting and waking threads takes time that grows with a power of their number.
 pub const MAX_THREADS: usize = 512;
 
@@ -133,7 +133,7 @@ impl<'a> RunRequest<'a> {
 /// How a run works.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Worker threads; 0 means one per core.
+    /// Worker threads; 0 means one per core. At most [`MAX_THREADS`] are used.
     pub threads: usize,
     /// Bytes of memory per thread in which gzip files of many members are decompressed ahead of the records that are read.
     pub ahead_len: usize,
@@ -188,7 +188,7 @@ impl RunOptions {
             threads: match self.threads {
                 _ if self.record_limit.is_some() => 1,
                 0 => core_count(),
-                threads => threads,
+                threads => threads.min(MAX_THREADS),
             },
             row_group_len: self.row_group_len.clamp(1, MAX_ROW_GROUP_LEN),
             // How much is read past the last record of a limit is counted, and must not depend on the chunk length.
@@ -199,5 +199,18 @@ impl RunOptions {
             max_record_len: self.max_record_len.clamp(1, MAX_RECORD_LEN),
             ..self.clone()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_limited() {
+        let threads =
+            |threads, record_limit| RunOptions { threads, record_limit, ..RunOptions::default() }.clamped().threads;
+        assert_eq!([3, MAX_THREADS, usize::MAX].map(|count| threads(count, None)), [3, MAX_THREADS, MAX_THREADS]);
+        assert_eq!((threads(0, None), threads(9, Some(5))), (core_count(), 1));
     }
 }
