@@ -33,6 +33,8 @@ mod schema;
 mod source_run;
 mod text_array;
 
+/// The version of the crate arrow whose types this module has.
+pub use arrow;
 pub use build::BatchBuilder;
 pub(crate) use column::KEY_LEN;
 pub use column::{Column, ColumnId, ColumnKind};
