@@ -588,6 +588,7 @@ fn an_output_without_rows_is_valid() {
             OutputFormat::Zipnum => {
                 assert_eq!(std::io::read_to_string(flate2::read::GzDecoder::new(file())).unwrap(), "");
             }
+            other => panic!("{other:?} is not tested"),
         }
     }
 }

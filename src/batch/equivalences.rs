@@ -80,6 +80,7 @@ pub(crate) const EQUIVALENCE_COLUMNS: [(&str, &str); 20] = [
 
 /// Why a table cannot be used as equivalences for a policy.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EquivalencesTableError {
     /// The metadata does not identify a table of equivalences.
     #[error("not a table of equivalences; create one with irikey learn")]

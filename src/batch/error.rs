@@ -6,6 +6,7 @@ use crate::iri::Rung;
 
 /// Why no batch could be built. Except for `TooLong`, these are mistakes of the caller.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BatchError {
     /// The text of a column exceeds the 32-bit offsets of Arrow.
     #[error(

@@ -13,6 +13,7 @@ use crate::process::{path_name, plain_error, remedy, visible};
 
 /// An argument that names no readable input.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ListError {
     /// The file does not exist, or cannot be opened.
     #[error("{}: cannot open: {}; {}", path_name(path), plain(error), open_advice(path, error))]
@@ -120,6 +121,7 @@ fn list_text(errors: &[ListError]) -> String {
 
 /// What ends a source early, or what was found in it besides records.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Defect {
     /// The file cannot be opened any more; it could when the inputs were listed.
     #[error("cannot open: {}", error_and_advice(.0))]

@@ -27,6 +27,7 @@ pub type KeyBytes = [u8; 16];
 /// assert_eq!(KeyAlgorithm::Blake3.to_string(), "blake3-128");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum KeyAlgorithm {
     /// XXH3 with 128 bits and seed 0, in its canonical (big-endian) form.
     #[default]

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 
 /// A contradiction between equivalences.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EquivalencesConflict {
     /// A key has two representatives, or its representative has another one.
     #[error("the class of {0} has more than one representative")]

@@ -105,6 +105,7 @@ macro_rules! output_formats {
     ($($(#[$doc:meta])* $format:ident $name:literal [$($suffix:literal),*];)*) => {
         /// A format of outputs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum OutputFormat {
             $($(#[$doc])* $format,)*
         }
@@ -193,6 +194,7 @@ impl OutputFormat {
 
 /// A codec of Parquet's text columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Compression {
     /// Zstandard at a level from 1 to 22.
     Zstd(u8),
@@ -206,6 +208,7 @@ pub enum Compression {
 
 /// Why a text is not the name of a codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CompressionError {
     /// The codec is unknown.
     #[error("unknown codec; expected zstd, zstd:LEVEL, lz4, snappy or none")]

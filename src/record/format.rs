@@ -196,6 +196,7 @@ impl ArchiveRows {
 
 /// The format that the user chose for all inputs.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum InputFormat {
     /// Each source has a format of its own: that of its first records, otherwise that of its name, otherwise lines.
     Auto(FormatOptions),

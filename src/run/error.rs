@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// The error that stopped a run. `E` is the error of the caller's output.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum RunError<E> {
     /// `encode` or `append` failed. A closed pipe is such an error, which the caller may treat as success.
     #[error(transparent)]
@@ -46,6 +47,7 @@ impl<E> RunError<E> {
 
 /// An error of reading that stops a run, whatever its output is.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// A source lacks a requested column.
     #[error("{name}: {error}")]

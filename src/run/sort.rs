@@ -75,6 +75,7 @@ pub struct SortSummary {
 
 /// Why a sort failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SortError {
     /// The output cannot be written.
     #[error(transparent)]

@@ -98,6 +98,7 @@ impl fmt::Display for SortBy {
 
 /// Why rows are not in order, or cannot be compared.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OrderError {
     /// A row belongs before the previous one.
     #[error("row {row}: {found} comes after {previous}")]

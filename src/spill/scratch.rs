@@ -13,6 +13,7 @@ use crate::process::{plain_error, read_exact_at, remedy, without_termination, wr
 
 /// Why data could not be spilled. It ends the run; the output file does not get its final name.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpillError {
     /// The temporary file could not be created in this directory.
     #[error(

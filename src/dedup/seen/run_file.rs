@@ -27,6 +27,7 @@ pub(super) const BUFFER_LEN: usize = 1 << 18;
 
 /// Why a seen store cannot be used. Except for [`SeenError::NotDurable`], the store has not changed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SeenError {
     /// The store does not exist.
     #[error("{}: no seen store exists there; create one with dedup --update-seen", .0.display())]

@@ -117,6 +117,7 @@ impl FromStr for Recipe {
 
 /// An error of [`Recipe::parse`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RecipeError {
     /// No recipe has this name.
     #[error("unknown recipe {0:?}; expected one of {names}", names = join(Recipe::names()))]

@@ -142,6 +142,7 @@ pub struct CsvColumns {
 
 /// Why the columns of a source cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ColumnChoiceError {
     /// A chosen column does not exist.
     #[error("there is no column {chosen}; the columns are {columns}")]

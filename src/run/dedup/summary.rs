@@ -49,6 +49,7 @@ pub struct DedupSummary {
 
 /// Why a dedup run failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DedupError {
     /// The output cannot be written.
     #[error(transparent)]
