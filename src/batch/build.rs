@@ -158,7 +158,7 @@ impl BatchBuilder {
             ColumnId::RecipeText(name) => {
                 let texts = self.recipe(name, rows)?;
                 check_len("recipe", rows.len(), texts.len())?;
-                Ok(Some(carried::text_array(texts)))
+                Ok(Some(carried::text_or_null_array(texts)))
             }
             ColumnId::RecipeKey(name) => self.recipe_keys(self.recipe(name, rows)?, rows.len()).map(Some),
             ColumnId::Carried(field) => carried::array(field, rows).map(Some),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int16Array, Int64Array, StringBuilder, TimestampMillisecondArray};
+use arrow::array::{Array, ArrayRef, Int16Array, Int64Array, StringBuilder, TimestampMillisecondArray};
 
 use super::column::ColumnKind;
 use super::error::BatchError;
@@ -20,8 +20,6 @@ trait ArrowField: RowField {
     const KIND: ColumnKind;
 
     fn array(column: &Self::Column) -> ArrayRef;
-
-    fn len(column: &Self::Column) -> usize;
 }
 
 macro_rules! define_arrays {
@@ -37,9 +35,9 @@ macro_rules! define_arrays {
         pub(super) fn array(field: CarriedField, rows: &Rows) -> Result<ArrayRef, BatchError> {
             match field {
                 $(CarriedField::$id => {
-                    let column = &rows.carried.$buffer;
-                    check_len($column, rows.len(), $kind::len(column))?;
-                    Ok($kind::array(column))
+                    let array = $kind::array(&rows.carried.$buffer);
+                    check_len($column, rows.len(), array.len())?;
+                    Ok(array)
                 })*
             }
         }
@@ -53,10 +51,6 @@ impl ArrowField for TimeField {
     fn array(column: &Vec<Option<i64>>) -> ArrayRef {
         Arc::new(column.iter().copied().collect::<TimestampMillisecondArray>().with_timezone("UTC"))
     }
-
-    fn len(column: &Vec<Option<i64>>) -> usize {
-        column.len()
-    }
 }
 
 /// Kinds whose columns are numbers, with at most as many bits as rows; a value that does not fit is null.
@@ -67,10 +61,6 @@ macro_rules! number_fields {
 
             fn array(column: &Vec<Option<$wide>>) -> ArrayRef {
                 Arc::new(column.iter().map(|value| value.and_then(|value| value.try_into().ok())).collect::<$array>())
-            }
-
-            fn len(column: &Vec<Option<$wide>>) -> usize {
-                column.len()
             }
         })*
     };
@@ -87,11 +77,7 @@ macro_rules! text_fields {
             const KIND: ColumnKind = ColumnKind::$column;
 
             fn array(column: &TextColumn) -> ArrayRef {
-                text_array(column)
-            }
-
-            fn len(column: &TextColumn) -> usize {
-                column.len()
+                text_or_null_array(column)
             }
         })*
     };
@@ -105,7 +91,7 @@ text_fields! {
 }
 
 /// Makes a column of text; empty ones are null.
-pub(super) fn text_array(column: &TextColumn) -> ArrayRef {
+pub(super) fn text_or_null_array(column: &TextColumn) -> ArrayRef {
     let mut array = StringBuilder::with_capacity(column.len(), column.values.len());
     for i in 0..column.len() {
         let text = escape_invalid_utf8(column.get(i));
