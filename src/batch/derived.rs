@@ -13,7 +13,7 @@ use crate::iri::{BidiProblem, BidiRules, HostMapping, Parts, Profile, bidi_visua
 pub(super) fn array(id: ColumnId, rows: &Rows, profile: &Profile) -> Option<ArrayRef> {
     let iri = |uri: &str| profile.to_iri(uri, HostMapping::Unicode);
     let bidi_iri = |uri: &str| Some(iri(uri)).filter(|iri| is_bidi(iri));
-    let rules = BidiRules::for_profile(profile.name).unwrap_or_default();
+    let rules = profile.bidi_rules.unwrap_or_default();
     match id {
         ColumnId::Iri => Some(texts(rows, |uri| Some(iri(uri)))),
         ColumnId::HostSkeleton => Some(texts(rows, host_skeleton)),

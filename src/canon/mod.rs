@@ -4,8 +4,9 @@
 //! ```text
 //! Records and their Bitmaps --Canonicalizer, by the Policy--> Rows
 //!
-//! record --already canonical?----------------------> copy ---------------+
-//!    |---http(s) URL, only normalization?----------> iri::Normalizer ----+--> uri, keys, faults, flags --> Rows
+//! record --canonical http(s) URL?------------------> copy ---------------+
+//!    |---http(s) URL, only normalization?----------> iri::Normalizer ----+
+//!    |---canonical, another scheme?----------------> copy ---------------+--> uri, keys, faults, flags --> Rows
 //!    |---relative, only to be appended?------------> base ---------------+
 //!    +---otherwise: decode, repair, resolve (reference)--> iri::Normalizer +
 //! ```

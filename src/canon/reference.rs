@@ -11,7 +11,7 @@ use super::record_text::{RecordCharsets, RecordText, decode, read_record, repair
 use crate::encoding::{Charset, UnmappableMode};
 use crate::iri::{
     CLASSIFIER, Changes, Fault, FaultKind, Flags, HttpHead, MarkedReference, Normalizer, ParseMode, QueryCharset, Rung,
-    check_authority, check_utf8, encode_query_of, find_scheme, octets, uses_query_charset,
+    check_authority, check_utf8, encode_query, find_scheme, octets, uses_query_charset,
 };
 use crate::kernel::{Bitmaps, append, find_byte};
 
@@ -219,7 +219,7 @@ impl ReferenceWriter {
         }
         let unmappable =
             if self.policy.intake == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
-        if let Some(encoded) = encode_query_of(text, QueryCharset { charset, unmappable })? {
+        if let Some(encoded) = encode_query(text, QueryCharset { charset, unmappable })? {
             prepared.flags |= encoded.flags;
             if encoded.has_unmappable {
                 prepared.flags |= Flags::QUERY_CHARSET;

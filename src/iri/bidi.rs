@@ -25,17 +25,6 @@ pub enum BidiRules {
     Duerst01,
 }
 
-impl BidiRules {
-    /// The rules of the profile with that name; `None` if irikey has no rules for its right-to-left IRIs.
-    pub fn for_profile(profile: &str) -> Option<BidiRules> {
-        match profile {
-            "rfc3987" | "weber-00" => Some(BidiRules::Rfc3987),
-            "duerst-01" => Some(BidiRules::Duerst01),
-            _ => None,
-        }
-    }
-}
-
 /// A component as section 4.2 uses the word: a component of the grammar, or one of the smaller parts that the section
 /// suggests.
 ///

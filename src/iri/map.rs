@@ -96,27 +96,6 @@ pub(crate) fn uses_query_charset(reference: &[u8]) -> bool {
     scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https"))
 }
 
-/// Encodes the query of `reference` in the document's charset: its non-ASCII characters become escapes of their bytes.
-/// The other components and the ASCII characters of the query stay, for [`to_uri`] or the ladder to map.
-///
-/// Returns the reference and whether the charset could not encode a character. The caller checks whether the scheme
-/// uses the document's charset.
-///
-/// # Errors
-/// With [`UnmappableMode::Fail`], the first character that the charset cannot encode.
-///
-/// ```
-/// use irikey::encoding::{Charset, UnmappableMode};
-/// use irikey::iri::{QueryCharset, encode_query};
-/// let query = QueryCharset { charset: Charset::named("iso-8859-1").unwrap(), unmappable: UnmappableMode::Fail };
-/// assert_eq!(encode_query("http://h/é?é#é", query).unwrap().0, "http://h/é?%E9#é");
-/// assert_eq!(encode_query("/é?я", query).unwrap_err().at, 4);
-/// ```
-pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str>, bool), Fault> {
-    let Some(encoded) = encode_query_of(reference.as_bytes(), query)? else { return Ok((reference.into(), false)) };
-    Ok((String::from_utf8_lossy(&encoded.reference).into_owned().into(), encoded.has_unmappable))
-}
-
 /// A reference whose query was encoded.
 pub(crate) struct EncodedQuery {
     pub(crate) reference: Vec<u8>,
@@ -126,8 +105,13 @@ pub(crate) struct EncodedQuery {
     pub(crate) flags: Flags,
 }
 
-/// [`encode_query`] of any bytes; `None` if there is nothing to encode. A query that is not UTF-8 stays.
-pub(crate) fn encode_query_of(reference: &[u8], query: QueryCharset) -> Result<Option<EncodedQuery>, Fault> {
+/// Encodes the query of `reference` in the document's charset: its non-ASCII characters become escapes of their bytes.
+/// The other components and the ASCII characters of the query stay, for [`to_uri`] or the ladder to map. Returns `None` if there
+/// is nothing to encode; a query that is not UTF-8 stays. The caller checks whether the scheme uses the document's charset.
+///
+/// # Errors
+/// With [`UnmappableMode::Fail`], the first character that the charset cannot encode.
+pub(crate) fn encode_query(reference: &[u8], query: QueryCharset) -> Result<Option<EncodedQuery>, Fault> {
     let parts = Parts::split(reference);
     let Some(start) = parts.query_at else { return Ok(None) };
     let (start, end) = (start as usize, parts.query_end as usize);
@@ -288,8 +272,14 @@ mod tests {
     fn only_queries_are_encoded() {
         let charset = Charset::named("iso-8859-1").unwrap();
         let query = QueryCharset { charset, unmappable: UnmappableMode::Fail };
+        let encoded = |reference: &str| encode_query(reference.as_bytes(), query);
+        assert_eq!(
+            encoded("http://h/\u{e9}?\u{e9}#\u{e9}").unwrap().unwrap().reference,
+            "http://h/\u{e9}?%E9#\u{e9}".as_bytes()
+        );
+        assert_eq!(encoded("/\u{e9}?\u{44f}").err().map(|fault| fault.at), Some(4));
         for reference in ["http://h/\u{e9}", "\u{44f}#?\u{44f}", "/?a#\u{44f}", ""] {
-            assert_eq!(encode_query(reference, query), Ok((reference.into(), false)));
+            assert!(encoded(reference).unwrap().is_none());
         }
     }
 }

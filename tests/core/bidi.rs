@@ -2,7 +2,8 @@
 //! generated texts. The test of the cases reports every case that fails, not only the first.
 
 use irikey::iri::{
-    BidiRules, BidiViolation, SpoofingFlags, bidi_display, bidi_visual, check_bidi, find_spoofing, is_bidi, skeleton,
+    BidiRules, BidiViolation, Profile, SpoofingFlags, bidi_display, bidi_visual, check_bidi, find_spoofing, is_bidi,
+    skeleton,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -14,7 +15,8 @@ use crate::oracle::components;
 fn answer(case: &Case) -> Value {
     let input = case.input.as_slice();
     let text = || std::str::from_utf8(input).unwrap_or_else(|_| panic!("{}: {} needs text as input", case.id, case.op));
-    let rules = BidiRules::for_profile(&case.profile).unwrap_or_else(|| panic!("{}: unknown profile", case.id));
+    let rules = Profile::named(&case.profile).and_then(|profile| profile.bidi_rules);
+    let rules = rules.unwrap_or_else(|| panic!("{}: unknown profile", case.id));
     match case.op.as_str() {
         "bidi_check" => check_bidi(text(), rules).is_empty().into(),
         "bidi_visual" => bidi_visual(text(), rules).into(),

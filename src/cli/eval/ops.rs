@@ -5,9 +5,9 @@ use unicode_normalization::is_nfc;
 use super::profile_ops;
 use super::request::{Answer, EvalResult, Request, output, text_of};
 use crate::iri::{
-    BidiRules, Component, Fault, FaultKind, HostMapping, ParseMode, Rung, bidi_display, bidi_visual, check_bidi,
-    domain_to_ascii, domain_to_unicode, find_scheme, find_spoofing, idn_to_ascii, idn_to_unicode, normalize_to_rung,
-    percent_encode, remove_dot_segments, skeleton, to_iri,
+    BidiRules, Component, Fault, FaultKind, HostMapping, ParseMode, Profile, Rung, bidi_display, bidi_visual,
+    check_bidi, domain_to_ascii, domain_to_unicode, find_scheme, find_spoofing, idn_to_ascii, idn_to_unicode,
+    normalize_to_rung, percent_encode, remove_dot_segments, skeleton, to_iri,
 };
 use crate::key::{Draft, Recipe};
 
@@ -50,7 +50,7 @@ pub(super) fn answer(request: &Request) -> EvalResult {
 }
 
 fn bidi_rules(request: &Request) -> Result<BidiRules, Answer> {
-    BidiRules::for_profile(request.profile).ok_or(Answer::Unsupported)
+    Profile::named(request.profile).and_then(|profile| profile.bidi_rules).ok_or(Answer::Unsupported)
 }
 
 fn resolve(request: &Request) -> EvalResult {

@@ -163,7 +163,7 @@ impl Explanation {
             spoofing: find_spoofing(&spoofing_text),
             spoofing_flags: spoofing_flags(&spoofing_text, rows.uri.get(row)),
             browser: browser(input, policy),
-            bidi_rules: BidiRules::for_profile(policy.profile.name).unwrap_or_default(),
+            bidi_rules: policy.profile.bidi_rules.unwrap_or_default(),
             equivalences: None,
         };
         match explanation.fault {

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::encoding::UnmappableMode;
+use crate::iri::bidi::BidiRules;
 use crate::iri::map::HostMapping;
 use crate::iri::preprocess::Backslashes;
 
@@ -107,6 +108,8 @@ pub struct Profile {
     pub(crate) unmappable: UnmappableMode,
     /// A field is trimmed and may contain several references.
     pub is_field_of_references: bool,
+    /// The rules for right-to-left IRIs; `None` if irikey has none for this specification, and uses those of RFC 3987.
+    pub bidi_rules: Option<BidiRules>,
 }
 
 pub(super) const RFC3987: Profile = Profile {
@@ -123,6 +126,7 @@ pub(super) const RFC3987: Profile = Profile {
     backslashes: Backslashes::Kept,
     unmappable: UnmappableMode::Fail,
     is_field_of_references: false,
+    bidi_rules: Some(BidiRules::Rfc3987),
 };
 
 const DUERST_01: Profile = Profile {
@@ -132,6 +136,7 @@ const DUERST_01: Profile = Profile {
     excluded: ExcludedAscii::Allowed,
     accepted_input: AcceptedInput::Total,
     decoded: DecodedEscapes::NonAscii,
+    bidi_rules: Some(BidiRules::Duerst01),
     ..RFC3987
 };
 
@@ -139,6 +144,7 @@ const DUERST_00: Profile = Profile {
     name: "duerst-00",
     document: "draft-duerst-iri-00",
     repertoire: Repertoire::UcscharLessSpaces,
+    bidi_rules: None,
     ..DUERST_01
 };
 
@@ -168,6 +174,7 @@ const WHATWG: Profile = Profile {
     host_mapping: HostMapping::Ascii,
     backslashes: Backslashes::Slash,
     unmappable: UnmappableMode::CharacterReference,
+    bidi_rules: None,
     ..RFC3987
 };
 
@@ -201,7 +208,7 @@ impl Profile {
     /// The differences between all profiles as a Markdown table, generated from the constants above.
     pub fn table() -> String {
         type Row = (&'static str, fn(&Profile) -> &'static str);
-        const ROWS: [Row; 12] = [
+        const ROWS: [Row; 13] = [
             ("specification", |it| it.document),
             ("non-ASCII characters", |it| it.repertoire.words()),
             ("... in hosts", |it| it.host_repertoire.words()),
@@ -224,6 +231,10 @@ impl Profile {
                 UnmappableMode::Fail => "the query in UTF-8; with `--strict` and IRI->URI a fault",
                 UnmappableMode::Utf8 => "the query in UTF-8",
                 UnmappableMode::CharacterReference => "`%26%23...%3B`",
+            }),
+            ("rules for right-to-left IRIs", |it| match it.bidi_rules.unwrap_or_default() {
+                BidiRules::Rfc3987 => "RFC 3987, section 4",
+                BidiRules::Duerst01 => "the draft, sections 4.1 and 4.2",
             }),
             ("a field contains", |it| if it.is_field_of_references { "references, trimmed" } else { "one reference" }),
         ];

@@ -22,7 +22,7 @@ use super::class::{self, EXCLUDED};
 use super::fault::{Component, Fault, FaultKind};
 use super::flags::{Changes, Flags};
 use super::map::{
-    self, HostMapping, QueryCharset, encode_query_of, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset,
+    self, HostMapping, QueryCharset, encode_query, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset,
 };
 use super::parts::Parts;
 use crate::encoding::nfc_of;
@@ -143,7 +143,7 @@ impl Profile {
         let reference = self.normal_form(reference);
         let reference = match options.query {
             Some(query) if uses_query_charset(&reference) => {
-                encode_query_of(&reference, query)?.map_or(reference, |encoded| encoded.reference.into())
+                encode_query(&reference, query)?.map_or(reference, |encoded| encoded.reference.into())
             }
             _ => reference,
         };
