@@ -30,9 +30,10 @@ pub(super) struct RecordCharsets {
 
 impl RecordCharsets {
     /// Returns the charsets of the records that have no labels. The charset in which the source was decoded takes precedence
-    /// over that of the policy.
+    /// over that of the policy, which does not apply to text (RFC 3987 section 3.1, step 1).
     pub(super) fn common(policy: &Policy, records: &Records<'_>) -> RecordCharsets {
-        RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset }
+        let of_bytes = policy.charset.filter(|_| !records.is_text);
+        RecordCharsets { text: records.charset.or(of_bytes), query: policy.query_charset }
     }
 }
 

@@ -152,6 +152,8 @@ pub struct RecordBuffer {
     pub(super) columns: RecordColumns,
     /// The charset of the whole source, if it is known.
     charset: Option<Charset>,
+    /// See [`Records::is_text`].
+    is_text: bool,
 }
 
 /// How much [`RecordBuffer::push_prefixed_urls`] copies.
@@ -177,6 +179,12 @@ impl RecordBuffer {
     #[cfg(feature = "pipeline")]
     pub(crate) fn set_charset(&mut self, charset: Charset) {
         self.charset = Some(charset);
+    }
+
+    /// Declares whether all records are text, see [`Records::is_text`].
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn set_text(&mut self, is_text: bool) {
+        self.is_text = is_text;
     }
 
     /// Removes all records; keeps the memory and the choice of fields.
@@ -317,7 +325,7 @@ impl RecordBuffer {
 
     /// The records.
     pub fn records(&self) -> Records<'_> {
-        Records { charset: self.charset, ..self.columns.records(&self.text) }
+        Records { charset: self.charset, is_text: self.is_text, ..self.columns.records(&self.text) }
     }
 
     /// The records, after their text was classified into `bitmaps`, as [`crate::canon::Canonicalizer::append`] needs them.

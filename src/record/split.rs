@@ -35,8 +35,8 @@ impl Splitter {
             first => first,
         };
         // The headers are only counted, so their places are not updated.
-        let (siblings, charset, headers) = (&self.siblings[..], records.charset, records.headers);
-        (Records { offsets, siblings, charset, headers, ..references }, &self.origins)
+        let Records { charset, is_text, headers, .. } = *records;
+        (Records { offsets, siblings: &self.siblings, charset, is_text, headers, ..references }, &self.origins)
     }
 
     fn find_references(&mut self, records: &Records<'_>, choices: &PreprocessOptions) {

@@ -13,6 +13,7 @@ use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
+use irikey::encoding::Charset;
 use irikey::input::{Defect, Source};
 use irikey::iri::Flags;
 use irikey::record::csv::{ColumnChoice, CsvOptions};
@@ -198,6 +199,32 @@ fn columns_of_all_types_of_text_give_the_same_rows() {
     assert_eq!(read[0].len(), 50);
     assert!((0..50).all(|i| text(i).map(String::into_bytes).unwrap_or_default() == read[0][i].uri));
     assert!(read.iter().all(|rows| *rows == read[0]));
+}
+
+/// Strings are text already (RFC 3987 section 3.1, step 1).
+#[test]
+fn a_charset_applies_to_bytes_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let strings = [Some("http://h/\u{e9}"), None];
+    let texts: [ArrayRef; 3] = [
+        Arc::new(StringArray::from(strings.to_vec())),
+        Arc::new(StringViewArray::from(strings.to_vec())),
+        Arc::new(strings.into_iter().collect::<DictionaryArray<Int8Type>>()),
+    ];
+    let policy = Policy { charset: Charset::named("latin1"), ..Policy::default() };
+    let uris = |column: &ArrayRef| {
+        let batch = RecordBatch::try_from_iter([("url", Arc::clone(column))]).unwrap();
+        let files = parquet_and_arrow(directory.path(), &batch);
+        files.map(|table| {
+            let first_uri = |rows: &mut Rows, _: &[SourceRun]| String::from_utf8(rows.uri.get(0).to_vec()).unwrap();
+            run_groups(path(&table), &auto(None, None), &policy, first_uri).0.remove(0)
+        })
+    };
+    for column in &texts {
+        assert_eq!(uris(column), ["http://h/%C3%A9"; 2], "{:?}", column.data_type());
+    }
+    let bytes: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"http://h/\xe9"]));
+    assert_eq!(uris(&bytes), ["http://h/%C3%A9"; 2]);
 }
 
 #[test]

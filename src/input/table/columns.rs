@@ -38,6 +38,8 @@ pub(super) struct TableProjection {
     pub(super) base: Option<String>,
     pub(super) carry: FieldSet,
     pub(super) max_record_len: usize,
+    /// URLs are strings, not bytes.
+    pub(super) is_text: bool,
 }
 
 impl TableProjection {
@@ -72,7 +74,8 @@ impl TableProjection {
         let (url, base) = (url.to_string(), base.map(|name| name.to_string()));
         let input = input_column(schema).filter(|_| url == "uri").map(str::to_string);
         let (carry, max_record_len) = (options.carry, options.max_record_len);
-        let found = TableProjection { url, input, base, carry, max_record_len };
+        let is_text = input.is_none() && schema.field_with_name(&url).is_ok_and(|field| has_strings(field.data_type()));
+        let found = TableProjection { url, input, base, carry, max_record_len, is_text };
         // Columns are read by their names.
         let is_ambiguous = |name: &&str| names.iter().filter(|other| *other == name).count() > 1;
         if let Some(name) = found.names().find(is_ambiguous) {
@@ -99,6 +102,14 @@ fn input_column(schema: &Schema) -> Option<&str> {
     let mut named = schema.fields().iter().filter(|field| field.name() == "input");
     let (Some(field), None) = (named.next(), named.next()) else { return None };
     has_texts(field.data_type()).then(|| field.name().as_str())
+}
+
+/// Whether an array of a type stores strings, perhaps in a dictionary.
+fn has_strings(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => values.is_string(),
+        data_type => data_type.is_string(),
+    }
 }
 
 /// Whether an array of a type stores texts, or bytes of any length.

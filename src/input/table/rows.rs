@@ -43,6 +43,7 @@ pub(super) struct OpenedTable {
 /// No records yet, with memory for at most `count` rows and about [`TEXT_LEN`] bytes of text.
 pub(super) fn empty_records(projection: &TableProjection, count: usize) -> RecordBuffer {
     let mut records = RecordBuffer::new(projection.carry);
+    records.set_text(projection.is_text);
     records.reserve(count.min(TEXT_LEN / 32), TEXT_LEN + TEXT_LEN / 16);
     records
 }
@@ -356,8 +357,14 @@ mod tests {
         let check = |name: &str, data_type: DataType| {
             let mut carry = FieldSet::default();
             [CarriedField::FetchTime, CarriedField::FetchStatus].into_iter().for_each(|field| carry.insert(field));
-            let projection =
-                TableProjection { url: "url".to_string(), input: None, base: None, carry, max_record_len: 1 };
+            let projection = TableProjection {
+                url: "url".to_string(),
+                input: None,
+                base: None,
+                carry,
+                max_record_len: 1,
+                is_text: false,
+            };
             check_types(&Schema::new(vec![Field::new(name, data_type, true)]), &projection).is_ok()
         };
         let millisecond = DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, None);
@@ -384,7 +391,14 @@ mod tests {
         let column: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(values)));
         let batch = RecordBatch::try_from_iter([("url", column)]).unwrap();
         let (url, max_record_len) = ("url".to_string(), 1 << 20);
-        let projection = TableProjection { url, input: None, base: None, carry: FieldSet::default(), max_record_len };
+        let projection = TableProjection {
+            url,
+            input: None,
+            base: None,
+            carry: FieldSet::default(),
+            max_record_len,
+            is_text: false,
+        };
         let mut rows = BatchRows::new(&batch, &projection).unwrap();
         let records = rows.take(&projection, &mut 0).unwrap().unwrap();
         assert!((5..40).contains(&records.len()) && records.text_len() < 2 * TEXT_LEN, "{}", records.len());
@@ -404,8 +418,14 @@ mod tests {
                 Arc::new(DictionaryArray::new(keys, Arc::new(StringArray::from(vec![base.as_str()]))));
             let batch = RecordBatch::try_from_iter([("url", urls), ("base", column)]).unwrap();
             let (url, base_column, max_record_len) = ("url".to_string(), Some("base".to_string()), 2 << 20);
-            let projection =
-                TableProjection { url, input: None, base: base_column, carry: FieldSet::default(), max_record_len };
+            let projection = TableProjection {
+                url,
+                input: None,
+                base: base_column,
+                carry: FieldSet::default(),
+                max_record_len,
+                is_text: false,
+            };
             let (mut rows, mut number) = (BatchRows::new(&batch, &projection).unwrap(), 0);
             let mut count = 0;
             while let Some(records) = rows.take(&projection, &mut number) {
