@@ -271,7 +271,7 @@ pub fn compare<'py>(
 ) -> PyResult<(Option<&'static str>, Bound<'py, PyString>, Bound<'py, PyString>)> {
     let strict = or_default("strict", strict, argument::flag, false)?;
     let (a, b) = (absolute(py, a, base)?, absolute(py, b, base)?);
-    let on = irikey::iri::compare(&a, &b, parse_mode(strict)).map_err(|fault| raise(py, fault))?;
+    let on = irikey::iri::compare(&a, &b, parse_mode(strict)).map_err(|fault| raise_without_policy(py, fault))?;
     let text = |reference: &[u8]| text_of(py, &normalized(py, reference, on.unwrap_or_default(), strict)?.0);
     Ok((on.map(Rung::name), text(&a)?, text(&b)?))
 }
