@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn the_table_has_a_column_for_each_profile() {
         let table = Profile::table();
-        assert_eq!(table.lines().count(), 14);
+        assert_eq!(table.lines().count(), 15);
         for line in table.lines() {
             assert_eq!(line.replace("\\|", "").matches('|').count(), Profile::ALL.len() + 2, "{line}");
         }
