@@ -85,15 +85,15 @@ impl<'a> RunRequest<'a> {
     /// [`RunError::Policy`], if a choice that keys depend on differs.
     pub(super) fn check_output<E>(&self, encoder: &Encoder) -> Result<(), RunError<E>> {
         let (run, output) = (self.policy, encoder.policy());
-        let with_keys = |policy: &Policy| Policy { recipes: run.recipes.clone(), ..policy.clone() }.describe();
-        let [choices, described] = [run, output].map(with_keys);
-        let differs = |choices: &[(&'static str, String)], others: &[(&'static str, String)]| {
-            choices.iter().find(|choice| !others.contains(choice)).map(|(name, _)| *name)
+        // A choice that is the default may be missing among the others.
+        let differing = |policy: &Policy, other: &Policy| {
+            let others = other.describe();
+            let differs = |choice: &(&str, String)| choice.0 != "recipes" && !others.contains(choice);
+            policy.describe().into_iter().find(differs).map(|(name, _)| name)
         };
         let lacks_recipes = (!run.recipes.starts_with(&output.recipes)).then_some("recipes");
         let lacks_keys = (!run.more_keys.starts_with(&output.more_keys)).then_some("more_keys");
-        let differing =
-            differs(&choices, &described).or(differs(&described, &choices)).or(lacks_recipes).or(lacks_keys);
+        let differing = differing(run, output).or_else(|| differing(output, run)).or(lacks_recipes).or(lacks_keys);
         differing.map_or(Ok(()), |name| Err(RunError::Policy(name)))
     }
 
