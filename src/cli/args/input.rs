@@ -189,7 +189,8 @@ impl InputArgs {
         if self.files.may_be_remote() {
             set_read_ahead(budget.reserve_eighth(MAX_READ_AHEAD));
         }
-        if self.files.inputs.iter().any(|input| may_have_members(input)) {
+        // Without a limit, looking into each input would cost more than the memory is worth.
+        if work.memory.is_none() || self.files.inputs.iter().any(|input| may_have_members(input)) {
             options.ahead_len = budget.reserve_eighth(options.threads.saturating_mul(AHEAD_LEN)) / options.threads;
         }
         options.threads = budget.reserve_workers(options.threads, need)?;
