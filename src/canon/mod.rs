@@ -27,6 +27,8 @@ mod url_canonicalizer;
 
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
+#[cfg(feature = "cli")]
+pub(crate) use policy::SCHEME_FORM;
 #[cfg(feature = "pipeline")]
 pub(crate) use policy::describe_differences;
 pub use policy::{MaxUrlLen, Policy, PolicyError, RecipeColumn, Rung};

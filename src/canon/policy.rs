@@ -106,12 +106,15 @@ impl RecipeColumn {
     }
 }
 
+/// The form of a scheme, for messages.
+pub(crate) const SCHEME_FORM: &str = "a scheme is a letter, then letters, digits, '+', '-' or '.'; for example https";
+
 /// Why a policy cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// [`Policy::assume_scheme`] is not a scheme (RFC 3986 section 3.1).
-    #[error("{0:?} is not a scheme; a scheme is a letter, then letters, digits, '+', '-' or '.'; for example https")]
+    #[error("{0:?} is not a scheme; {form}", form = SCHEME_FORM)]
     AssumedScheme(String),
     /// Equivalences are about keys of the rung `scheme`, and the policy has another rung.
     #[error("equivalences are about keys of the rung scheme, but the rung is {0}")]

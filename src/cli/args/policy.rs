@@ -8,7 +8,7 @@ use clap::Args;
 use super::input::InputArgs;
 use super::values::{Choices, Named, named_path, parse_size_up_to, read_text};
 use crate::batch::{COLUMNS, ColumnId, ColumnSet, OWN_RULES};
-use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
+use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung, SCHEME_FORM};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
@@ -340,7 +340,7 @@ pub(crate) fn parse_charset(label: &str) -> Result<Charset, String> {
 fn parse_scheme(text: &str) -> Result<String, String> {
     match is_scheme(text.as_bytes()) {
         true => Ok(text.to_ascii_lowercase()),
-        false => Err("a scheme is a letter, then letters, digits, '+', '-' or '.'; for example https".to_string()),
+        false => Err(SCHEME_FORM.to_string()),
     }
 }
 
