@@ -1,4 +1,4 @@
-//! Private parts of the crate for the fuzz targets in `fuzz/`. Only built with `--cfg fuzzing`.
+//! Private parts of the crate for the fuzz targets in `fuzz/`. Only built with the feature `fuzzing`.
 
 use clap::{Args, FromArgMatches};
 use parquet::errors::ParquetError;

@@ -30,7 +30,7 @@ mod extract;
 mod file_roles;
 mod file_stamp;
 mod files;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 mod help;

@@ -21,7 +21,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 /// Shorter files are read: two system calls and one copy cost less than a mapping and its page faults.
-const MIN_MAPPED_LEN: u64 = if cfg!(fuzzing) { 1 } else { 64 << 10 };
+const MIN_MAPPED_LEN: u64 = if cfg!(feature = "fuzzing") { 1 } else { 64 << 10 };
 
 /// Bytes for which [`Stream::read_to_len`] makes room at first.
 const READ_LEN: usize = 64 << 10;

@@ -44,7 +44,7 @@ pub use error::OutputError;
 pub(crate) use index_lines::{INDEX_KEY, INDEX_REST, index_columns, index_rows, index_schema};
 pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions};
 pub(crate) use options::{ReadBack, metadata};
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub(crate) use pages::compress_pages;
 pub(crate) use plain_rows::{PlainColumn, PlainValue, RowBlock, RowEncoder, RowWriter};
 pub(crate) use sink::{check_creatable, check_name, target_path, write_file};

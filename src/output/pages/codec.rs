@@ -92,7 +92,7 @@ impl PageCodec {
 }
 
 /// Returns `pages`, each compressed after the one before it with the same contexts, for the fuzz targets.
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub(crate) fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ParquetError> {
     let mut codec = PageCodec::new(compression)?;
     let compress = |page: &Vec<u8>| {

@@ -24,7 +24,7 @@ mod zstd_context;
 pub(super) use buffers::PageBuffers;
 pub(super) use chunk::{EncodedPages, PageChunk};
 pub(super) use codec::Codecs;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub(crate) use codec::compress_pages;
 pub(super) use splice::PageSink;
 pub(super) use texts::{TextBuffers, texts};
