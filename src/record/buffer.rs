@@ -182,7 +182,6 @@ impl RecordBuffer {
     }
 
     /// Declares whether all records are text, see [`Records::is_text`].
-    #[cfg(feature = "pipeline")]
     pub(crate) fn set_text(&mut self, is_text: bool) {
         self.is_text = is_text;
     }

@@ -51,7 +51,7 @@ impl TextDecoder for Cdxj {
         self.rows.clear();
         self.json_bitmaps.classify(chunk);
         run_with_simd(DecodeLines { cdxj: self, chunk, offset });
-        self.rows.classified_records(bitmaps)
+        Records { is_text: true, ..self.rows.classified_records(bitmaps) }
     }
 }
 

@@ -166,7 +166,7 @@ impl TextDecoder for JsonLines {
             self.rows.begin(offset + at as u64);
             self.decode_line(chunk, at, line);
         }
-        self.rows.classified_records(bitmaps)
+        Records { is_text: true, ..self.rows.classified_records(bitmaps) }
     }
 }
 

@@ -44,7 +44,8 @@ pub struct Records<'a> {
     pub query_charsets: &'a [Option<Span>],
     /// The charset of the whole source, if the decoder knows it, for example from a byte order mark.
     pub charset: Option<Charset>,
-    /// The records are text in UTF-8, as in a column of strings, and not bytes in the charset of the policy.
+    /// The records are text in UTF-8, as in a column of strings or in JSON (RFC 8259 section 8.1), and not bytes in the charset of
+    /// the policy.
     pub is_text: bool,
     /// Records that are one of several references of one field: indexes, ascending.
     pub siblings: &'a [u32],

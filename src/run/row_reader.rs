@@ -180,6 +180,7 @@ impl RowReader for JsonReader {
     fn read_rows(&mut self, carry: FieldSet, limits: BatchLimits) -> RowsRead {
         let (from, header_count) = (self.parser.position(), self.parser.header_count());
         let (mut rows, mut len, mut end) = (RecordBuffer::new(carry), 0, ReadEnd::More);
+        rows.set_text(true);
         if self.parser.is_utf16() {
             rows.set_charset(Charset::UTF_8);
         }

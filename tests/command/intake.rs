@@ -347,6 +347,23 @@ fn json_documents_in_utf16_have_positions_and_are_decoded_once() {
     }
 }
 
+/// JSON is UTF-8 (RFC 8259 section 8.1), also where characters are escaped.
+#[test]
+fn a_charset_does_not_apply_to_json() {
+    let texts = [
+        "{\"url\":\"http://h/é\"}\n",
+        "{\"url\":\"http://h/\\u00e9\"}\n",
+        "h)/ 20260101000000 {\"url\":\"http://h/é\"}\n",
+        "[[\"original\"],[\"http://h/é\"]]",
+        "{\"log\":{\"entries\":[{\"request\":{\"url\":\"http://h/é\"}}]}}",
+    ];
+    for text in texts {
+        let rows = rows(&["--charset", "latin1"], "uri", text.as_bytes());
+        assert_eq!(lines(&rows), [r#"{"uri":"http://h/%C3%A9"}"#], "{text}");
+    }
+    assert_eq!(rows(&["--charset", "latin1"], "uri", b"http://h/\xE9\n")[0]["uri"], "http://h/%C3%A9");
+}
+
 /// Records that are not of a table of text have no charsets. The flags are not ignored.
 #[test]
 fn columns_of_charsets_are_refused_for_other_formats() {

@@ -167,6 +167,7 @@ impl CaptureBatch {
     /// Appends the row of a link in the page that `page` describes.
     pub(super) fn push_link(&mut self, page: &Capture, link: &WatLink<'_>) {
         let WatLink { url, base, kind, rel, text } = *link;
+        self.rows.set_text(true);
         // Every link has the page, so it is limited like a base.
         let page_url = if page.url.len() <= MAX_BASE_LEN { &page.url[..] } else { b"" };
         let labels_len = page_url.len() + kind.len() + rel.len() + text.len();
