@@ -67,7 +67,8 @@ impl Stream {
     /// another thread.
     ///
     /// # Errors
-    /// The source fails, or its batch does not have the columns and types that its schema states: arrow panics then.
+    /// The source fails, or its batch has fewer buffers or columns than its schema states: arrow panics then. Other types cannot
+    /// be recognized here, because a stream states them once. Those of pyarrow's readers are compared before.
     pub fn next_batch(&mut self) -> PyResult<Option<Imported>> {
         let unlike = |_| {
             Err(PyValueError::new_err(

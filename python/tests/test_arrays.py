@@ -817,6 +817,17 @@ def test_a_reader_that_breaks_its_schema_raises_an_exception(wrong):
         pa.RecordBatchReader.from_stream(reader()).read_all()
 
 
+@pytest.mark.parametrize("column", ["url", "other"])
+def test_a_reader_whose_batches_have_shorter_offsets_raises_an_exception(column):
+    # Offsets of 32 bits that are read as offsets of 64 bits reach past their buffer.
+    n = 20_000_000
+    empty = pa.StringArray.from_buffers(n, pa.py_buffer(bytes(4 * (n + 1))), pa.py_buffer(b""))
+    stated = pa.schema([(name, pa.large_string() if name == column else pa.string()) for name in ("url", "other")])
+    batch = pa.record_batch([empty, empty], names=["url", "other"])
+    with pytest.raises(ValueError, match="does not have the columns and types"):
+        list(irikey.canonicalize(pa.RecordBatchReader.from_batches(stated, [batch])))
+
+
 def test_empty_streams_are_checked():
     schema = pa.schema({"url": pa.int64(), "text": pa.string()})
     for empty in (

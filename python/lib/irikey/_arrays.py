@@ -155,7 +155,30 @@ def importable(data: Any, canonical: Canonicalizer) -> Any:
     """Returns data as the core takes it: arrays of libraries that do not export them are converted."""
     if hasattr(data, "iterchunks") or (_module(data) in ("numpy", "pandas", "polars") and _is_array(data)):
         return _table(_pieces(data), canonical)
+    if _module(data) == "pyarrow" and hasattr(data, "read_next_batch"):
+        return _checked_reader(data)
     return _importable(data, canonical)
+
+
+def _checked_reader(reader: Any) -> Any:
+    """Returns a reader whose batches have the types of its schema.
+
+    A stream of C states its types once, and pyarrow does not compare the batches that ``RecordBatchReader.from_batches`` gets.
+    """
+    import pyarrow as pa
+
+    types = reader.schema.types
+
+    def batches() -> Any:
+        for batch in reader:
+            if batch.schema.types != types:
+                raise ValueError(
+                    "a batch of the reader does not have the columns and types of the reader's schema; "
+                    "give every batch this schema"
+                )
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def _importable(data: Any, canonical: Canonicalizer) -> Any:
