@@ -405,7 +405,7 @@ fn a_store_and_its_output_are_old_or_new() {
         assert_eq!(run(&place.job("dedup -q -o :first.csv --seen :seen --update-seen", &[input])).0, Some(0));
         fs::remove_file(place.root.join("first.csv")).unwrap();
     }
-    let job = place.job("dedup -q -o :new.csv --seen :seen --update-seen", &[2]);
+    let job = place.job("dedup -q -o :new.csv --seen :seen --update-seen --report :report.json", &[2]);
     let keys = || {
         let ran = irikey(&["seen", "verify", &place.path("seen")], b"", Stdio::piped());
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -419,6 +419,7 @@ fn a_store_and_its_output_are_old_or_new() {
         assert!(found == old_keys || output == *new, "{context}: keys without rows would be lost");
         assert_eq!(run(&job).0, Some(0), "{context}");
         assert!(fs::read(place.root.join("new.csv")).ok() == *new, "{context}");
+        assert!(place.root.join("report.json").exists(), "{context}");
         assert!(keys() != old_keys, "{context}");
         assert!(!tree(&place.root).keys().any(|path| path.display().to_string().contains(".irikey-")), "{context}");
     });

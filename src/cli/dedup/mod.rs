@@ -26,31 +26,12 @@ use crate::input::Sources;
 use crate::output::{self, Destination, Encoder, FinishedOutput, Output, OutputError, TableWriter};
 use crate::run::{self, DedupOptions, DedupOutput, DedupSummary, DedupTotals, RowKey, RunRequest};
 
-/// How a job ended.
-enum Ended {
-    Now(Box<Report>),
-    /// It has been done before, with this exit code.
-    Before(u8),
-}
-
 pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
-    match perform(args).map_err(|error| after_closed_pipe(error, &args.reporting))? {
-        Ended::Now(report) => {
-            args.input.print_unused_record_types(&report.summary, args.reporting.quiet);
-            report.conclude(&args.reporting)
-        }
-        Ended::Before(status) => {
-            if let Some(report) = &args.reporting.report {
-                let report = report.display().to_string();
-                print_error(&format!("{}: not written: a report is about the run that did the job", visible(&report)));
-            }
-            Ok(status)
-        }
-    }
+    perform(args).map_err(|error| after_closed_pipe(error, &args.reporting))
 }
 
-/// Everything until the output has its final name, and then the change of the store.
-fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
+/// Everything until the output has its final name, then the report, and then the change of the store. Returns the exit code.
+fn perform(args: &DedupArgs) -> Result<u8, CommandError> {
     let started = Instant::now();
     let (mut job, mut dedup) = args.job()?;
     let sources = job.input.sources()?;
@@ -60,7 +41,11 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
     if let Some((store, identity)) = dedup.seen.as_ref().zip(identity.as_ref())
         && let Some(status) = identity.status_before(store, args.reporting.fail_on_fault)?
     {
-        return Ok(Ended::Before(status));
+        if let Some(report) = &args.reporting.report {
+            let report = report.display().to_string();
+            print_error(&format!("{}: not written: a report is about the run that did the job", visible(&report)));
+        }
+        return Ok(status);
     }
     let names = sources.names();
     let ((mut deduped, outputs), timeline) = deduplicate(args, &mut job, &dedup, sources)?;
@@ -73,11 +58,14 @@ fn perform(args: &DedupArgs) -> Result<Ended, CommandError> {
     let report = job.report(names, summary, finished, started.elapsed());
     let temporary_bytes = Some(counts.totals.spilled);
     let report = Report { dedup: Some(counts), timeline, findings, temporary_bytes, replaced, ..report };
-    // The store changes only after the output is complete: keys without rows would be lost to every later job.
+    args.input.print_unused_record_types(&report.summary, args.reporting.quiet);
+    let status = report.conclude(&args.reporting)?;
+    // The store changes last. Keys without rows would be lost to every later job, and a job whose keys are in the store is not
+    // done again, so that a report after it could be missing for good.
     let store = dedup.seen.take().and_then(Arc::into_inner);
     let finished_job = identity.map(|identity| identity.finished(output_len, report.status(true)));
     store.map_or(Ok(()), |store| add_to_store(store, &mut deduped, finished_job))?;
-    Ok(Ended::Now(Box::new(report)))
+    Ok(status)
 }
 
 /// Deduplicates the sources and writes rows to outputs, which are not complete yet. Also returns samples for a report.
