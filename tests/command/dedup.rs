@@ -981,6 +981,23 @@ fn a_seen_store_in_an_input_is_refused() {
 }
 
 /// A rung that is named twice, by `--rung` or `--key`, is one.
+/// Whether seen keys are known while records are read depends on the memory; with --verify they never are.
+#[test]
+fn a_survey_does_not_depend_on_when_seen_keys_are_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let (store, out, report) = (at("seen"), at("out.parquet"), at("report.json"));
+    printed(&["dedup", "-q", "-o", &out, "--seen", &store, "--update-seen"], &lines(0, 60_000));
+    let input = lines(0, 150_000);
+    let flags = ["dedup", "-q", "-o", &out, "--seen", &store, "--survey", "--report", &report];
+    let surveys = [&[][..], &["--verify"]].map(|more| {
+        printed(&[&flags[..], more].concat(), &input);
+        read_json(&report)["survey"].clone()
+    });
+    assert!(surveys[0]["groups_sampled"].as_u64().unwrap() < 90_000, "{}", surveys[0]);
+    assert_eq!(surveys[0], surveys[1]);
+}
+
 #[test]
 fn a_survey_has_each_rung_once() {
     let directory = tempfile::tempdir().unwrap();

@@ -341,16 +341,19 @@ fn keys(records: &[RecordSample], totals: &SurveyTotals) -> Vec<KeyFindings> {
         *uri = (*uri).min(&record.uri);
     }
     let least = if is_whole { 2 } else { MIN_SAMPLED };
-    let frequent = keys.into_values().filter(|(parts, _)| parts.iter().sum::<u64>() >= least);
+    let frequent = keys.into_iter().filter(|(_, (parts, _))| parts.iter().sum::<u64>() >= least);
     // At most one record of a key is kept, and no share of a sample is needed to know that.
     let estimate = |[kept, duplicates, seen]: [u64; 3]| {
         let left_out = fates.estimate([0, duplicates, seen]).0;
         Estimate { value: left_out.value + u64::from(seen == 0 || kept > 0), ..left_out }
     };
-    let mut frequent: Vec<_> = frequent.map(|(parts, uri)| (estimate(parts), uri)).collect();
-    frequent.sort_unstable_by(|a, b| (b.0.value, a.1).cmp(&(a.0.value, b.1)));
-    let named =
-        |(records, uri): (Estimate, &[u8])| KeyFindings { uri: String::from_utf8_lossy(uri).into_owned(), records };
+    let mut frequent: Vec<_> = frequent.map(|(key, (parts, uri))| (estimate(parts), uri, key)).collect();
+    // URIs are cut, so several keys may have the same one.
+    frequent.sort_unstable_by(|a, b| (b.0.value, a.1, a.2).cmp(&(a.0.value, b.1, b.2)));
+    let named = |(records, uri, _): (Estimate, &[u8], u128)| KeyFindings {
+        uri: String::from_utf8_lossy(uri).into_owned(),
+        records,
+    };
     frequent.into_iter().take(REPORTED_KEYS).map(named).collect()
 }
 

@@ -65,7 +65,7 @@ pub(super) fn resolve(
     let new_keys = resolution.resolve(&spill, tables, has_pending)?;
     let (collisions, keys_len) = (resolution.collisions.into_inner(), resolution.new_keys.written_len());
     if let Some(survey) = &mut job.survey {
-        survey.decide_pending(&decisions, resolution.store).map_err(RunError::output)?;
+        survey.decide_pending(&decisions, options.seen.as_deref()).map_err(RunError::output)?;
     }
     job.seen = None;
     decisions.sort_reasons().map_err(RunError::output)?;

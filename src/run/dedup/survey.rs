@@ -43,7 +43,9 @@ impl RunSurvey {
             if row_group.takes_record(ordinal) {
                 row_group.add_record(ordinal, key, rows.uri.get(row), fate);
             }
-            if fate != RowFate::Seen && row_group.takes_group(key) {
+            // Groups with seen keys are removed at the end: it is not always known here that a key was seen, and the sample must
+            // not depend on that.
+            if row_group.takes_group(key) {
                 self.add_to_group(&mut row_group, rows, row, key);
             }
         }
@@ -55,7 +57,7 @@ impl RunSurvey {
         row_group.add_to_group(&SurveyRow { key, rungs, uri: rows.uri.get(row), digest: content_digest(rows, row) });
     }
 
-    /// Decides about pending rows. `store` has keys of earlier jobs, unless rows with these keys are marked already.
+    /// Decides about pending rows. `store` has the keys of earlier jobs.
     ///
     /// # Errors
     /// The store cannot be read.
