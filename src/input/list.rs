@@ -21,7 +21,7 @@ use crate::process::{HandleName, check_stdin, path_name};
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl, read_ahead, unknown_scheme};
 use flate2::read::MultiGzDecoder;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -272,8 +272,11 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
         if path.join(INCOMPLETE).exists() {
             return Err(ListError::IncompleteDirectory(path));
         }
-        for entry in fs::read_dir(&path).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        let entries: io::Result<Vec<_>> = fs::read_dir(&path).and_then(Iterator::collect);
+        let mut entries = entries.map_err(failed)?;
+        // The order of the system must not decide which error is found first.
+        entries.sort_unstable_by_key(DirEntry::file_name);
+        for entry in entries {
             let kind = entry.file_type().map_err(failed)?;
             if is_hidden_name(entry.file_name().as_encoded_bytes()) {
                 continue;

@@ -14,6 +14,7 @@ use super::zip_reader::{InflateReader, MemberChecksum, MemberFile, StoredReader}
 use super::zstd_frames::ZstdReader;
 use crate::encoding::Utf16Decoder;
 use crate::process::enlarge_pipe;
+use crate::record::without_compression_suffix;
 use crate::remote::{RemoteError, RemoteObject, RemoteReader};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -340,10 +341,29 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
 }
 
 impl Source {
-    /// Opens the source, see [`open`].
+    /// Opens the source.
+    ///
+    /// # Errors
+    /// As [`open`]; [`Defect::Truncated`] if the file is empty, but called as a compressed one: these have headers.
     pub(crate) fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
-        open(self.origin, options)
+        match compression_of_name(&self.name) {
+            Some(compression) if self.len == Some(0) => Err(Defect::Truncated(compression)),
+            _ => open(self.origin, options),
+        }
     }
+}
+
+/// The compression that the suffix of a name states.
+fn compression_of_name(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let stem = without_compression_suffix(&name)?;
+    Some(match &name[stem.len()..] {
+        ".gz" => "gzip",
+        ".zst" => "zstd",
+        ".bz2" => "bzip2",
+        ".xz" => "xz",
+        _ => "lz4",
+    })
 }
 
 #[cfg(test)]

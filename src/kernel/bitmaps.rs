@@ -27,7 +27,11 @@ const WINDOW_LEN: usize = 57;
 
 impl Bitmaps {
     /// Replaces the bitmaps by those of `text`. The memory is reused.
+    ///
+    /// # Panics
+    /// If the text has 4 GiB or more.
     pub fn classify(&mut self, text: &[u8], classifier: &Classifier) {
+        assert!(u32::try_from(text.len()).is_ok(), "a text of 4 GiB or more is classified");
         self.classify_at_level(SimdLevel::best(), text, classifier);
     }
 

@@ -96,5 +96,8 @@ pub trait TextDecoder: Debug + Default {
 
     /// Decodes `chunk`, which holds whole records, is shorter than 2 GiB and begins at byte `offset` of its source.
     /// `bitmaps` describe the text of the records afterwards.
+    ///
+    /// # Panics
+    /// If the chunk has 4 GiB or more.
     fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a>;
 }

@@ -144,7 +144,7 @@ fn an_interrupted_directory_is_made_again() {
         place.accepted(&job);
         let names = place.names("out");
         // Without the mark of an interrupted job, the directory is complete and is kept.
-        place.refused(&job, 5, "contains files already");
+        place.refused(&job, 2, "contains files already");
         fs::write(place.path("out/_incomplete"), "interrupted").unwrap();
         fs::write(place.path("out/part-00009.csv"), "half").unwrap();
         place.accepted(&job);
@@ -152,7 +152,7 @@ fn an_interrupted_directory_is_made_again() {
         // Files of others are not removed.
         fs::write(place.path("out/_incomplete"), "interrupted").unwrap();
         fs::write(place.path("out/notes.txt"), "mine").unwrap();
-        place.refused(&job, 5, "contains files already");
+        place.refused(&job, 2, "contains files already");
         assert_eq!(fs::read(place.path("out/notes.txt")).unwrap(), b"mine");
         fs::remove_dir_all(place.path("out")).unwrap();
     }
@@ -199,6 +199,14 @@ fn a_job_that_cannot_begin_leaves_nothing() {
     assert!(fs::read_to_string(place.path("in.csv")).unwrap().starts_with("a"), "the file is kept");
     fs::remove_file(place.path("empty.txt")).unwrap();
     assert_eq!(place.names(""), before);
+    // A compressed file has a header, so an empty one was cut short.
+    for (name, compression) in [("empty.warc.gz", "gzip"), ("empty.cdxj.ZST", "zstd"), ("empty.xz", "xz")] {
+        fs::write(place.path(name), "").unwrap();
+        let message = format!("{name}: the {compression} data ends early");
+        place.refused(&format!("canon :{name} -o :x.csv"), 4, &message);
+        place.refused(&format!("extract :{name} -o :x.csv"), 4, &message);
+        fs::remove_file(place.path(name)).unwrap();
+    }
     // What was written before an error stays until the job is run again.
     fs::write(place.path("other.csv"), "b\n1\n").unwrap();
     place.refused("canon :in.csv :other.csv -o :new --column a --resume -j 1", 2, "there is no column");
