@@ -103,7 +103,9 @@ impl CommandError {
         match self {
             error if error.is_of_options() => exit::USAGE,
             // As for -o, a directory in the place of a file is a usage error.
-            CommandError::Usage(_) | CommandError::Output(OutputError::Directory(_)) => exit::USAGE,
+            CommandError::Usage(_) | CommandError::Output(OutputError::Directory(_) | OutputError::NotEmpty(_)) => {
+                exit::USAGE
+            }
             CommandError::Input(_) | CommandError::Sources(_) => exit::INPUT,
             CommandError::Busy(_) | CommandError::Output(OutputError::Locked(_)) => exit::BUSY,
             CommandError::Output(_) | CommandError::SideFile(_) => exit::OUTPUT,

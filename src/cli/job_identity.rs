@@ -92,8 +92,10 @@ impl JobIdentity {
                     exit::FAULTS | exit::SUCCESS => (exit::SUCCESS, "the output is complete".to_string()),
                     status => (status, format!("it ended with exit code {status}")),
                 };
-                let advice =
-                    if status == exit::INPUT { "; to read its inputs again, move the output away" } else { "" };
+                let advice = match status {
+                    exit::INPUT => format!("; to read its inputs again, {}", self.move_away()),
+                    _ => String::new(),
+                };
                 print_error(&format!(
                     "{name}: this job has been done before: {ended} and its keys are in the store, so nothing was changed{advice}"
                 ));
@@ -109,7 +111,8 @@ impl JobIdentity {
             ))),
             (false, true, _) => Err(CommandError::Usage(format!(
                 "{name}: this output was written by the same job with inputs of the same names and sizes, but other times; if \
-                 the inputs are new, move the output away; otherwise the job has been done, and its output would be empty"
+                 the inputs are new, {}; otherwise the job has been done, and its output would be empty",
+                self.move_away()
             ))),
             (false, false, _) => self.check_output(store).map(|()| None),
         }
@@ -131,9 +134,18 @@ impl JobIdentity {
         };
         Err(CommandError::Usage(format!(
             "{}: this output was written by {reason}, and the keys of its rows are in the store, so the new output would \
-             lack these rows; move the output away, or name another output or store",
+             lack these rows; {}, or name another output or store",
             path_name(&shown_path(&self.output)),
+            self.move_away()
         )))
+    }
+
+    /// What to do before the job can be done again.
+    fn move_away(&self) -> &'static str {
+        match self.tables[..] {
+            [] => "move the output away",
+            _ => "move the output and the tables of --duplicates and --groups away",
+        }
     }
 
     /// The output is still as long as that of `job`.

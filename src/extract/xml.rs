@@ -115,7 +115,10 @@ impl XmlCollector<'_, '_, '_> {
                 Event::CData(text) => self.push_text(&text.xml10_content()),
                 Event::GeneralRef(reference) => self.push_reference(&reference, before),
                 Event::Eof if !self.scopes.is_empty() => {
-                    let detail = format!("the document ends and {} elements are still open", self.scopes.len());
+                    let detail = match self.scopes.len() {
+                        1 => "the document ends and an element is still open".to_string(),
+                        count => format!("the document ends and {count} elements are still open"),
+                    };
                     return Some(ParserStop { kind: DefectKind::Truncated, position: self.text.len(), detail });
                 }
                 Event::Eof => return None,

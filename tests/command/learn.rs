@@ -677,6 +677,10 @@ fn rules_are_exported_and_edited_by_hand() {
     assert!(
         String::from_utf8(ran.stderr).unwrap().contains("--rules s3://b/r.csv: this file is read from a local disk")
     );
+    fs::write(&rules, "host,pattern,how\na.example,ignore-query,Hand\n").unwrap();
+    let ran = irikey(&["learn", &input, "-o", &out, "--rules", &rules], b"", Stdio::null());
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.code() == Some(2) && message.contains("row 2: the column how is \"Hand\""), "{message}");
     // An alias that leads back is refused, and nothing is replaced.
     fs::write(
         &rules,

@@ -454,7 +454,7 @@ fn a_directory_of_parts_is_complete_or_made_again() {
             let is_complete = found == *after;
             let (status, message) = run(&job);
             // Only a complete directory is refused.
-            assert_eq!(status, Some(if is_complete { 5 } else { 0 }), "{context}: {message}");
+            assert_eq!(status, Some(if is_complete { 2 } else { 0 }), "{context}: {message}");
             assert_same(&tree(&place.root), after, context);
         });
         assert!(states > 20, "{states}");

@@ -152,6 +152,8 @@ fn most_relative_records_give_advice() {
     let out = irikey(&["canon", "--format", "jsonl", "--column", "b"], b"{\"a\":\"http://a/\"}\n", Stdio::null());
     let message = String::from_utf8_lossy(&out.stderr);
     assert!(message.contains("\nirikey: fault no-url in 1 of 1 record: "), "{message}");
+    let message = advice(b"http://h/\x83\n");
+    assert!(message.unwrap().contains("\nirikey: flag not-utf8 in 1 of 1 record: "));
     assert!(irikey(&["canon", "-q", "--format", "lines"], b"a\n", Stdio::null()).stderr.is_empty());
 }
 

@@ -86,7 +86,8 @@ pub(crate) struct PolicyArgs {
     /// Hash function of the keys
     #[arg(long, value_name = "HASH", value_parser = KEY_HASHES, default_value = "xxh3", help_heading = "Canonical form")]
     key_hash: KeyAlgorithm,
-    /// Remove fragments from URIs and keys, because they do not change what is retrieved (RFC 3987 section 5.1)
+    /// Remove fragments from URIs and from the keys of the rungs syntax and scheme, because they do not change what is retrieved
+    /// (RFC 3987 section 5.1)
     #[arg(long, help_heading = "Canonical form")]
     drop_fragment: bool,
     /// Scheme to put before URLs without one that look like host/path, such as https. They are flagged

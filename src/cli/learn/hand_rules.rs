@@ -83,7 +83,8 @@ impl HandRules {
     fn add(&mut self, row: &StringRecord, columns: Columns) -> Result<(), String> {
         let [host, pattern, how, context] = columns.map(|at| at.and_then(|at| row.get(at)).unwrap_or_default());
         if !["hand", "strike"].contains(&how) {
-            return Ok(());
+            let is_meant = ["hand", "strike"].iter().any(|word| how.trim().eq_ignore_ascii_case(word));
+            return if is_meant { Err(format!("the column how is {how:?}; write hand or strike")) } else { Ok(()) };
         }
         let rule = ContentRule::parse(pattern)
             .ok_or_else(|| format!("unknown rule {pattern:?}; irikey schema lists the rules about content"))?;

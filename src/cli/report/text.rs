@@ -7,7 +7,7 @@ use super::contents::{Report, ResumedInputs};
 use super::named_counts::{self, NamedCounts};
 use crate::cli::terminal::{count_of, format_bytes, thousands, visible};
 use crate::dedup::{Estimate, Findings};
-use crate::iri::FaultKind;
+use crate::iri::{FaultKind, Flags};
 use crate::process::path_name;
 use crate::run::Summary;
 
@@ -34,7 +34,7 @@ pub(crate) fn formats_to_text(summary: &Summary) -> String {
 /// What to do about each source whose format may have been guessed wrong. If there are none: what to do if most records have
 /// the same fault, or all were skipped.
 pub(crate) fn advice(summary: &Summary) -> Vec<String> {
-    let of_records = || fault_advice(summary).or_else(|| skip_advice(summary));
+    let of_records = || fault_advice(summary).or_else(|| charset_advice(summary)).or_else(|| skip_advice(summary));
     match &summary.advice[..] {
         [] => of_records().into_iter().collect(),
         of_sources => of_sources.iter().map(|advice| format!("{}: {}", advice.source, advice.text)).collect(),
@@ -47,6 +47,15 @@ fn skip_advice(summary: &Summary) -> Option<String> {
     let advice = "no record has one of the types that become rows; choose types with --record-types, or use --format wat if the \
                   input is a WAT file";
     (is_skipped && summary.has_record_types()).then(|| advice.to_string())
+}
+
+/// What to do if most records are not UTF-8.
+fn charset_advice(summary: &Summary) -> Option<String> {
+    let tally = &summary.tally;
+    let count = tally.flags[Flags::NOT_UTF8.0.trailing_zeros() as usize];
+    let (flagged, records) = (thousands(count), count_of(tally.rows, "record"));
+    let advice = "these URLs are not UTF-8; name their charset with --charset";
+    (count * 2 > tally.rows).then(|| format!("flag {} in {flagged} of {records}: {advice}", Flags::NOT_UTF8))
 }
 
 /// What to do if most records have the same fault.
