@@ -34,7 +34,7 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnId::Record,
         "record",
         ColumnKind::Count,
-        "ordinal of the record in its source, from 1; each reference that was split from a field is a record",
+        "ordinal of the record in its source, from 1; records that do not become rows do not count, each reference that was split from a field does",
     ),
     column(
         ColumnId::RecordOffset,

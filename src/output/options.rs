@@ -143,7 +143,7 @@ output_formats! {
     Cdxj "cdxj" ["cdxj"];
     /// CDXJ in gzip members, with an index of the members.
     Zipnum "zipnum" ["cdx.gz", "cdxj.gz"];
-    /// One canonical URI per line. The line of a record with a fault is empty, so that line n belongs to record n.
+    /// One canonical URI per line. The line of a record with a fault is empty, so that canon writes a line for each record.
     Text "text" ["txt"];
 }
 
