@@ -51,7 +51,7 @@ pub(crate) use equivalences::{check_part, part_metadata};
 pub use error::BatchError;
 pub use parts::UrlPart;
 #[cfg(feature = "pipeline")]
-pub(crate) use path_values::DistinctValues;
+pub(crate) use path_values::{DistinctValues, value_in};
 #[cfg(feature = "pipeline")]
 pub(crate) use rule_rows::{PartRow, applied_rule, part_row, rule_batch, vote_batch};
 #[cfg(feature = "cli")]

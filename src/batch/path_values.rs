@@ -68,7 +68,7 @@ impl DistinctValues {
 }
 
 /// The value of the innermost directory `name=VALUE` of a path, without percent-encoding.
-fn value_in(path: &str, name: &str) -> Option<String> {
+pub(crate) fn value_in(path: &str, name: &str) -> Option<String> {
     let (directories, _) = path.rsplit_once('/')?;
     let value = directories.rsplit('/').find_map(|directory| directory.strip_prefix(name)?.strip_prefix('='))?;
     let decoded = decode_escapes(value.as_bytes());

@@ -1,8 +1,9 @@
 //! Parquet files of rows that have keys, as `canon` and `dedup` write them: [`KeyedFile`].
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -30,6 +31,8 @@ pub(crate) struct KeyedFile {
     file: StoredFile,
     metadata: ArrowReaderMetadata,
     first_repeated: usize,
+    /// See [`KeyedFile::set_constants`].
+    constants: Vec<(&'static str, Option<String>)>,
 }
 
 impl KeyedFile {
@@ -53,7 +56,7 @@ impl KeyedFile {
         let metadata =
             catch_panic(|| load_metadata(&opened), ParquetError::General).map_err(|error| damaged(&error))?;
         let first_repeated = first_repeated(metadata.metadata(), &ProjectionMask::all(), opened.len());
-        let file = KeyedFile { name: name.to_string(), file, metadata, first_repeated };
+        let file = KeyedFile { name: name.to_string(), file, metadata, first_repeated, constants: Vec::new() };
         Ok(file.metadata("key").is_some().then_some(file))
     }
 
@@ -64,8 +67,14 @@ impl KeyedFile {
         pair.value.as_deref()
     }
 
+    /// Names of the columns of the file.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         self.metadata.schema().fields().iter().map(|field| field.name().as_str())
+    }
+
+    /// Sets the columns that the file may lack: name and value, which all rows then have.
+    pub(crate) fn set_constants(&mut self, constants: Vec<(&'static str, Option<String>)>) {
+        self.constants = constants;
     }
 
     pub(crate) fn row_group_count(&self) -> usize {
@@ -108,24 +117,28 @@ impl KeyedFile {
         let mask = ProjectionMask::columns(table.metadata.parquet_schema(), names);
         let rows = table.metadata.metadata().row_group(group).num_rows() as usize;
         let batches = table.batches_of(group..group + 1, &mask, rows.max(1), self.first_repeated)?;
-        let batches = batches.map(|batch| Ok(convert(&batch?, schema)?)).collect::<ParquetResult<Vec<_>>>()?;
+        let batches = batches.map(|batch| Ok(self.convert(&batch?, schema)?)).collect::<ParquetResult<Vec<_>>>()?;
         match <[RecordBatch; 1]>::try_from(batches) {
             Ok([batch]) => Ok(batch),
             Err(batches) => Ok(concat_batches(schema, &batches)?),
         }
     }
+
+    /// The columns of `schema`, converted to its types.
+    fn convert(&self, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+        let constant = |name: &str| {
+            let (_, value) = self.constants.iter().find(|(known, _)| *known == name)?;
+            Some(Arc::new(StringArray::from(vec![value.as_deref(); batch.num_rows()])) as ArrayRef)
+        };
+        let column = |name: &str| {
+            let column = batch.column_by_name(name).cloned().or_else(|| constant(name));
+            column.ok_or_else(|| ArrowError::SchemaError(format!("there is no column {name}")))
+        };
+        let columns = schema.fields().iter().map(|field| cast(&column(field.name())?, field.data_type()));
+        RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
+    }
 }
 
 fn damaged(error: &dyn std::fmt::Display) -> Defect {
     Defect::Table("Parquet", error.to_string())
-}
-
-/// The columns of `schema`, converted to its types.
-fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let column = |name: &str| {
-        let column = batch.column_by_name(name);
-        column.ok_or_else(|| ArrowError::SchemaError(format!("there is no column {name}")))
-    };
-    let columns = schema.fields().iter().map(|field| cast(column(field.name())?, field.data_type()));
-    RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
 }

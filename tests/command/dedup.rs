@@ -981,6 +981,30 @@ fn a_seen_store_in_an_input_is_refused() {
 }
 
 /// A rung that is named twice, by `--rung` or `--key`, is one.
+/// A column `NAME=` is made of the paths, unless the files have a column of this name.
+#[test]
+fn files_with_keys_have_the_values_of_their_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let folders =
+        [("crawl=a", "http://h/1\nhttp://h/2\n"), ("crawl=b%20c", "http://h/2\nhttp://h/3\n"), ("d", "http://h/4\n")];
+    for (folder, urls) in folders {
+        let folder = format!("rows/{folder}");
+        fs::create_dir_all(at(&folder)).unwrap();
+        printed(&["canon", "-q", "-", "-o", &at(&format!("{folder}/x.parquet"))], urls.as_bytes());
+    }
+    let expected = "crawl,uri\na,http://h/1\na,http://h/2\nb c,http://h/3\n,http://h/4\n";
+    let flags = ["--columns", "crawl=,uri", "--output-format", "csv"];
+    assert_eq!(printed(&[&["dedup", "-q", &at("rows")], &flags[..]].concat(), b""), expected);
+    let out = at("out.parquet");
+    printed(&["dedup", "-q", &at("rows"), "--columns", "+crawl=", "-o", &out], b"");
+    assert_eq!(printed(&[&["dedup", "-q", &out], &flags[..]].concat(), b""), expected);
+    // An Arrow file has one dictionary.
+    let out = at("out.arrow");
+    printed(&["dedup", "-q", &at("rows"), "--columns", "crawl=,uri", "-o", &out], b"");
+    assert_eq!(printed(&["canon", "-q", &out], b"").lines().count(), 4);
+}
+
 /// Whether seen keys are known while records are read depends on the memory; with --verify they never are.
 #[test]
 fn a_survey_does_not_depend_on_when_seen_keys_are_found() {

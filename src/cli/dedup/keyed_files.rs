@@ -1,7 +1,7 @@
 //! Inputs of `dedup` that have keys already.
 
 use super::args::DedupArgs;
-use crate::batch::ColumnSet;
+use crate::batch::{ColumnId, ColumnSet, value_in};
 use crate::cli::error::CommandError;
 use crate::cli::job::Job;
 use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources, StoredFile};
@@ -19,7 +19,7 @@ pub(super) fn keyed_files(
     if !args.input.is_auto() {
         return Ok(None);
     }
-    let inputs = OpenedInputs::open(sources);
+    let mut inputs = OpenedInputs::open(sources);
     let Some(first) = inputs.keyed.first() else { return Ok(None) };
     let unused = [("--limit", args.input.limit.is_some()), ("--base-column", args.input.base_column.is_some())];
     if let Some((flag, _)) = unused.iter().find(|(_, is_given)| *is_given) {
@@ -41,6 +41,7 @@ pub(super) fn keyed_files(
         let names: Vec<&str> = first.columns().filter(is_known).collect();
         job.output.columns = ColumnSet::named(names).map_err(|error| CommandError::Internal(error.to_string()))?;
     }
+    inputs.add_path_values(&job.output.columns);
     inputs.check_columns(&job.output.columns)?;
     let key = args.key_column(&job.policy);
     // A report for people has a survey only where there is something to survey.
@@ -73,10 +74,21 @@ impl OpenedInputs {
         inputs
     }
 
+    /// Adds columns `NAME=` of the output, which files need not have.
+    fn add_path_values(&mut self, columns: &ColumnSet) {
+        let of_paths = columns.iter().filter(|column| matches!(column.id, ColumnId::PathValue(_)));
+        let names: Vec<_> = of_paths.map(|column| column.name).collect();
+        for file in &mut self.keyed {
+            file.set_constants(names.iter().map(|name| (*name, value_in(&file.name, name))).collect());
+        }
+    }
+
     /// Checks that every file with keys has the columns of the output.
     fn check_columns(&self, columns: &ColumnSet) -> Result<(), CommandError> {
         for file in &self.keyed {
-            let mut missing = columns.names().filter(|name| !file.columns().any(|column| column == *name));
+            let has = |name| file.columns().any(|column| column == name);
+            let needed = columns.iter().filter(|column| !matches!(column.id, ColumnId::PathValue(_)));
+            let mut missing = needed.map(|column| column.name).filter(|name| !has(*name));
             if let Some(name) = missing.next() {
                 let reason = KeyedFileDefect::NoOutputColumn(name.to_string());
                 let error = KeyedFileError { name: file.name.clone(), reason };
