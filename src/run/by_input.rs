@@ -149,12 +149,12 @@ pub(super) fn canon_unordered<E: Error + Send>(
     request: RunRequest<'_>,
     use_rows: impl Fn(RowGroup<'_>) -> Result<(), E> + Sync,
 ) -> Result<Summary, RunError<E>> {
-    let RunRequest { sources, options, policy, progress, .. } = request;
-    let options = options.clamped();
-    if sources.0.len() < 2 || options.record_limit.is_some() {
-        let request = RunRequest::new(sources, &options, policy, progress).appending_nothing();
+    let options = request.options.clamped();
+    if request.sources.0.len() < 2 || options.record_limit.is_some() {
+        let request = RunRequest { options: &options, appends_nothing: true, ..request };
         return canon(request, |group| use_rows(group).map(Some), |()| Ok(()));
     }
+    let RunRequest { sources, policy, progress, .. } = request;
     progress.set_total(sources.total_len());
     let ThreadShares { threads, runs } = ThreadShares::new(divide(sources), options.threads, usize::MAX);
     let (count, mut rest) = (runs.len(), runs.into_iter());
@@ -165,7 +165,7 @@ pub(super) fn canon_unordered<E: Error + Send>(
     };
     let work = |InputRun { index, input, threads }: InputRun<Sources>, is_stopped: &AtomicBool| {
         let options = RunOptions { threads, ..options.clone() };
-        let request = RunRequest::new(input, &options, policy, progress).appending_nothing();
+        let request = RunRequest { appends_nothing: true, ..RunRequest::new(input, &options, policy, progress) };
         let use_rows = |group: RowGroup<'_>| match is_stopped.load(Ordering::Relaxed) {
             true => Ok(None),
             false => use_rows(group).map(Some),

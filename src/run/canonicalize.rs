@@ -242,8 +242,8 @@ pub(crate) fn canon_encoded(
 ) -> Result<Summary, RunError<OutputError>> {
     request.check_output(encoder)?;
     let joins_slices = encoder.joins_slices();
-    let request = if joins_slices || !encoder.has_groups() { request.in_slices() } else { request };
-    let request = request.with_stages(JOIN_STAGE + 1);
+    let has_slices = joins_slices || !encoder.has_groups();
+    let request = RunRequest { has_slices, stage_count: JOIN_STAGE + 1, ..request };
     let group = Mutex::new(Vec::new());
     let encode = |RowGroup { rows, runs, ticket, ends_group }: RowGroup<'_>| {
         let files = file_rows.map(|limit| FileRows { written: ticket.first_row(), limit });

@@ -49,9 +49,9 @@ pub fn count(
     method: &CountMethod,
 ) -> Result<DistinctCounts, RunError<DedupError>> {
     assert!((1..=MAX_KINDS).contains(&keys.len()), "{} keys; expected 1 to {MAX_KINDS}", keys.len());
-    let RunRequest { sources, options, policy, progress, .. } = request;
-    let options = &RunOptions { count_distinct: false, ..options.clone() };
-    let request = RunRequest::new(sources, options, policy, progress);
+    let options = &RunOptions { count_distinct: false, ..request.options.clone() };
+    let request = RunRequest { options, ..request };
+    let policy = request.policy;
     let (summary, mut distinct) = match method {
         CountMethod::Exact { memory, directory } => match keys.len() {
             1 => count_exactly::<OnlyKind>(request, keys, *memory, directory)?,

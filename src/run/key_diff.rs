@@ -73,15 +73,14 @@ pub struct RuleMerges {
 /// # Errors
 /// As [`canon`]; also if temporary files cannot be used.
 pub fn compare_keys(request: RunRequest<'_>, diff: &KeyDiffOptions) -> Result<KeyDifference, RunError<DedupError>> {
-    let RunRequest { sources, options, policy, progress, .. } = request;
-    let options = &RunOptions { count_distinct: false, ..options.clone() };
-    let policy = &Policy { keep_input: true, rule_variants: true, ..policy.clone() };
+    let options = &RunOptions { count_distinct: false, ..request.options.clone() };
+    let policy = &Policy { keep_input: true, rule_variants: true, ..request.policy.clone() };
     let threads = options.clamped().threads;
     let job = KeyDiffJob::new(diff, policy, threads);
     let mut texts = TextSpool::new(job.memory / 8, &diff.directory);
     let collect = |row_group: RowGroup<'_>| job.add_rows(row_group);
     let append = |block: Option<TextBlock>| Ok(block.map_or(Ok(()), |block| texts.append(block))?);
-    let request = RunRequest::new(sources, options, policy, progress).with_stages(PARTITION_GROUPS);
+    let request = RunRequest { options, policy, stage_count: PARTITION_GROUPS, ..request };
     let summary = canon(request, collect, append)?;
     job.finish(summary, &texts, threads).map_err(RunError::output)
 }

@@ -19,7 +19,7 @@ pub const MAX_THREADS: usize = 512;
 
 /// Text that a worker decodes at a time, bytes, unless [`RunOptions::chunk_len`] is set.
 const DEFAULT_CHUNK_LEN: usize = 256 << 10;
-/// Bytes of input per slice of a row group, see [`RunRequest::in_slices`].
+/// Bytes of input per slice of a row group, see [`RunRequest::has_slices`].
 pub(super) const SLICE_LEN: usize = 1 << 20;
 /// Upper limit of [`RunOptions::row_group_len`], bytes of input.
 pub(crate) const MAX_ROW_GROUP_LEN: usize = 128 << 20;
@@ -37,15 +37,17 @@ pub struct RunRequest<'a> {
     pub progress: &'a Progress,
     /// Stages that row groups pass in order, see `Ticket::pass`.
     pub(super) stage_count: usize,
-    /// Workers take row groups in slices of about [`SLICE_LEN`] bytes.
+    /// Workers take row groups in slices of about [`SLICE_LEN`] bytes. Their rows stay in the cache, and memory does not hold a
+    /// row group per thread.
     pub(super) has_slices: bool,
-    /// The run counts rows and appends nothing.
+    /// The run counts rows and appends nothing. Row groups may end anywhere, so that their lines are not counted, which would cost
+    /// a pass over the text; and workers do not wait for a slow row group.
     pub(super) appends_nothing: bool,
-    /// Bases count for the length of row groups.
+    /// Row groups are shorter if records have a base, so that the memory of their rows does not depend on bases.
     pub(super) counts_bases: bool,
     /// Row groups at the beginning that are not decoded.
     pub(super) skipped: SkippedGroups,
-    /// No more row groups are read after this is set.
+    /// No more row groups are read after this is set. Those that were read before become rows.
     pub(super) until: Option<&'a AtomicBool>,
 }
 
@@ -95,38 +97,6 @@ impl<'a> RunRequest<'a> {
         let lacks_keys = (!run.more_keys.starts_with(&output.more_keys)).then_some("more_keys");
         let differing = differing(run, output).or_else(|| differing(output, run)).or(lacks_recipes).or(lacks_keys);
         differing.map_or(Ok(()), |name| Err(RunError::Policy(name)))
-    }
-
-    /// The same with `stage_count` stages.
-    pub(super) fn with_stages(self, stage_count: usize) -> RunRequest<'a> {
-        RunRequest { stage_count, ..self }
-    }
-
-    /// The same with workers that take a slice of a row group at a time. Its rows stay in the cache, and memory does not hold
-    /// a row group per thread.
-    pub(super) fn in_slices(self) -> RunRequest<'a> {
-        RunRequest { has_slices: true, ..self }
-    }
-
-    /// The same without these row groups.
-    pub(super) fn skipping(self, skipped: SkippedGroups) -> RunRequest<'a> {
-        RunRequest { skipped, ..self }
-    }
-
-    /// The same for a run that reads no more row groups after `is_ended` is set. Those that were read before become rows.
-    pub(super) fn until(self, is_ended: &'a AtomicBool) -> RunRequest<'a> {
-        RunRequest { until: Some(is_ended), ..self }
-    }
-
-    /// The same for a run that counts rows and appends nothing. Row groups may end anywhere, so that their lines are not counted,
-    /// which would cost a pass over the text; and workers do not wait for a slow row group.
-    pub(super) fn appending_nothing(self) -> RunRequest<'a> {
-        RunRequest { appends_nothing: true, ..self }
-    }
-
-    /// The same with shorter row groups if records have a base, so that the memory of their rows does not depend on bases.
-    pub(super) fn counting_bases(self) -> RunRequest<'a> {
-        RunRequest { counts_bases: true, ..self }
     }
 }
 

@@ -204,7 +204,7 @@ impl<'a> Sorter<'a> {
             Ok(Some(blocks))
         };
         // Where the row groups of the input end makes no difference to sorted rows.
-        canon(request.counting_bases(), encode, |blocks| Ok(add(blocks)?))
+        canon(RunRequest { counts_bases: true, ..request }, encode, |blocks| Ok(add(blocks)?))
     }
 
     /// Merges `runs` and passes their rows to `append`. Returns the number of rows and the bytes of temporary files.

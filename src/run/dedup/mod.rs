@@ -61,7 +61,8 @@ pub fn dedup(
         job = job.with_second_pass(SecondPassChoice::new(progress, run.threads));
     }
     let mut pending = PendingRowGroups::new(&options.directory);
-    let request = |sources, progress| RunRequest::new(sources, run, policy, progress).with_stages(STAGE_COUNT);
+    let request =
+        |sources, progress| RunRequest { stage_count: STAGE_COUNT, ..RunRequest::new(sources, run, policy, progress) };
     let decide = |row_group: RowGroup<'_>| job.add_rows(row_group);
     let take = |step: DedupStep| step.append(&mut pending, &mut append);
     let summary = canon(request(sources, progress), decide, take)?;
@@ -103,7 +104,8 @@ fn read_again(
         job.add_rows_again(row_group, decisions)
     };
     let mut none = PendingRowGroups::new(&job.options.directory);
-    let summary = canon(request.until(&is_changed), decide, |step| step.append(&mut none, &mut append))?;
+    let request = RunRequest { until: Some(&is_changed), ..request };
+    let summary = canon(request, decide, |step| step.append(&mut none, &mut append))?;
     Ok(SecondPass { summary, is_changed: is_changed.into_inner() })
 }
 

@@ -122,7 +122,7 @@ impl SecondPassGroups {
             std::cmp::Ordering::Greater => 0,
         };
         let source_records = source_records.iter().enumerate().map(before).collect();
-        request.skipping(SkippedGroups { count: self.decided, source_records })
+        RunRequest { skipped: SkippedGroups { count: self.decided, source_records }, ..request }
     }
 
     /// Whether the rows of a row group are those of the first pass.
