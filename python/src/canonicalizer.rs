@@ -11,7 +11,7 @@ use crate::answer::{Batch, Table};
 use crate::argument::{self, Options, or_default};
 use crate::arrays::{Array, Operands, import_list, is_list};
 use crate::configuration::Configuration;
-use crate::engine::{Counted, Engine, Signals, check_schema, named_counts};
+use crate::engine::{Counted, Engine, Signals, check_schema};
 use crate::files::{self, ReadOptions};
 use crate::import::export;
 use crate::intake::Inputs;
@@ -270,10 +270,15 @@ fn counters<'py>(py: Python<'py>, counted: &Counted) -> PyResult<Bound<'py, PyDi
     counters.set_item("changed", tally.changed)?;
     counters.set_item("faulty", tally.faulty)?;
     counters.set_item("nulls", nulls)?;
-    for (name, counts) in named_counts(tally) {
-        let named = PyDict::new(py);
-        counts.into_iter().try_for_each(|(kind, count)| named.set_item(kind, count))?;
-        counters.set_item(name, named)?;
-    }
+    counters.set_item("faults", occurred(py, tally.named_faults())?)?;
+    counters.set_item("flags", occurred(py, tally.named_flags())?)?;
+    counters.set_item("changes", occurred(py, tally.named_changes())?)?;
     Ok(counters)
+}
+
+/// Names and counts of what occurred.
+fn occurred<'py>(py: Python<'py>, counts: impl Iterator<Item = (&'static str, u64)>) -> PyResult<Bound<'py, PyDict>> {
+    let named = PyDict::new(py);
+    counts.filter(|(_, count)| *count > 0).try_for_each(|(name, count)| named.set_item(name, count))?;
+    Ok(named)
 }

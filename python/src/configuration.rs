@@ -24,32 +24,8 @@ const PROTOCOL: &str = "protocol";
 /// The recipe of the columns `key_rules` and `url_rules`.
 pub const RULES: &str = "rules";
 
-/// The parameters that have a flag of the command, in messages of the library.
-const PARAMETERS: [&str; 23] = [
-    "assume_scheme",
-    "backslashes",
-    "base",
-    "character_references",
-    "charset",
-    "columns",
-    "drop_fragment",
-    "equivalences",
-    "format",
-    "inner_spaces",
-    "key_hash",
-    "literal_base",
-    "max_url",
-    "profile",
-    "psl",
-    "query_charset",
-    "recipe",
-    "record_types",
-    "rung",
-    "strict",
-    "threads",
-    "trim",
-    "url",
-];
+/// Parameters of functions that read files. They have a flag of the command, as the options of [`Configuration`] have.
+const FILE_PARAMETERS: [&str; 3] = ["format", "record_types", "threads"];
 
 /// Upper limit of `max_url`, as for the command.
 const MAX_MAX_URL: usize = 64 << 20;
@@ -573,6 +549,7 @@ fn python_term(word: &str) -> Option<String> {
         "rules" => "recipe".to_string(),
         flag => flag.strip_suffix("-column").unwrap_or(flag).replace('-', "_"),
     };
-    let is_known = PARAMETERS.contains(&&*name) && (after.is_empty() || after.starts_with([' ', ')', ',', ';', '`']));
-    is_known.then(|| format!("{before}{name}={after}"))
+    let is_known = Configuration::OPTIONS.contains(&&*name) || FILE_PARAMETERS.contains(&&*name);
+    let is_whole = after.is_empty() || after.starts_with([' ', ')', ',', ';', '`']);
+    (is_known && is_whole).then(|| format!("{before}{name}={after}"))
 }

@@ -12,7 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use irikey::batch::{BatchBuilder, SourceRun};
 use irikey::canon::{Canonicalizer as Core, Policy, Rows, Tally};
-use irikey::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags, find_scheme};
+use irikey::iri::{CLASSIFIER, Component, Fault, FaultKind, find_scheme};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, KeyBytes};
 use irikey::process::use_huge_pages;
@@ -382,16 +382,4 @@ fn handle_signals(signals: Signals, last: &mut Option<Instant>) -> PyResult<()> 
 /// As [`Engine::answer`].
 pub fn check_schema(schema: &Schema, configuration: &Configuration) -> PyResult<()> {
     Inputs::check(configuration, schema)
-}
-
-/// Names and counts of the bits or kinds that occurred.
-pub fn named_counts(tally: &Tally) -> [(&'static str, Vec<(&'static str, u64)>); 3] {
-    let named = |names: Vec<&'static str>, counts: &[u64]| {
-        names.into_iter().zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect::<Vec<_>>()
-    };
-    [
-        ("faults", named(FaultKind::ALL.map(FaultKind::name).to_vec(), &tally.faults)),
-        ("flags", named(Flags::ALL.iter().map(|flag| flag.1).collect(), &tally.flags)),
-        ("changes", named(irikey::iri::Changes::ALL.iter().map(|change| change.1).collect(), &tally.changes)),
-    ]
 }

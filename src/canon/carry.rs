@@ -257,7 +257,7 @@ fn segment_of(filename: &[u8]) -> Option<&[u8]> {
 }
 
 /// Removes the prefix `sha1:`. Indexes contain SHA-1 digests without a prefix; other digests keep theirs.
-fn strip_sha1_prefix(digest: &[u8]) -> &[u8] {
+pub(crate) fn strip_sha1_prefix(digest: &[u8]) -> &[u8] {
     strip_prefix_ignoring_case(digest, b"sha1:").unwrap_or(digest)
 }
 

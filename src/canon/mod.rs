@@ -26,6 +26,7 @@ mod text_column;
 mod url_canonicalizer;
 
 pub use canonicalizer::Canonicalizer;
+pub(crate) use carry::strip_sha1_prefix;
 pub use carry::{CarriedColumns, RowField};
 #[cfg(feature = "cli")]
 pub(crate) use policy::SCHEME_FORM;

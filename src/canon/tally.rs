@@ -57,6 +57,26 @@ impl Tally {
         self.recipes.iter_mut().zip(&other.recipes).for_each(|(sum, other)| sum.add(other));
     }
 
+    /// Rows per fault kind, with its name.
+    pub fn named_faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        FaultKind::ALL.into_iter().map(FaultKind::name).zip(self.faults)
+    }
+
+    /// Rows per flag, with its name.
+    pub fn named_flags(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Flags::ALL.iter().map(|(_, name, _)| *name).zip(self.flags)
+    }
+
+    /// Rows per spoofing flag, with its name.
+    pub fn named_spoofing_flags(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        SpoofingFlags::ALL.iter().map(|(_, name, _)| *name).zip(self.spoofing_flags)
+    }
+
+    /// Rows per normalization step, with its name.
+    pub fn named_changes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Changes::ALL.iter().map(|(_, name, _)| *name).zip(self.changes)
+    }
+
     /// Adds the counts of keys that equivalences determined.
     pub(super) fn add_representatives(&mut self, counts: OriginCounts) {
         self.by_class += counts.by_class;
@@ -86,6 +106,11 @@ impl Default for RecipeTally {
 }
 
 impl RecipeTally {
+    /// Rows per rule, with its name.
+    pub(crate) fn named_rules(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        RULES.iter().map(|rule| rule.name).zip(self.applied.iter().copied())
+    }
+
     /// Adds the counts of another worker.
     pub(crate) fn add(&mut self, other: &RecipeTally) {
         self.keys += other.keys;

@@ -123,7 +123,7 @@ impl CanonArgs {
     fn files(&self, destination: &Destination, format: OutputFormat, layout: &FileLayout) -> FileRoles {
         let files = self.reporting.files(&self.input.files.inputs);
         let files = files.input("--partition", layout.split_points_file.as_deref());
-        let files = match destination.path().filter(|_| layout.is_directory()) {
+        let files = match destination.path().filter(|_| layout.is_directory) {
             Some(path) => files.directory(path, (!layout.resume).then(|| layout.root(path))),
             None => files.destination(destination, format),
         };

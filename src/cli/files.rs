@@ -36,9 +36,7 @@ pub(crate) struct OutputDirectory {
     root: PathBuf,
     /// Rows written to all parts.
     rows: u64,
-    /// Number of the current part and its rows, if rows are written in the order of the input.
-    current: (u32, u64),
-    /// Rows per part, if rows are written in the order of the input.
+    /// Rows per part, if there are several and rows are written in the order of the input.
     part_rows: Option<u64>,
     /// The split points, if the parts are ranges.
     splits: Option<SplitPoints>,
@@ -76,7 +74,7 @@ impl OutputFiles {
         let new_read_back: Option<NewReadBack> = (!by.is_empty())
             .then(|| Box::new(move || Box::new(sorted_rows_counter(by.clone())) as ReadBack) as NewReadBack);
         let path = match &job.destination {
-            Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => path.clone(),
+            Destination::File(path) | Destination::NewFile(path) if layout.is_directory => path.clone(),
             destination => {
                 let (encoder, output) = output::create_arranged(destination, options, &layout.arrangement)?;
                 return Ok((encoder, OutputFiles::Single(Box::new(output), new_read_back.map(|new| new()))));
@@ -89,7 +87,7 @@ impl OutputFiles {
         let place = DirectoryLayout { directory: path, fixed, partitions, is_interrupted };
         let (encoder, series) = PartDirectory::create(place, options, &layout.arrangement, new_read_back)?;
         let splits = ranges.map(|_| SplitPoints::default());
-        let directory = OutputDirectory { series, root, rows: 0, current: (0, 0), part_rows: layout.part_rows, splits };
+        let directory = OutputDirectory { series, root, rows: 0, part_rows: layout.part_rows, splits };
         Ok((encoder, OutputFiles::Directory(Box::new(directory))))
     }
 
@@ -154,13 +152,10 @@ impl OutputDirectory {
         if encoded.rows() == 0 {
             return Ok(());
         }
-        let (number, rows) = self.current;
-        if self.part_rows.is_some_and(|limit| rows >= limit) {
-            self.current = (number + 1, 0);
-        }
-        self.current.1 += encoded.rows();
+        // Encoded rows end where a part ends.
+        let part = self.part_rows.map_or(0, |limit| self.rows / limit) as u32;
         self.rows += encoded.rows();
-        self.series.append(encoded, 0, self.current.0)
+        self.series.append(encoded, 0, part)
     }
 
     fn append_sorted(&mut self, sorted: SortedRows) -> Result<(), OutputError> {

@@ -133,7 +133,7 @@ fn unsuitable_flags_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let out = path(&directory, "x.parquet");
     let rejected: [(&[&str], &str); 5] = [
-        (&["-o", "x.csv"], "use a name that ends in .parquet"),
+        (&["-o", "x.csv"], "expected a file name that ends in .parquet"),
         (&["-o", &out, "--rung", "syntax"], "remove --rung"),
         (&["-o", &out, "--profile", "whatwg"], "does not support --profile whatwg"),
         (&["-o", &out, "--min-confidence", "0.5"], "above 0.5"),

@@ -83,6 +83,8 @@ pub(crate) struct FileLayout {
     /// Directories for this many ranges of the SURT key, of about equal size; their split points are written.
     pub(crate) ranges: Option<u32>,
     pub(crate) part_rows: Option<u64>,
+    /// The output is a directory of files.
+    pub(crate) is_directory: bool,
     /// Directories above the parts, outermost first.
     pub(crate) hive: Vec<String>,
     /// Finished inputs are kept, so that the job can be resumed.
@@ -93,12 +95,6 @@ impl FileLayout {
     /// Rows are not written in the order of the input.
     pub(crate) fn is_sorted(&self) -> bool {
         !self.arrangement.by.is_empty() || self.partition.is_some()
-    }
-
-    /// The output is a directory of files.
-    pub(crate) fn is_directory(&self) -> bool {
-        let is_divided = self.partition.is_some() || self.ranges.is_some() || self.part_rows.is_some();
-        is_divided || !self.hive.is_empty() || self.resume
     }
 
     /// The directory above all parts of an output at `path`.
@@ -118,7 +114,7 @@ impl FileLayout {
 }
 
 impl SortArgs {
-    /// The output is a directory of files.
+    /// The output is a directory of files, whatever its name is.
     pub(crate) fn is_directory(&self) -> bool {
         self.part_rows.is_some() || self.partition.is_some() || !self.hive.is_empty() || self.resume
     }
@@ -137,6 +133,7 @@ impl SortArgs {
         let mut layout = FileLayout {
             arrangement: Arrangement { by, bloom: self.bloom_filter },
             part_rows: self.part_rows,
+            is_directory: self.is_directory(),
             hive: self.hive.clone(),
             resume: self.resume,
             ..FileLayout::default()

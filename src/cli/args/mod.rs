@@ -26,7 +26,7 @@ pub(crate) use self::policy::{
 };
 pub(crate) use self::reporting::{NO_CLOBBER_REPORT_HELP, ReportFormat, ReportingArgs, ShowProgress};
 pub(crate) use self::values::{
-    COLUMN_NAMES, Choices, Named, check_named, listed_columns, named_path, parse_number, parse_number_from, parse_size,
-    sort_order,
+    COLUMN_NAMES, Choices, Named, check_named, format_choice, listed_columns, named_path, parquet_path, parse_number,
+    parse_number_from, parse_size, sort_order,
 };
 pub(crate) use self::work::{ThreadArgs, WorkArgs};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::layout::{FileLayout, SortArgs};
-use super::values::{COLUMN_NAMES, Choices, Named, listed_columns, parse_size_up_to};
+use super::values::{COLUMN_NAMES, Choices, Named, format_choice, listed_columns, parse_size_up_to};
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
@@ -15,20 +15,18 @@ use crate::process::HandleName;
 use crate::run::MAX_ROW_GROUP_LEN;
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
-    ("parquet", OutputFormat::Parquet, "Apache Parquet"),
-    ("arrow", OutputFormat::Arrow, "Arrow IPC file"),
-    ("arrow-stream", OutputFormat::ArrowStream, "Arrow IPC stream"),
-    ("csv", OutputFormat::Csv, "Comma-separated values with a header; keys in hexadecimal, nulls empty"),
-    ("tsv", OutputFormat::Tsv, "Tab-separated values, otherwise like csv"),
-    ("jsonl", OutputFormat::JsonLines, "One JSON object per line; keys in hexadecimal, flags by name"),
-    ("cdxj", OutputFormat::Cdxj, "CDXJ: SURT key, time and JSON per line, sorted by these; only canon writes it"),
-    (
-        "zipnum",
+    format_choice(OutputFormat::Parquet, "Apache Parquet"),
+    format_choice(OutputFormat::Arrow, "Arrow IPC file"),
+    format_choice(OutputFormat::ArrowStream, "Arrow IPC stream"),
+    format_choice(OutputFormat::Csv, "Comma-separated values with a header; keys in hexadecimal, nulls empty"),
+    format_choice(OutputFormat::Tsv, "Tab-separated values, otherwise like csv"),
+    format_choice(OutputFormat::JsonLines, "One JSON object per line; keys in hexadecimal, flags by name"),
+    format_choice(OutputFormat::Cdxj, "CDXJ: SURT key, time and JSON per line, sorted by these; only canon writes it"),
+    format_choice(
         OutputFormat::Zipnum,
         "CDXJ in gzip members of 3000 lines, with an index of the members beside it (.idx); only canon writes it",
     ),
-    (
-        "text",
+    format_choice(
         OutputFormat::Text,
         "One canonical URI per line; empty if the record has a fault, so that line n is record n",
     ),
@@ -46,7 +44,7 @@ pub(crate) struct OutputArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, tsv, jsonl, ndjson,
-    /// cdxj, cdx.gz, txt; on standard output (also /dev/stdout), devices and pipes text, or csv with --columns, --key or
+    /// cdxj, cdx.gz, cdxj.gz, txt; on standard output (also /dev/stdout), devices and pipes text, or csv with --columns, --key or
     /// --skeleton; Parquet in directories]. After csv, tsv, jsonl, ndjson and txt, .gz and .zst compress the file
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS, help_heading = "Output")]
     output_format: Option<OutputFormat>,
@@ -120,10 +118,7 @@ impl OutputArgs {
             return Err(CommandError::Usage(message));
         }
         let mut layout = sort.map(|sort| sort.layout(format)).transpose()?.unwrap_or_default();
-        if sort.is_some() && !layout.is_directory() && self.output.as_deref().is_some_and(ends_with_slash) {
-            // A directory of one part.
-            layout.part_rows = Some(u64::MAX);
-        }
+        layout.is_directory |= sort.is_some() && self.output.as_deref().is_some_and(ends_with_slash);
         let mut columns = self.columns(format, keys)?;
         if format != OutputFormat::Text {
             columns.add_named(layout.arrangement.by.names());

@@ -9,6 +9,7 @@ use clap::{Arg, Command};
 use crate::batch::COLUMNS;
 use crate::cli::error::CommandError;
 use crate::input::read_file;
+use crate::output::OutputFormat;
 pub(crate) use crate::process::parse_size;
 use crate::sort::SortBy;
 
@@ -35,6 +36,14 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Choices<T> {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(self.possible()))
     }
+}
+
+/// The entry of an output format in [`Choices`].
+pub(crate) const fn format_choice(
+    format: OutputFormat,
+    help: &'static str,
+) -> (&'static str, OutputFormat, &'static str) {
+    (format.name(), format, help)
 }
 
 /// Parses a value with `parse`. Completions offer the names; flags hide them in the help (`hide_possible_values`), whose text
@@ -69,6 +78,14 @@ pub(crate) fn check_named(path: PathBuf) -> Result<PathBuf, &'static str> {
         true => Err("standard input and output cannot be used here; if this is really the name, write ./-"),
         false => Ok(path),
     }
+}
+
+/// Parses the path of a table that the command writes as Parquet.
+pub(crate) fn parquet_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match OutputFormat::of_path(&path) {
+        Some(OutputFormat::Parquet) => Ok(path),
+        _ => Err("expected a file name that ends in .parquet"),
+    })
 }
 
 /// The first of `names` that one before it repeats.

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use serde_json::json;
 
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, Rung};
 use crate::cli::args::{
-    Choices, ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path,
+    Choices, ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path, parquet_path,
 };
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
@@ -19,7 +18,6 @@ use crate::cli::job_identity::JobIdentity;
 use crate::dedup::KeepPolicy;
 use crate::dedup::seen::SeenStore;
 use crate::input::{Sources, copy_objects};
-use crate::output::OutputFormat;
 use crate::process::TemporaryDirectory;
 use crate::record::InputFormat;
 use crate::remote::RemoteUrl;
@@ -104,11 +102,11 @@ pub(crate) struct DedupArgs {
     key_bits: u32,
     /// Write the records that are left out to FILE (Parquet), each with the record that was kept instead and the lowest rung
     /// on which both are equal. Needs space in --tmp for all rows
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(check_parquet_path), help_heading = "Dedup")]
+    #[arg(long, value_name = "FILE", value_parser = parquet_path(), help_heading = "Dedup")]
     pub(super) duplicates: Option<PathBuf>,
     /// Write the kept records that have duplicates to FILE (Parquet), with the number of records of their key. Needs as much
     /// space as --duplicates
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(check_parquet_path), help_heading = "Dedup")]
+    #[arg(long, value_name = "FILE", value_parser = parquet_path(), help_heading = "Dedup")]
     pub(super) groups: Option<PathBuf>,
     /// Add a survey of the duplicates to --report: sizes of groups, rungs or rules that made records equal, hosts, and
     /// groups whose content digests differ. Large inputs are sampled. A report as .html or .txt always has it
@@ -257,12 +255,5 @@ impl DedupArgs {
         let mut directory = TemporaryDirectory::create(&self.work.directory()?).map_err(failed)?;
         copy_objects(&url.prefix(), &mut directory).map_err(failed)?;
         Ok(SeenStore::open(directory.path())?)
-    }
-}
-
-fn check_parquet_path(path: PathBuf) -> Result<PathBuf, &'static str> {
-    match OutputFormat::of_path(&path) {
-        Some(OutputFormat::Parquet) => Ok(path),
-        _ => Err("expected a file name that ends in .parquet"),
     }
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::args::{
-    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, describe_fault_of_base, is_written_in_place,
-    parse_charset, parse_number_from, parse_size,
+    Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, describe_fault_of_base, format_choice,
+    is_written_in_place, parse_charset, parse_number_from, parse_size,
 };
 use crate::cli::error::CommandError;
 use crate::cli::files::abandoned;
@@ -46,10 +46,10 @@ const UNUSED_BASE: &str = "--base had no effect, because all inputs are archives
                            remove it, or check the inputs";
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
-    ("csv", OutputFormat::Csv, "Comma-separated values with a header"),
-    ("tsv", OutputFormat::Tsv, "Tab-separated values with a header"),
-    ("jsonl", OutputFormat::JsonLines, "One JSON object per line"),
-    ("parquet", OutputFormat::Parquet, "Apache Parquet"),
+    format_choice(OutputFormat::Csv, "Comma-separated values with a header"),
+    format_choice(OutputFormat::Tsv, "Tab-separated values with a header"),
+    format_choice(OutputFormat::JsonLines, "One JSON object per line"),
+    format_choice(OutputFormat::Parquet, "Apache Parquet"),
 ]);
 
 /// Write a row for every reference in HTML and XML documents, sitemaps, feeds and robots.txt

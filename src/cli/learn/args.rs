@@ -8,7 +8,9 @@ use super::export::{Export, parse_export};
 use super::hand_rules::HandRules;
 use crate::batch::part_metadata;
 use crate::canon::{Policy, Rung};
-use crate::cli::args::{InputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path, parse_number, parse_number_from};
+use crate::cli::args::{
+    InputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path, parquet_path, parse_number, parse_number_from,
+};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::help;
@@ -52,7 +54,7 @@ pub(crate) struct LearnArgs {
     #[command(flatten)]
     policy: PolicyArgs,
     /// Output file for the equivalences, Parquet
-    #[arg(short, long, value_name = "FILE", required = true, help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_parser = parquet_path(), required = true, help_heading = "Output")]
     pub(super) output: PathBuf,
     /// Accept temporary redirects (302, 303, 307) and those of unknown status, unless a permanent one contradicts
     #[arg(long, help_heading = "Learning")]
@@ -284,11 +286,6 @@ impl LearnArgs {
     }
 
     pub(super) fn policy(&self) -> Result<Policy, CommandError> {
-        if OutputFormat::of_path(&self.output) != Some(OutputFormat::Parquet) {
-            let path = self.output.display();
-            let message = format!("{path}: equivalences are written as Parquet; use a name that ends in .parquet");
-            return Err(CommandError::Usage(message));
-        }
         let policy = self.policy.policy(&self.input)?;
         if policy.rung != Rung::Scheme {
             return Err(CommandError::usage("irikey learn needs the rung scheme; remove --rung"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{named_counts, survey};
+use super::survey;
 use crate::canon::{Policy, RecipeColumn, RecipeTally};
 use crate::cli::progress::TimelineSample;
 use crate::dedup::{Estimate, Findings, KeepPolicy};
@@ -191,17 +191,17 @@ impl Report {
             "pages": summary.pages,
             "unchanged": tally.unchanged,
             "changed": tally.changed,
-            "changes": counts(named_counts::of_changes(tally)),
+            "changes": counts(tally.named_changes()),
             "faulty": tally.faulty,
-            "faults": counts(named_counts::of_faults(tally)),
+            "faults": counts(tally.named_faults()),
             "fault_examples": summary.fault_examples.iter().map(|example| json!({
                 "fault": example.fault.kind.name(),
                 "source": self.sources.get(example.source),
                 "record": example.record,
                 "text": example.text,
             })).collect::<Vec<_>>(),
-            "flags": counts(named_counts::of_flags(tally)),
-            "spoofing_flags": self.policy.spoofing_flags.then(|| counts(named_counts::of_spoofing_flags(tally))),
+            "flags": counts(tally.named_flags()),
+            "spoofing_flags": self.policy.spoofing_flags.then(|| counts(tally.named_spoofing_flags())),
         }))
     }
 
@@ -266,7 +266,7 @@ impl Report {
             json!({
                 "recipe": name,
                 "keys": recipe.keys,
-                "fired": counts(named_counts::of_rules(recipe)),
+                "fired": counts(recipe.named_rules()),
             })
         };
         self.recipes().map(recipe).collect()

@@ -4,7 +4,6 @@
 mod chart;
 mod contents;
 mod html;
-mod named_counts;
 mod page;
 mod survey;
 mod text;

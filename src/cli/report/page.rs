@@ -6,7 +6,6 @@ use std::fmt::Write;
 use super::chart::{Bar, LineChart, bar_chart};
 use super::contents::{Report, SourceError};
 use super::html::{Table, chart_and_table, escape, section, settings, share};
-use super::named_counts::{self, NamedCounts};
 use super::survey;
 use crate::cli::progress::TimelineSample;
 use crate::cli::terminal::{count_of, format_bytes, thousands};
@@ -166,7 +165,7 @@ fn rules_of_recipes(html: &mut String, report: &Report) {
     for (name, recipe) in report.recipes() {
         let title = format!("Rules of {name}");
         let note = format!("Keys that a rule changed, of {} keys.", thousands(recipe.keys));
-        counts(html, (&title, &note), named_counts::of_rules(recipe), recipe.keys);
+        counts(html, (&title, &note), recipe.named_rules(), recipe.keys);
     }
 }
 
@@ -175,16 +174,16 @@ fn steps(html: &mut String, report: &Report) {
     let tally = &report.summary.tally;
     let rows = tally.rows;
     let note = "Records that a step changed; a record may be changed by several steps.";
-    counts(html, ("Normalization steps", note), named_counts::of_changes(tally), rows);
+    counts(html, ("Normalization steps", note), tally.named_changes(), rows);
     let note = "Records with an unusual trait that is not a fault.";
-    counts(html, ("Flags", note), named_counts::of_flags(tally), rows);
+    counts(html, ("Flags", note), tally.named_flags(), rows);
     let note = "Records that may mislead a reader.";
-    counts(html, ("Spoofing flags", note), named_counts::of_spoofing_flags(tally), rows);
+    counts(html, ("Spoofing flags", note), tally.named_spoofing_flags(), rows);
 }
 
 /// A section of counts that are not 0, if there are any.
-fn counts(html: &mut String, (title, note): (&str, &str), mut counts: NamedCounts, all: u64) {
-    counts.retain(|(_, count)| *count > 0);
+fn counts(html: &mut String, (title, note): (&str, &str), counts: impl Iterator<Item = (&'static str, u64)>, all: u64) {
+    let mut counts: Vec<_> = counts.filter(|(_, count)| *count > 0).collect();
     if counts.is_empty() {
         return;
     }

@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::contents::{Report, ResumedInputs};
-use super::named_counts::{self, NamedCounts};
 use crate::cli::terminal::{count_of, format_bytes, thousands, visible};
 use crate::dedup::{Estimate, Findings};
 use crate::iri::{FaultKind, Flags};
@@ -106,11 +105,11 @@ fn record_lines(report: &Report) -> Vec<SummaryLine> {
         SummaryLine::share(1, "unchanged", tally.unchanged),
         SummaryLine::share(1, "changed", tally.changed),
     ];
-    lines.extend(shares(named_counts::of_changes(tally)));
+    lines.extend(shares(tally.named_changes()));
     lines.push(SummaryLine::share(1, "faulty", tally.faulty));
-    lines.extend(shares(named_counts::of_faults(tally)));
-    lines.extend(section("flags", shares(named_counts::of_flags(tally)).collect()));
-    lines.extend(section("spoofing flags", shares(named_counts::of_spoofing_flags(tally)).collect()));
+    lines.extend(shares(tally.named_faults()));
+    lines.extend(section("flags", shares(tally.named_flags()).collect()));
+    lines.extend(section("spoofing flags", shares(tally.named_spoofing_flags()).collect()));
     lines
 }
 
@@ -126,7 +125,7 @@ fn key_lines(report: &Report) -> Vec<SummaryLine> {
     }
     for (name, recipe) in report.recipes() {
         lines.push(SummaryLine::share(0, &format!("keys by {name}"), recipe.keys));
-        lines.extend(shares(named_counts::of_rules(recipe)));
+        lines.extend(shares(recipe.named_rules()));
     }
     lines
 }
@@ -212,8 +211,8 @@ impl SummaryLine {
 }
 
 /// The counts that are not 0.
-fn shares(counts: NamedCounts) -> impl Iterator<Item = SummaryLine> {
-    counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| SummaryLine::share(2, name, count))
+fn shares(counts: impl Iterator<Item = (&'static str, u64)>) -> impl Iterator<Item = SummaryLine> {
+    counts.filter(|(_, count)| *count > 0).map(|(name, count)| SummaryLine::share(2, name, count))
 }
 
 /// A title and its lines; nothing without lines.

@@ -7,8 +7,7 @@ use super::super::RowGroup;
 use super::capture_record::{CAPTURE, CaptureRecord, OTHER, REDIRECT};
 use super::held_out::{DayCounts, SiteCount, day_of};
 use super::parts_error::PartsError;
-use crate::canon::Rows;
-use crate::kernel::strip_prefix_ignoring_case;
+use crate::canon::{Rows, strip_sha1_prefix};
 use crate::learn::content::{UrlParts, can_be_scope, origin_start};
 use crate::learn::{RecordPlace, RedirectCode, TargetSource};
 use crate::sort::{BytesBuffer, BytesRun};
@@ -230,7 +229,7 @@ fn content_of(rows: &Rows, row: usize) -> Option<u64> {
 /// Returns the hash of a digest as a record of an archive states it, which is that of the digest in the rows of records. Rows
 /// store digests without the prefix `sha1:`.
 fn hash_of_stated(digest: &[u8]) -> Option<u64> {
-    hash_of_evidence(strip_prefix_ignoring_case(digest, b"sha1:").unwrap_or(digest))
+    hash_of_evidence(strip_sha1_prefix(digest))
 }
 
 /// Returns the hash of a digest, unless it is shorter than [`MIN_DIGEST_LEN`] or the digest of an empty content.
