@@ -3,9 +3,9 @@
 //!
 //! Dictionary columns are stored as their indices, because every batch of a run has the same dictionaries.
 
-use std::cmp;
+use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{self, AtomicUsize};
 
 use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, OffsetSizeTrait, RecordBatch, UInt32Array, UInt64Array, make_array,
@@ -18,6 +18,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::CompressionType;
 use arrow::row::{OwnedRow, RowConverter, Rows};
 
+use super::offset_code::{OffsetCode, RowWords};
 use super::order::SortBy;
 use super::partition::Partition;
 use super::prefix::sort_by_text;
@@ -48,11 +49,17 @@ pub(super) struct SortedBlock {
     batch: RecordBatch,
     /// Bytes by which rows compare, without the ordinal; `None` if rows are only sorted by their ordinal.
     keys: Option<Rows>,
-    ordinals: ScalarBuffer<u64>,
+    /// The position of each row in the input, which orders rows of equal keys.
+    pub(super) ordinals: ScalarBuffer<u64>,
     partitions: Option<ScalarBuffer<u32>>,
     /// Bytes of each row's texts.
     pub(super) row_lens: Vec<u32>,
+    /// The code of each row after the row of the run before it.
+    pub(super) codes: Vec<OffsetCode>,
 }
+
+/// A row of a block.
+pub(super) type BlockRow<'a> = (&'a SortedBlock, usize);
 
 /// Consecutive rows of the merged order, picked from blocks.
 #[derive(Debug)]
@@ -74,7 +81,8 @@ impl PlainMemory {
 
     /// Returns the codec of a run of `len` bytes. `None` if that much memory remains; it is then reserved for the run.
     fn codec_of_run(&self, len: usize) -> Option<CompressionType> {
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(len));
+        let taken =
+            self.0.fetch_update(atomic::Ordering::Relaxed, atomic::Ordering::Relaxed, |left| left.checked_sub(len));
         taken.is_err().then_some(CompressionType::LZ4_FRAME)
     }
 }
@@ -152,17 +160,21 @@ impl SortSchema {
         encode_run(&sorted, plain)
     }
 
-    pub(super) fn decode(&self, bytes: Vec<u8>) -> Result<SortedBlock, ArrowError> {
+    /// Decodes a block of a run that comes after the row `before`; `None` for the first block.
+    pub(super) fn decode(&self, bytes: Vec<u8>, before: Option<BlockRow<'_>>) -> Result<SortedBlock, ArrowError> {
         let batch = decode_batch(Buffer::from_vec(bytes))?;
         let extra = self.schema.fields().len();
         let has_partitions = self.partition.is_some();
-        Ok(SortedBlock {
+        let mut block = SortedBlock {
             keys: self.keys(self.order.iter().map(|&at| self.restore_column(&batch, at)))?,
             ordinals: batch.column(extra).as_primitive::<UInt64Type>().values().clone(),
             partitions: has_partitions.then(|| batch.column(extra + 1).as_primitive::<UInt32Type>().values().clone()),
             row_lens: row_lens(&batch.columns()[..extra]),
             batch,
-        })
+            codes: Vec::new(),
+        };
+        block.codes = block.codes_after(before);
+        Ok(block)
     }
 
     /// Picked rows as a batch of the schema of the sort.
@@ -256,19 +268,28 @@ impl SortedBlock {
         self.keys.as_ref().is_some_and(|keys| keys.row(row).as_ref().starts_with(first.as_ref()))
     }
 
-    /// Compares two rows by partition, key and ordinal; different rows are never equal.
-    pub(super) fn compare(&self, row: usize, other: &SortedBlock, other_row: usize) -> cmp::Ordering {
-        let partitions = self.partition(row).cmp(&other.partition(other_row));
-        partitions
-            .then_with(|| compare_keys((self.keys.as_ref(), row), (other.keys.as_ref(), other_row)))
-            .then_with(|| self.ordinals[row].cmp(&other.ordinals[other_row]))
+    /// The words by which a row compares.
+    fn words(&self, row: usize) -> RowWords<'_> {
+        let key = self.keys.as_ref().map_or(&[][..], |keys| keys.row(row).data());
+        RowWords { partition: self.partition(row), key }
     }
-}
 
-fn compare_keys((keys, row): (Option<&Rows>, usize), (other, other_row): (Option<&Rows>, usize)) -> cmp::Ordering {
-    match (keys, other) {
-        (Some(keys), Some(other)) => keys.row(row).cmp(&other.row(other_row)),
-        _ => cmp::Ordering::Equal,
+    /// Compares two rows whose first `shared` words are equal, by partition, key and ordinal; different rows are never equal.
+    /// Also returns the code of the later row after the earlier one.
+    pub(super) fn compare(&self, row: usize, other: BlockRow<'_>, shared: usize) -> (Ordering, OffsetCode) {
+        let (block, other_row) = other;
+        let (ordering, code) = self.words(row).compare(block.words(other_row), shared);
+        (ordering.then_with(|| self.ordinals[row].cmp(&block.ordinals[other_row])), code)
+    }
+
+    /// The code of each row after the one before it. The first row comes after `before`.
+    fn codes_after(&self, before: Option<BlockRow<'_>>) -> Vec<OffsetCode> {
+        let first = match before {
+            Some((block, row)) => block.compare(row, (self, 0), 0).1,
+            None => OffsetCode::of_first(self.partition(0)),
+        };
+        let rest = (1..self.row_lens.len()).map(|row| self.compare(row - 1, (self, row), 0).1);
+        std::iter::once(first).chain(rest).collect()
     }
 }
 
@@ -367,7 +388,7 @@ mod tests {
         let by = SortBy::parse([if descending { "-first" } else { "first" }, "second"]);
         let sort = SortSchema::new(&schema, vec![dictionary, None], &by, None).unwrap();
         let batch = RecordBatch::try_new(schema, vec![first, Arc::new(lens)]).unwrap();
-        let block = sort.decode(sort.sort(&batch, 0, &PlainMemory::new(0)).unwrap().remove(0).bytes).unwrap();
+        let block = sort.decode(sort.sort(&batch, 0, &PlainMemory::new(0)).unwrap().remove(0).bytes, None).unwrap();
         (sort, block)
     }
 

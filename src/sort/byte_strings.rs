@@ -16,6 +16,7 @@ use std::sync::Arc;
 use arrow::error::ArrowError;
 
 use super::held_runs::{BlockQueue, HeldRuns};
+use super::loser_tree::LoserTree;
 use super::prefix::sort_by_text;
 use crate::kernel::{common_prefix_len, push_varint, read_varint};
 use crate::spill::{ScratchFile, SpillError};
@@ -194,12 +195,11 @@ fn damaged(file: Option<&ScratchFile>) -> SpillError {
     file.map_or_else(|| SpillError::Arrow(ArrowError::SchemaError(REASON.to_string())), |file| file.corrupt(&REASON))
 }
 
-/// A merge in progress: a tournament tree, whose inner nodes hold the runs that lost there.
+/// A merge in progress.
 #[derive(Debug)]
 pub(crate) struct BytesMerger {
     heads: Vec<BytesHead>,
-    /// The children of node `i` are `2 * i` and `2 * i + 1`; those from `heads.len()` on are the runs. Node 0 has the winner.
-    losers: Vec<usize>,
+    tree: LoserTree,
     is_started: bool,
 }
 
@@ -208,18 +208,8 @@ impl BytesMerger {
         let mut heads: Vec<BytesHead> =
             runs.into_iter().map(|blocks| BytesHead { blocks, ..BytesHead::default() }).collect();
         heads.iter_mut().try_for_each(BytesHead::advance)?;
-        let count = heads.len();
-        let mut merger = BytesMerger { heads, losers: vec![0; count], is_started: false };
-        let mut winners: Vec<usize> = vec![0; 2 * count];
-        (0..count).for_each(|run| winners[count + run] = run);
-        for node in (1..count).rev() {
-            let (winner, loser) = merger.play(winners[2 * node], winners[2 * node + 1]);
-            (winners[node], merger.losers[node]) = (winner, loser);
-        }
-        if count > 0 {
-            merger.losers[0] = winners[1];
-        }
-        Ok(merger)
+        let tree = LoserTree::new(heads.len(), |a, b| wins(&mut heads, a, b));
+        Ok(BytesMerger { heads, tree, is_started: false })
     }
 
     pub(crate) fn next_record(&mut self) -> Result<Option<&[u8]>, SpillError> {
@@ -228,51 +218,41 @@ impl BytesMerger {
 
     /// Goes to the next record, and returns how many bytes it shares with the one before.
     pub(crate) fn advance(&mut self) -> Result<Option<usize>, SpillError> {
-        if self.heads.is_empty() {
-            return Ok(None);
-        }
+        let Some(last) = self.tree.winner() else { return Ok(None) };
         if std::mem::replace(&mut self.is_started, true) {
-            let mut winner = self.losers[0];
-            self.heads[winner].advance()?;
-            let mut node = (winner + self.heads.len()) / 2;
-            while node > 0 {
-                let (won, lost) = self.play(winner, self.losers[node]);
-                (winner, self.losers[node]) = (won, lost);
-                node /= 2;
-            }
-            self.losers[0] = winner;
+            self.heads[last].advance()?;
+            self.tree.replay(|a, b| wins(&mut self.heads, a, b));
         }
-        let head = &self.heads[self.losers[0]];
-        Ok((!head.is_done).then_some(head.shared))
+        let head = self.tree.winner().map(|run| &self.heads[run]);
+        Ok(head.filter(|head| !head.is_done).map(|head| head.shared))
     }
 
     pub(crate) fn record(&self) -> &[u8] {
-        self.losers.first().map_or(b"", |winner| &self.heads[*winner].record)
+        self.tree.winner().map_or(b"", |run| &self.heads[run].record)
     }
 
     /// The error for a record that its owner cannot read.
     pub(crate) fn damaged(&self) -> SpillError {
         damaged(self.heads.first().and_then(|head| head.file.as_deref()))
     }
+}
 
-    /// Plays a match of the loser tree. Returns the winner, which is the run with the lesser record, and the loser. For
-    /// each run, the length is known that its record shares with the record that was returned last. No record is less than
-    /// that one, so the one that shares more with it is less. Only records that share the same length with it are compared,
-    /// from there on.
-    fn play(&mut self, a: usize, b: usize) -> (usize, usize) {
-        let (one, other) = (&self.heads[a], &self.heads[b]);
-        if one.is_done || other.is_done {
-            return if one.is_done { (b, a) } else { (a, b) };
-        }
-        if one.shared != other.shared {
-            return if one.shared > other.shared { (a, b) } else { (b, a) };
-        }
-        let shared = one.shared;
-        let common = shared + common_prefix_len(&one.record[shared..], &other.record[shared..]);
-        let (winner, loser) = if one.record[common..] <= other.record[common..] { (a, b) } else { (b, a) };
-        self.heads[loser].shared = common;
-        (winner, loser)
+/// Returns whether the record of run `a` comes before that of run `b`. For each, the length is known that it shares with the
+/// record that was returned last. No record is less than that one, so the one that shares more with it is less. Only records
+/// that share the same length with it are compared, from there on.
+fn wins(heads: &mut [BytesHead], a: usize, b: usize) -> bool {
+    let (one, other) = (&heads[a], &heads[b]);
+    if one.is_done || other.is_done {
+        return other.is_done;
     }
+    if one.shared != other.shared {
+        return one.shared > other.shared;
+    }
+    let shared = one.shared;
+    let common = shared + common_prefix_len(&one.record[shared..], &other.record[shared..]);
+    let is_first = one.record[common..] <= other.record[common..];
+    heads[if is_first { b } else { a }].shared = common;
+    is_first
 }
 
 #[derive(Debug)]

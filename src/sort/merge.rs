@@ -2,13 +2,14 @@
 //! thread. The rows alone determine where [`PickedRows`] end: at a limit, a part or a partition.
 
 use std::cmp::Ordering;
-use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::sync::Arc;
 
 use arrow::row::OwnedRow;
 
-use super::block::{PickedRows, SortSchema, SortedBlock};
+use super::block::{BlockRow, PickedRows, SortSchema, SortedBlock};
 use super::held_runs::BlockQueue;
+use super::loser_tree::LoserTree;
+use super::offset_code::OffsetCode;
 use crate::spill::SpillError;
 
 /// Where picked rows and parts end.
@@ -40,38 +41,67 @@ impl Default for MergeLimits {
 struct RunHead {
     block: Arc<SortedBlock>,
     row: usize,
-    run: usize,
+    /// The code of the row after the last row that was picked, or after a row that comes before this one and was picked later;
+    /// [`OffsetCode::NO_ROW`] after the last row.
+    code: OffsetCode,
+    /// The blocks after this one.
+    blocks: BlockQueue,
+    /// Index of the block among those of the rows that are being picked.
+    picked_block: Option<usize>,
 }
 
-impl Ord for RunHead {
-    /// Reversed, because the heap gives the greatest element.
-    fn cmp(&self, other: &RunHead) -> Ordering {
-        other.block.compare(other.row, &self.block, self.row)
+impl RunHead {
+    /// The first row of a run; `None` if the run is empty.
+    fn new(mut blocks: BlockQueue, schema: &SortSchema) -> Result<Option<RunHead>, SpillError> {
+        let Some(block) = next_block(&mut blocks, schema, None)? else { return Ok(None) };
+        let code = block.codes[0];
+        Ok(Some(RunHead { block: Arc::new(block), row: 0, code, blocks, picked_block: None }))
+    }
+
+    /// Goes to the next row.
+    fn advance(&mut self, schema: &SortSchema) -> Result<(), SpillError> {
+        if self.row + 1 < self.block.codes.len() {
+            self.row += 1;
+        } else {
+            self.picked_block = None;
+            match next_block(&mut self.blocks, schema, Some((&self.block, self.row)))? {
+                Some(block) => (self.block, self.row) = (Arc::new(block), 0),
+                None => {
+                    self.code = OffsetCode::NO_ROW;
+                    return Ok(());
+                }
+            }
+        }
+        self.code = self.block.codes[self.row];
+        Ok(())
     }
 }
 
-impl PartialOrd for RunHead {
-    fn partial_cmp(&self, other: &RunHead) -> Option<Ordering> {
-        Some(self.cmp(other))
+/// Returns whether the row of run `a` comes before that of run `b`. The codes of both are those after the same row. If the words
+/// of the later row are compared, it gets its code after the earlier one.
+fn wins(heads: &mut [RunHead], a: usize, b: usize) -> bool {
+    let (one, other) = (&heads[a], &heads[b]);
+    match one.code.cmp(&other.code) {
+        Ordering::Equal => (),
+        ordering => return ordering == Ordering::Less,
     }
-}
-
-impl PartialEq for RunHead {
-    fn eq(&self, other: &RunHead) -> bool {
-        self.cmp(other) == Ordering::Equal
+    match one.code {
+        OffsetCode::NO_ROW => return true,
+        OffsetCode::EQUAL => return one.block.ordinals[one.row] < other.block.ordinals[other.row],
+        _ => (),
     }
+    let (ordering, code) = one.block.compare(one.row, (&other.block, other.row), one.code.shared_words());
+    let is_first = ordering == Ordering::Less;
+    heads[if is_first { b } else { a }].code = code;
+    is_first
 }
-
-impl Eq for RunHead {}
 
 #[derive(Debug)]
 pub(crate) struct Merger<'a> {
     schema: &'a SortSchema,
-    runs: Vec<BlockQueue>,
-    heap: BinaryHeap<RunHead>,
+    heads: Vec<RunHead>,
+    tree: LoserTree,
     limits: MergeLimits,
-    /// Index of each run's block among the blocks of the rows that are being picked.
-    picked_blocks: Vec<Option<usize>>,
     partition: u32,
     part: u32,
     part_rows: u64,
@@ -83,26 +113,27 @@ pub(crate) struct Merger<'a> {
 impl<'a> Merger<'a> {
     pub(super) fn new(
         schema: &'a SortSchema,
-        mut runs: Vec<BlockQueue>,
+        runs: Vec<BlockQueue>,
         limits: MergeLimits,
     ) -> Result<Merger<'a>, SpillError> {
-        let mut heap = BinaryHeap::with_capacity(runs.len());
-        for (run, queue) in runs.iter_mut().enumerate() {
-            if let Some(block) = next_block(queue, schema)? {
-                heap.push(RunHead { block: Arc::new(block), row: 0, run });
-            }
-        }
-        let picked_blocks = vec![None; runs.len()];
+        let heads = runs.into_iter().filter_map(|run| RunHead::new(run, schema).transpose());
+        let mut heads = heads.collect::<Result<Vec<_>, _>>()?;
+        let tree = LoserTree::new(heads.len(), |a, b| wins(&mut heads, a, b));
         let (part_rows, full_part_key, last) = (0, None, None);
-        Ok(Merger { schema, runs, heap, limits, picked_blocks, partition: 0, part: 0, part_rows, full_part_key, last })
+        Ok(Merger { schema, heads, tree, limits, partition: 0, part: 0, part_rows, full_part_key, last })
+    }
+
+    /// The head with the next row; `None` after the last row.
+    fn head(&self) -> Option<&RunHead> {
+        self.tree.winner().map(|run| &self.heads[run]).filter(|head| head.code != OffsetCode::NO_ROW)
     }
 
     /// Picks the next rows in order; `None` after the last.
     pub(crate) fn next_rows(&mut self) -> Result<Option<PickedRows>, SpillError> {
-        self.picked_blocks.fill(None);
+        self.heads.iter_mut().for_each(|head| head.picked_block = None);
         let mut picked = PickedRows { blocks: Vec::new(), picks: Vec::new(), partition: 0, part: 0 };
         let mut len = 0;
-        while let Some(head) = self.heap.peek() {
+        while let Some(head) = self.head() {
             let (row_len, is_first) = (head.block.row_lens[head.row] as usize, picked.picks.is_empty());
             let is_full = picked.picks.len() == self.limits.rows || len + row_len > self.limits.len;
             if !is_first && (is_full || self.is_part_end()?) {
@@ -120,7 +151,7 @@ impl<'a> Merger<'a> {
 
     /// The next row is in another partition or part than the last one.
     fn is_part_end(&mut self) -> Result<bool, SpillError> {
-        let (Some(head), Some((last, row))) = (self.heap.peek(), &self.last) else { return Ok(false) };
+        let (Some(head), Some((last, row))) = (self.head(), &self.last) else { return Ok(false) };
         if head.block.partition(head.row) != last.partition(*row) {
             return Ok(true);
         }
@@ -128,15 +159,17 @@ impl<'a> Merger<'a> {
             return Ok(false);
         }
         if self.full_part_key.is_none() {
-            self.full_part_key = self.schema.first_key(last, *row)?;
+            let key = self.schema.first_key(last, *row)?;
+            self.full_part_key = key;
         }
         // Without an order, rows share nothing.
-        Ok(self.full_part_key.as_ref().is_none_or(|key| !head.block.begins_with(head.row, key)))
+        let key = self.full_part_key.as_ref().zip(self.head());
+        Ok(key.is_none_or(|(key, head)| !head.block.begins_with(head.row, key)))
     }
 
     /// Finds the partition and part of the next row.
     fn start_rows(&mut self) -> Result<(), SpillError> {
-        let Some(head) = self.heap.peek() else { return Ok(()) };
+        let Some(head) = self.head() else { return Ok(()) };
         let partition = head.block.partition(head.row);
         if self.last.is_none() || partition != self.partition {
             (self.partition, self.part, self.part_rows) = (partition, 0, 0);
@@ -149,10 +182,11 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Picks the first row of the heap.
+    /// Picks the next row.
     fn pick(&mut self, picked: &mut PickedRows) -> Result<(), SpillError> {
-        let Some(mut head) = self.heap.peek_mut() else { return Ok(()) };
-        let block = *self.picked_blocks[head.run].get_or_insert_with(|| {
+        let Some(run) = self.tree.winner() else { return Ok(()) };
+        let head = &mut self.heads[run];
+        let block = *head.picked_block.get_or_insert_with(|| {
             picked.blocks.push(Arc::clone(&head.block));
             picked.blocks.len() - 1
         });
@@ -162,22 +196,19 @@ impl<'a> Merger<'a> {
             Some((block, row)) if Arc::ptr_eq(block, &head.block) => *row = head.row,
             last => *last = Some((Arc::clone(&head.block), head.row)),
         }
-        if head.row + 1 < head.block.row_lens.len() {
-            head.row += 1;
-            return Ok(());
-        }
-        self.picked_blocks[head.run] = None;
-        match next_block(&mut self.runs[head.run], self.schema)? {
-            Some(block) => (head.block, head.row) = (Arc::new(block), 0),
-            None => drop(PeekMut::pop(head)),
-        }
+        head.advance(self.schema)?;
+        self.tree.replay(|a, b| wins(&mut self.heads, a, b));
         Ok(())
     }
 }
 
-fn next_block(blocks: &mut BlockQueue, schema: &SortSchema) -> Result<Option<SortedBlock>, SpillError> {
+fn next_block(
+    blocks: &mut BlockQueue,
+    schema: &SortSchema,
+    before: Option<BlockRow<'_>>,
+) -> Result<Option<SortedBlock>, SpillError> {
     let Some(place) = blocks.pop_front() else { return Ok(None) };
     let mut bytes = Vec::new();
     place.read(&mut bytes)?;
-    Ok(Some(schema.decode(bytes)?))
+    Ok(Some(schema.decode(bytes, before)?))
 }

@@ -16,7 +16,9 @@
 mod block;
 mod byte_strings;
 mod held_runs;
+mod loser_tree;
 mod merge;
+mod offset_code;
 mod order;
 mod partition;
 mod prefix;
