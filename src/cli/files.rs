@@ -71,13 +71,14 @@ impl OutputFiles {
         let layout = &job.layout;
         let by = layout.arrangement.by.clone();
         let options = job.output_options(sources);
-        let new_read_back: Option<NewReadBack> = (!by.is_empty())
-            .then(|| Box::new(move || Box::new(sorted_rows_counter(by.clone())) as ReadBack) as NewReadBack);
+        let threads = job.options.clamped().threads;
+        let read_back = move |threads| Box::new(sorted_rows_counter(by.clone(), threads)) as ReadBack;
+        let is_read_back = !layout.arrangement.by.is_empty();
         let path = match &job.destination {
             Destination::File(path) | Destination::NewFile(path) if layout.is_directory => path.clone(),
             destination => {
                 let (encoder, output) = output::create_arranged(destination, options, &layout.arrangement)?;
-                return Ok((encoder, OutputFiles::Single(Box::new(output), new_read_back.map(|new| new()))));
+                return Ok((encoder, OutputFiles::Single(Box::new(output), is_read_back.then(|| read_back(threads)))));
             }
         };
         let ranges = layout.ranges.map(|count| (Partition::SURT_DIRECTORY, count));
@@ -85,6 +86,8 @@ impl OutputFiles {
         let root = layout.root(&path);
         let (fixed, partitions) = (layout.hive.clone(), partitions.or(ranges));
         let place = DirectoryLayout { directory: path, fixed, partitions, is_interrupted };
+        // Threads merge the next rows while a part is read.
+        let new_read_back = is_read_back.then(|| Box::new(move || read_back(1)) as NewReadBack);
         let (encoder, series) = PartDirectory::create(place, options, &layout.arrangement, new_read_back)?;
         let splits = ranges.map(|_| SplitPoints::default());
         let directory = OutputDirectory { series, root, rows: 0, part_rows: layout.part_rows, splits };

@@ -6,16 +6,18 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::Schema;
-use arrow::ipc::reader::{FileReader, StreamReader};
+use arrow::ipc::reader::{FileReader as IpcReader, StreamReader};
 use arrow::record_batch::RecordBatchReader;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
+use super::error::RunError;
+use super::in_order::produced_in_order;
 use crate::input::{
-    CheckedParquet, Defect, OpenOptions, Origin, PositionedFile, StoredFile, catch_panic, check_ipc_lengths,
-    check_stream_lengths, open, without_types,
+    CheckedParquet, Defect, OpenOptions, Origin, ParquetBatches, PositionedFile, StoredFile, catch_panic,
+    check_ipc_lengths, check_stream_lengths, open, without_types,
 };
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
@@ -86,28 +88,29 @@ pub enum CheckSortedReason {
 /// # Errors
 /// A row is out of order, or the file cannot be read.
 pub fn check_sorted(path: &Path, check: &mut OrderCheck) -> Result<u64, CheckSortedError> {
-    let has_columns = check.has_columns();
-    check_file(path, check, has_columns)
+    let refuses_lines = check.has_columns();
+    FileReader { threads: 1, refuses_lines }.check(path, check)
 }
 
-/// [`check_sorted`]. Lines are refused if the user named columns.
-fn check_file(path: &Path, check: &mut OrderCheck, is_by_columns: bool) -> Result<u64, CheckSortedError> {
-    check.start_file();
-    let before = check.rows();
-    match check_rows(path, check, is_by_columns) {
-        Ok(()) => Ok(check.rows() - before),
-        Err(reason) => Err(CheckSortedError { path: path.to_path_buf(), reason }),
-    }
+/// How files are read.
+#[derive(Clone, Copy)]
+struct FileReader {
+    /// Threads that read row groups of Parquet.
+    threads: usize,
+    /// Lines are refused, because the user named columns.
+    refuses_lines: bool,
 }
 
 /// A function that [`crate::output`] calls with a file that is written but has no name yet, to count its rows and to check
-/// that they are sorted by `by`. The rows of each file must come after those of the file before it.
+/// that they are sorted by `by`, on `threads` threads. The rows of each file must come after those of the file before it.
 pub(crate) fn sorted_rows_counter(
     by: SortBy,
+    threads: usize,
 ) -> impl FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send + 'static {
     let mut check = OrderCheck::new(Some(by));
     // The columns of lines of CDXJ are their key and time.
-    move |path| check_file(path, &mut check, false).map_err(CheckSortedError::into_cause)
+    let reader = FileReader { threads, refuses_lines: false };
+    move |path| reader.check(path, &mut check).map_err(CheckSortedError::into_cause)
 }
 
 impl CheckSortedError {
@@ -121,22 +124,36 @@ impl CheckSortedError {
     }
 }
 
-fn check_rows(path: &Path, check: &mut OrderCheck, is_by_columns: bool) -> Result<(), CheckSortedReason> {
-    // What is read from a pipe cannot be read again.
-    if path.is_file() {
-        let mut magic = Vec::new();
-        let file = File::open(path).map_err(Defect::Open)?;
-        file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut magic).map_err(Defect::Read)?;
-        // A panic of a decoder is an error of the file.
-        let panicked = |message| ParquetError::General(message).into();
-        match &magic[..] {
-            magic if magic.starts_with(PARQUET_MAGIC) => return catch_panic(|| check_parquet(path, check), panicked),
-            ARROW_MAGIC => return catch_panic(|| check_arrow(path, check), panicked),
-            magic if magic.starts_with(STREAM_MAGIC) => return catch_panic(|| check_stream(path, check), panicked),
-            _ => (),
+impl FileReader {
+    /// Checks the rows of a file, which come after those that `check` saw before. Returns their number.
+    fn check(self, path: &Path, check: &mut OrderCheck) -> Result<u64, CheckSortedError> {
+        check.start_file();
+        let before = check.rows();
+        match self.check_rows(path, check) {
+            Ok(()) => Ok(check.rows() - before),
+            Err(reason) => Err(CheckSortedError { path: path.to_path_buf(), reason }),
         }
     }
-    if is_by_columns { Err(CheckSortedReason::NoColumns) } else { check_lines(path, check) }
+
+    fn check_rows(self, path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
+        // What is read from a pipe cannot be read again.
+        if path.is_file() {
+            let mut magic = Vec::new();
+            let file = File::open(path).map_err(Defect::Open)?;
+            file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut magic).map_err(Defect::Read)?;
+            // A panic of a decoder is an error of the file.
+            let panicked = |message| ParquetError::General(message).into();
+            match &magic[..] {
+                magic if magic.starts_with(PARQUET_MAGIC) => {
+                    return catch_panic(|| check_parquet(path, check, self.threads), panicked);
+                }
+                ARROW_MAGIC => return catch_panic(|| check_arrow(path, check), panicked),
+                magic if magic.starts_with(STREAM_MAGIC) => return catch_panic(|| check_stream(path, check), panicked),
+                _ => (),
+            }
+        }
+        if self.refuses_lines { Err(CheckSortedReason::NoColumns) } else { check_lines(path, check) }
+    }
 }
 
 /// The order to check by, whose columns the schema has.
@@ -148,22 +165,41 @@ fn order(check: &mut OrderCheck, declared: Option<SortBy>, schema: &Schema) -> R
     Err(CheckSortedReason::NoColumn { column, columns: columns.join(", ") })
 }
 
-fn check_parquet(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
+fn check_parquet(path: &Path, check: &mut OrderCheck, threads: usize) -> Result<(), CheckSortedReason> {
     // Its readers share one handle.
     let file = PositionedFile::open(&StoredFile::Path(path.to_path_buf())).map_err(Defect::Open)?;
     let table = CheckedParquet::open(file)?;
     let by = order(check, declared_order(&table.metadata), table.metadata.schema())?;
     let mask = ProjectionMask::columns(table.metadata.parquet_schema(), by.names());
-    for batch in table.batches(&mask, BATCH_ROWS)? {
-        check.check_batch(&by, &batch?)?;
-    }
-    Ok(())
+    let batches = table.batches(&mask, BATCH_ROWS)?;
+    let template = check.of_later_rows()?;
+    let mut groups = 0..batches.group_count();
+    let next = move || Ok(groups.next().map(|group| batches.of_row_group(group)));
+    let check_group = |mut group: ParquetBatches| {
+        let mut rows = template.of_later_rows()?;
+        let check_all = || group.try_for_each(|batch| Ok(rows.check_batch(&by, &batch?)?));
+        let checked = catch_panic(check_all, |message| ParquetError::General(message).into());
+        Ok((rows, checked))
+    };
+    // A row group is compared with the one before it, also if its own rows are out of order.
+    let append = |(rows, checked): (OrderCheck, Result<(), CheckSortedReason>)| {
+        let before = check.rows_of_file();
+        check.append(rows)?;
+        checked.map_err(|reason| match reason {
+            CheckSortedReason::Order(error) => error.after_rows(before).into(),
+            reason => reason,
+        })
+    };
+    produced_in_order(threads, next, check_group, append).map_err(|error| match error {
+        RunError::Output(reason) => reason,
+        error => Defect::Read(io::Error::other(error.to_string())).into(),
+    })
 }
 
 fn check_arrow(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let mut file = File::open(path).map_err(Defect::Open)?;
     check_ipc_lengths(&mut file).map_err(ParquetError::ArrowError)?;
-    check_batches(FileReader::try_new_buffered(file, None).map_err(ParquetError::from)?, check)
+    check_batches(IpcReader::try_new_buffered(file, None).map_err(ParquetError::from)?, check)
 }
 
 fn check_stream(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
@@ -234,6 +270,46 @@ fn declared_order(table: &ArrowReaderMetadata) -> Option<SortBy> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::array::{ArrayRef, Int32Array, RecordBatch};
+    use parquet::arrow::ArrowWriter;
+    use std::sync::Arc;
+
+    /// The error of a Parquet file with the numbers of a row group in each list, read with so many threads; the number of rows if
+    /// they are in order.
+    fn check_groups(groups: &[&[i32]], threads: usize) -> Result<u64, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let batch = |numbers: &[i32]| {
+            let numbers: ArrayRef = Arc::new(Int32Array::from(numbers.to_vec()));
+            RecordBatch::try_from_iter([("number", numbers)]).unwrap()
+        };
+        let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch(&[]).schema(), None).unwrap();
+        for numbers in groups {
+            writer.write(&batch(numbers)).unwrap();
+            writer.flush().unwrap();
+        }
+        writer.close().unwrap();
+        let mut count = sorted_rows_counter(SortBy::parse(["number"]), threads);
+        // The rows of a second file come after those of the first.
+        let counts = [count(file.path()), count(file.path())];
+        let [first, second] =
+            counts.map(|rows| rows.map_err(|error| error.to_string().split_once(": ").unwrap().1.replace('"', "")));
+        let is_one_number = groups.concat().iter().all(|number| *number == groups[0][0]);
+        assert_eq!(second.is_ok(), is_one_number, "{second:?}");
+        first
+    }
+
+    #[test]
+    fn row_groups_are_in_order_and_follow_each_other() {
+        let out_of_order = |message: &str| Err(message.to_string());
+        for threads in [1, 3] {
+            let check = |groups: &[&[i32]]| check_groups(groups, threads);
+            assert_eq!(check(&[&[5, 5], &[5], &[5, 5, 5]]), Ok(6));
+            assert_eq!(check(&[&[1, 2], &[2], &[2, 3, 4], &[7]]), Ok(7));
+            assert_eq!(check(&[&[1, 2], &[3, 4], &[3, 9], &[1]]), out_of_order("row 5: 3 comes after 4"));
+            assert_eq!(check(&[&[1, 2], &[3, 5, 4], &[4, 3], &[1]]), out_of_order("row 5: 4 comes after 5"));
+            assert_eq!(check(&[&[1, 2], &[0, 5, 4], &[6]]), out_of_order("row 3: 0 comes after 2"));
+        }
+    }
 
     #[test]
     fn a_line_has_a_limit() {

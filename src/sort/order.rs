@@ -127,12 +127,26 @@ pub enum OrderError {
     Columns(#[from] ArrowError),
 }
 
+impl OrderError {
+    /// The error of rows with so many rows of the file before them.
+    pub(crate) fn after_rows(self, rows: u64) -> OrderError {
+        match self {
+            OrderError::OutOfOrder { row, found, previous } => {
+                OrderError::OutOfOrder { row: rows + row, found, previous }
+            }
+            error => error,
+        }
+    }
+}
+
 /// Checks that rows, given in the order of their files, ascend.
 #[derive(Debug, Default)]
 pub struct OrderCheck {
     by: Option<SortBy>,
     /// Converter of the first table, and the types of its columns.
     columns: Option<(RowConverter, Vec<DataType>)>,
+    /// The first row of a table that was checked, and how it is shown.
+    first_row: Option<(OwnedRow, String)>,
     last_row: Option<(OwnedRow, String)>,
     last_line: Option<Vec<u8>>,
     rows: u64,
@@ -156,6 +170,11 @@ impl OrderCheck {
         self.rows
     }
 
+    /// Rows of the current file checked so far.
+    pub(crate) fn rows_of_file(&self) -> u64 {
+        self.rows - self.file_start
+    }
+
     /// The next rows are of another file, from which errors count rows.
     pub(crate) fn start_file(&mut self) {
         self.file_start = self.rows;
@@ -167,6 +186,32 @@ impl OrderCheck {
         self.by.clone()
     }
 
+    /// A check of rows that come after those of this check. Another thread can make it; then [`OrderCheck::append`] adds it.
+    pub(crate) fn of_later_rows(&self) -> Result<OrderCheck, OrderError> {
+        let columns = match (&self.by, &self.columns) {
+            (Some(by), Some((_, types))) => Some((by.converter(types.clone())?, types.clone())),
+            _ => None,
+        };
+        Ok(OrderCheck { by: self.by.clone(), columns, ..OrderCheck::default() })
+    }
+
+    /// Adds a check of the rows after those of this check, in the same file.
+    ///
+    /// # Errors
+    /// Its first row comes before the last row of this check.
+    pub(crate) fn append(&mut self, later: OrderCheck) -> Result<(), OrderError> {
+        if let (Some((last, previous)), Some((first, found))) = (&self.last_row, later.first_row)
+            && first.row() < last.row()
+        {
+            let row = self.rows_of_file() + 1;
+            return Err(OrderError::OutOfOrder { row, found, previous: previous.clone() });
+        }
+        self.columns = self.columns.take().or(later.columns);
+        self.last_row = later.last_row.or(self.last_row.take());
+        self.rows += later.rows;
+        Ok(())
+    }
+
     pub(crate) fn check_batch(&mut self, by: &SortBy, batch: &RecordBatch) -> Result<(), OrderError> {
         let indices = by.indices(batch.schema_ref())?;
         let columns = indices.iter().map(|&at| batch.column(at).clone()).collect();
@@ -174,6 +219,9 @@ impl OrderCheck {
         let Some((converter, _)) = &self.columns else { return Ok(()) };
         let rows = converter.convert_columns(&columns)?;
         let show = |row: usize| columns.iter().map(|column| show(column, row)).collect::<Vec<_>>().join(", ");
+        if self.first_row.is_none() && rows.num_rows() > 0 {
+            self.first_row = Some((rows.row(0).owned(), show(0)));
+        }
         for row in 0..rows.num_rows() {
             let previous = match row.checked_sub(1) {
                 Some(previous) => Some(rows.row(previous)),
@@ -182,7 +230,7 @@ impl OrderCheck {
             if previous.is_some_and(|previous| rows.row(row) < previous) {
                 let last = self.last_row.as_ref().map_or("", |(_, text)| text).to_string();
                 let previous = row.checked_sub(1).map_or(last, show);
-                let number = self.rows - self.file_start + row as u64 + 1;
+                let number = self.rows_of_file() + row as u64 + 1;
                 return Err(OrderError::OutOfOrder { row: number, found: show(row), previous });
             }
         }
@@ -227,7 +275,7 @@ impl OrderCheck {
             let same = key.iter().zip(last).take_while(|(a, b)| a == b).count();
             let from = if same > MAX_SHOWN { same - MAX_SHOWN / 2 } else { 0 };
             let show = |text: &[u8]| excerpt(&String::from_utf8_lossy(&text[from..]), from > 0);
-            let row = self.rows - self.file_start + 1;
+            let row = self.rows_of_file() + 1;
             return Err(OrderError::OutOfOrder { row, found: show(key), previous: show(last) });
         }
         let last = self.last_line.get_or_insert_default();

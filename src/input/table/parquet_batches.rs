@@ -81,6 +81,24 @@ impl CheckedParquet {
 }
 
 impl ParquetBatches {
+    /// The number of row groups.
+    pub(crate) fn group_count(&self) -> usize {
+        self.metadata.metadata().num_row_groups()
+    }
+
+    /// The batches of one row group. Several threads can read row groups so.
+    pub(crate) fn of_row_group(&self, group: usize) -> ParquetBatches {
+        ParquetBatches {
+            file: self.file.clone(),
+            metadata: self.metadata.clone(),
+            levels: self.levels.clone(),
+            memory: Arc::default(),
+            groups: group..group + 1,
+            current: None,
+            ..*self
+        }
+    }
+
     /// Opens a row group. Returns it with its number of rows.
     fn open(&self, group: usize) -> ParquetResult<(ParquetRecordBatchReader, u64)> {
         let (file, metadata, memory) = (self.file.clone(), self.metadata.clone(), self.memory.clone());
