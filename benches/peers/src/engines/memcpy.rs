@@ -4,10 +4,7 @@ use crate::engine::Engine;
 use crate::input::Input;
 use crate::sink::Sink;
 
-/// Capacity of the output buffer, which is cleared when it is full.
-pub const BUFFER_LEN: usize = 8 << 20;
-
-/// Copies lines.
+/// Copies lines to a buffer of the size of a batch, which is cleared when it is full.
 #[derive(Default)]
 pub struct Memcpy {
     buffer: Vec<u8>,
@@ -21,9 +18,9 @@ impl Engine for Memcpy {
     fn run<S: Sink>(&mut self, input: &Input<'_>, sink: &mut S) {
         let buffer = &mut self.buffer;
         buffer.clear();
-        buffer.reserve(BUFFER_LEN);
+        buffer.reserve(input.batch_len);
         for line in &input.lines {
-            if buffer.len() + line.bytes.len() > BUFFER_LEN {
+            if buffer.len() + line.bytes.len() > input.batch_len {
                 buffer.clear();
             }
             let at = buffer.len();
