@@ -41,7 +41,7 @@ impl Default for MergeLimits {
 struct RunHead {
     block: Arc<SortedBlock>,
     row: usize,
-    /// The code of the row after the last row that was picked, or after a row that comes before this one and was picked later;
+    /// The code of the row after the last row that was picked, or after the row of another run that won against it since then;
     /// [`OffsetCode::NO_ROW`] after the last row.
     code: OffsetCode,
     /// The blocks after this one.

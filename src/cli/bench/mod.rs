@@ -24,6 +24,9 @@ Examples:
   irikey bench urls.txt.gz --compare before.json";
 
 /// Measure the stages of canon on one thread, from reading to writing
+///
+/// canon checks that a line is UTF-8 while it canonicalizes it. The stage validate is the time that a check of the whole text takes,
+/// and canonicalize is the rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {

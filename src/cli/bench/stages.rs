@@ -32,7 +32,7 @@ pub(super) enum Clock {
     Classify,
     /// Bitmaps and line ends.
     Decode,
-    /// UTF-8 validation.
+    /// UTF-8 validation of the whole text, which stands for that of the lines in [`Clock::Rows`].
     Validate,
     /// UTF-8 validation, canonicalization, keys.
     Rows,
