@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::prefix::first_bytes;
 use crate::kernel::common_prefix_len;
 
 /// Where and how a row differs from a row before it. Of two rows after the same row, the one with the lesser code comes first.
@@ -60,21 +61,14 @@ impl RowWords<'_> {
         }
         let same = at + common_prefix_len(&self.key[at..], &other.key[at..]);
         let ordering = self.key.get(same).cmp(&other.key.get(same));
-        let code =
-            |later: RowWords<'_>| OffsetCode::new(1 + same / WORD_LEN, word(&later.key[same - same % WORD_LEN..]));
+        let word_at = same - same % WORD_LEN;
+        let word = |later: RowWords<'_>| (first_bytes(&later.key[word_at..]) >> u32::BITS) as u32;
+        let code = |later| OffsetCode::new(1 + same / WORD_LEN, word(later));
         match ordering {
             Ordering::Equal => (ordering, OffsetCode::EQUAL),
             Ordering::Less => (ordering, code(other)),
             Ordering::Greater => (ordering, code(self)),
         }
-    }
-}
-
-/// The first word of these bytes, as a number that compares as they do.
-fn word(bytes: &[u8]) -> u32 {
-    match bytes.first_chunk() {
-        Some(bytes) => u32::from_be_bytes(*bytes),
-        None => bytes.iter().enumerate().fold(0, |word, (at, byte)| word | u32::from(*byte) << (24 - 8 * at)),
     }
 }
 

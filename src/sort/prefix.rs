@@ -9,8 +9,8 @@ const PLACE_BITS: u32 = u32::BITS;
 /// The length in an item if more than eight bytes of the text remain.
 const LONG: usize = 9;
 
-/// Returns up to eight bytes as a number that compares as they do.
-fn word(bytes: &[u8]) -> u64 {
+/// Returns the first eight bytes, padded with zeros, as a number that compares as they do.
+pub(super) fn first_bytes(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {
         Some(bytes) => u64::from_be_bytes(*bytes),
         None => bytes.iter().enumerate().fold(0, |word, (at, byte)| word | u64::from(*byte) << (56 - 8 * at)),
@@ -20,7 +20,7 @@ fn word(bytes: &[u8]) -> u64 {
 /// The next eight bytes of a text, the number of its remaining bytes, at most [`LONG`], and its place. Texts that are equal up
 /// to these bytes compare as their items do, unless the items differ in the place alone and the texts are longer.
 fn item(rest: &[u8], place: u32) -> u128 {
-    u128::from(word(rest)) << 64 | (rest.len().min(LONG) as u128) << PLACE_BITS | u128::from(place)
+    u128::from(first_bytes(rest)) << 64 | (rest.len().min(LONG) as u128) << PLACE_BITS | u128::from(place)
 }
 
 /// The place of an item.
