@@ -102,7 +102,7 @@ impl CommandError {
         }
         match self {
             error if error.is_of_options() => exit::USAGE,
-            // As for -o, a directory in the place of a file is a usage error.
+            // A directory in the place of a file, or one that has files already, is a usage error.
             CommandError::Usage(_) | CommandError::Output(OutputError::Directory(_) | OutputError::NotEmpty(_)) => {
                 exit::USAGE
             }

@@ -85,9 +85,11 @@ impl OutputFiles {
         let partitions = layout.partition.as_ref().map(|by| (by.directory_name(), by.count()));
         let root = layout.root(&path);
         let (fixed, partitions) = (layout.hive.clone(), partitions.or(ranges));
+        // One of several parts is read while threads merge the rows of the next; a single part is read after all other work.
+        let has_parts = partitions.is_some() || layout.part_rows.is_some();
+        let threads = if has_parts { 1 } else { threads };
         let place = DirectoryLayout { directory: path, fixed, partitions, is_interrupted };
-        // Threads merge the next rows while a part is read.
-        let new_read_back = is_read_back.then(|| Box::new(move || read_back(1)) as NewReadBack);
+        let new_read_back = is_read_back.then(|| Box::new(move || read_back(threads)) as NewReadBack);
         let (encoder, series) = PartDirectory::create(place, options, &layout.arrangement, new_read_back)?;
         let splits = ranges.map(|_| SplitPoints::default());
         let directory = OutputDirectory { series, root, rows: 0, part_rows: layout.part_rows, splits };

@@ -1,4 +1,5 @@
-//! Numbers that tell which of two sorted rows comes first, mostly without their bytes: [`OffsetCode`].
+//! Offset-value coding (Conner 1977): a number per row that mostly decides a comparison without the bytes of the rows:
+//! [`OffsetCode`].
 
 use std::cmp::Ordering;
 
@@ -17,7 +18,8 @@ pub(super) struct OffsetCode(u64);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowWords<'a> {
     pub(super) partition: u32,
-    /// The bytes by which rows of a partition compare. Those of a row are never the beginning of others.
+    /// The bytes by which rows of a partition compare. No key is a proper prefix of another, so keys whose words are equal up to
+    /// the end of one are equal.
     pub(super) key: &'a [u8],
 }
 

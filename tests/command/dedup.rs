@@ -980,7 +980,6 @@ fn a_seen_store_in_an_input_is_refused() {
     assert!(run("seen", &[]).1.contains("this directory is in the input"));
 }
 
-/// A rung that is named twice, by `--rung` or `--key`, is one.
 /// A column `NAME=` is made of the paths, unless the files have a column of this name.
 #[test]
 fn files_with_keys_have_the_values_of_their_directories() {
@@ -1022,6 +1021,7 @@ fn a_survey_does_not_depend_on_when_seen_keys_are_found() {
     assert_eq!(surveys[0], surveys[1]);
 }
 
+/// A rung that is named twice, by `--rung` or `--key`, is one.
 #[test]
 fn a_survey_has_each_rung_once() {
     let directory = tempfile::tempdir().unwrap();

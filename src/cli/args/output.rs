@@ -28,7 +28,7 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
     ),
     format_choice(
         OutputFormat::Text,
-        "One canonical URI per line; empty if the record has a fault, so that line n is record n",
+        "One canonical URI per line; empty if the record has a fault, so that canon writes a line for each record",
     ),
 ]);
 

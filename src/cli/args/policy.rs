@@ -66,7 +66,7 @@ pub(crate) struct PolicyArgs {
     profile: &'static Profile,
     /// Charset of the inputs, a label of the Encoding Standard. Records are converted to UTF-8, and to NFC unless the
     /// charset is a Unicode one (RFC 3987 section 3.1); a record that is not valid in it is a fault. Strings of Parquet
-    /// and Arrow files are not converted. UTF-16 is also recognized by its byte order mark
+    /// and Arrow files and of JSON are not converted. UTF-16 is also recognized by its byte order mark
     #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Canonical form")]
     charset: Option<Charset>,
     /// Charset of the documents in which the URLs were found: queries of http and https URLs are percent-encoded in it,

@@ -37,6 +37,9 @@ const MAX_NAMED: usize = 5;
 /// Columns of a table of rules by hand, of which the last one is optional.
 const COLUMNS: [&str; 4] = ["host", "pattern", "how", "context"];
 
+/// The words in the column `how` of rules that are added or removed by hand; rows with others are skipped.
+const HOW: [&str; 2] = ["hand", "strike"];
+
 /// The places of [`COLUMNS`].
 type Columns = [Option<usize>; 4];
 
@@ -82,8 +85,8 @@ impl HandRules {
 
     fn add(&mut self, row: &StringRecord, columns: Columns) -> Result<(), String> {
         let [host, pattern, how, context] = columns.map(|at| at.and_then(|at| row.get(at)).unwrap_or_default());
-        if !["hand", "strike"].contains(&how) {
-            let is_meant = ["hand", "strike"].iter().any(|word| how.trim().eq_ignore_ascii_case(word));
+        if !HOW.contains(&how) {
+            let is_meant = HOW.iter().any(|word| how.eq_ignore_ascii_case(word));
             return if is_meant { Err(format!("the column how is {how:?}; write hand or strike")) } else { Ok(()) };
         }
         let rule = ContentRule::parse(pattern)
