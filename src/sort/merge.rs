@@ -159,8 +159,7 @@ impl<'a> Merger<'a> {
             return Ok(false);
         }
         if self.full_part_key.is_none() {
-            let key = self.schema.first_key(last, *row)?;
-            self.full_part_key = key;
+            self.full_part_key = self.schema.first_key(last, *row)?;
         }
         // Without an order, rows share nothing.
         let key = self.full_part_key.as_ref().zip(self.head());
