@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::Schema;
-use arrow::ipc::reader::{FileReader as IpcReader, StreamReader};
+use arrow::ipc::reader::{FileReader, StreamReader};
 use arrow::record_batch::RecordBatchReader;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
@@ -89,12 +89,12 @@ pub enum CheckSortedReason {
 /// A row is out of order, or the file cannot be read.
 pub fn check_sorted(path: &Path, check: &mut OrderCheck) -> Result<u64, CheckSortedError> {
     let refuses_lines = check.has_columns();
-    FileReader { threads: 1, refuses_lines }.check(path, check)
+    FileCheck { threads: 1, refuses_lines }.check(path, check)
 }
 
-/// How files are read.
+/// How files are checked.
 #[derive(Clone, Copy)]
-struct FileReader {
+struct FileCheck {
     /// Threads that read row groups of Parquet.
     threads: usize,
     /// Lines are refused, because the user named columns.
@@ -109,8 +109,8 @@ pub(crate) fn sorted_rows_counter(
 ) -> impl FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send + 'static {
     let mut check = OrderCheck::new(Some(by));
     // The columns of lines of CDXJ are their key and time.
-    let reader = FileReader { threads, refuses_lines: false };
-    move |path| reader.check(path, &mut check).map_err(CheckSortedError::into_cause)
+    let file_check = FileCheck { threads, refuses_lines: false };
+    move |path| file_check.check(path, &mut check).map_err(CheckSortedError::into_cause)
 }
 
 impl CheckSortedError {
@@ -124,7 +124,7 @@ impl CheckSortedError {
     }
 }
 
-impl FileReader {
+impl FileCheck {
     /// Checks the rows of a file, which come after those that `check` saw before. Returns their number.
     fn check(self, path: &Path, check: &mut OrderCheck) -> Result<u64, CheckSortedError> {
         check.start_file();
@@ -199,7 +199,7 @@ fn check_parquet(path: &Path, check: &mut OrderCheck, threads: usize) -> Result<
 fn check_arrow(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let mut file = File::open(path).map_err(Defect::Open)?;
     check_ipc_lengths(&mut file).map_err(ParquetError::ArrowError)?;
-    check_batches(IpcReader::try_new_buffered(file, None).map_err(ParquetError::from)?, check)
+    check_batches(FileReader::try_new_buffered(file, None).map_err(ParquetError::from)?, check)
 }
 
 fn check_stream(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
