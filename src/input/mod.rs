@@ -52,7 +52,7 @@ pub(crate) use list::{list_name, list_prefixed};
 pub(crate) use source::Origin;
 pub use source::Source;
 pub(crate) use stored_file::StoredFile;
-pub(crate) use stream::{OpenOptions, Opened, Stream, open};
+pub(crate) use stream::{OpenOptions, Opened, Stream};
 pub(crate) use table::{
     CheckedParquet, ParquetBatches, PositionedFile, TableColumns, TableOptions, TableReader, catch_panic,
     check_ipc_lengths, check_stream_lengths, set_panic_hook,

@@ -14,7 +14,7 @@ use super::zip_reader::{InflateReader, MemberChecksum, MemberFile, StoredReader}
 use super::zstd_frames::ZstdReader;
 use crate::encoding::Utf16Decoder;
 use crate::process::enlarge_pipe;
-use crate::record::without_compression_suffix;
+use crate::record::compression_of_name;
 use crate::remote::{RemoteError, RemoteObject, RemoteReader};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -68,6 +68,8 @@ impl Opened {
 pub(crate) struct Stream {
     bytes: CheckedBytes,
     utf16: Option<Utf16Text>,
+    /// The source has no bytes.
+    is_empty: bool,
 }
 
 /// The bytes of a source after decompression, and the checksum of the stored member of a ZIP archive that they come from.
@@ -80,13 +82,14 @@ struct CheckedBytes {
 impl Stream {
     fn new(mut input: PeekReader) -> Result<Stream, Defect> {
         let head = input.peek(SNIFF_LEN)?;
+        let is_empty = head.is_empty();
         let packing = match is_skippable_frame(head) {
             // The frames are in memory afterwards, to be read again.
             true => packing_of_frames(|at| frame_head(input.peek_up_to(at + FRAME_HEAD_LEN), at)),
             false => packing(head),
         };
         let unpacker: Box<dyn Unpacker> = match packing {
-            Packing::Plain => return Ok(Stream::of(Box::new(input), false)),
+            Packing::Plain => return Ok(Stream { is_empty, ..Stream::of(Box::new(input), false) }),
             Packing::Gzip => Box::new(GzipReader::new(input)),
             Packing::Zstd => Box::new(ZstdReader::new(input)?),
             Packing::Lz4 => Box::new(DecoderAdapter::lz4(input)),
@@ -97,7 +100,7 @@ impl Stream {
     }
 
     fn of(unpacker: Box<dyn Unpacker>, is_compressed: bool) -> Stream {
-        Stream { bytes: CheckedBytes { unpacker, is_compressed, checksum: None }, utf16: None }
+        Stream { bytes: CheckedBytes { unpacker, is_compressed, checksum: None }, utf16: None, is_empty: false }
     }
 
     fn parallel(reader: ParallelGzipReader) -> Stream {
@@ -265,7 +268,7 @@ fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, De
     // Servers send pages about errors and log-ins with the status of success.
     let head = reader.peek(SNIFF_LEN)?;
     let is_page = head.trim_ascii_start().starts_with(b"<") && packing(head) == Packing::Plain;
-    if is_page && object.is_named_as_compressed() {
+    if is_page && object.named_compression().is_some() {
         return Err(Defect::Open(RemoteError::page().into()));
     }
     if let (Some(blocks), Packing::Gzip) = (&blocks, packing(head))
@@ -304,11 +307,8 @@ impl OpenedFile {
     }
 }
 
-/// Opens a source.
-///
-/// # Errors
-/// [`Defect::Open`], or [`Defect::Read`] of the first read.
-pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
+/// Opens what a source reads.
+fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
     let reader = match origin {
         Origin::Stdin => {
             let stdin = io::stdin();
@@ -344,26 +344,17 @@ impl Source {
     /// Opens the source.
     ///
     /// # Errors
-    /// As [`open`]; [`Defect::Truncated`] if the file is empty, but called as a compressed one: these have headers.
+    /// [`Defect::Open`]; [`Defect::Read`] of the first read; [`Defect::Truncated`] if the source is empty, but called as a compressed one: these have headers.
     pub(crate) fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
-        match compression_of_name(&self.name) {
-            Some(compression) if self.len == Some(0) => Err(Defect::Truncated(compression)),
-            _ => open(self.origin, options),
+        let compression = match &self.origin {
+            Origin::Remote(object) => object.named_compression(),
+            _ => compression_of_name(&self.name),
+        };
+        match (open(self.origin, options)?, compression) {
+            (Opened::Stream(Stream { is_empty: true, .. }), Some(compression)) => Err(Defect::Truncated(compression)),
+            (opened, _) => Ok(opened),
         }
     }
-}
-
-/// The compression that the suffix of a name states.
-fn compression_of_name(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    let stem = without_compression_suffix(&name)?;
-    Some(match &name[stem.len()..] {
-        ".gz" => "gzip",
-        ".zst" => "zstd",
-        ".bz2" => "bzip2",
-        ".xz" => "xz",
-        _ => "lz4",
-    })
 }
 
 #[cfg(test)]

@@ -420,9 +420,19 @@ impl FormatSuffix {
     }
 }
 
+/// How names of compressed files end, and the compression that this states.
+const COMPRESSION_SUFFIXES: [(&str, &str); 5] =
+    [(".gz", "gzip"), (".zst", "zstd"), (".bz2", "bzip2"), (".xz", "xz"), (".lz4", "lz4")];
+
 /// The name of a file without the suffix of a compression, which is in lower case; `None` if the name has no such suffix.
 pub(crate) fn without_compression_suffix(name: &str) -> Option<&str> {
-    [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().find_map(|suffix| name.strip_suffix(suffix))
+    COMPRESSION_SUFFIXES.iter().find_map(|(suffix, _)| name.strip_suffix(suffix))
+}
+
+/// The compression that the suffix of a name states, in any case.
+pub(crate) fn compression_of_name(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    COMPRESSION_SUFFIXES.iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, compression)| *compression)
 }
 
 /// The table with its delimiter.

@@ -51,7 +51,7 @@ pub use decoder::{FormatOptions, SourceHead, TextDecoder};
 pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};
 #[cfg(feature = "pipeline")]
-pub(crate) use format::{format_of_first_record, is_name_of_format, without_compression_suffix};
+pub(crate) use format::{compression_of_name, format_of_first_record, is_name_of_format, without_compression_suffix};
 #[cfg(feature = "pipeline")]
 pub(crate) use media_type::charset as charset_of_media_type;
 pub use records::{RecordOffsets, Records};

@@ -81,7 +81,7 @@ impl AbsentObject {
         self.never()
     }
 
-    pub(crate) fn is_named_as_compressed(&self) -> bool {
+    pub(crate) fn named_compression(&self) -> Option<&'static str> {
         self.never()
     }
 

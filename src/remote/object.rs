@@ -18,7 +18,7 @@ use super::repetition::{FetchError, Repetition, lost_task};
 use super::response_header::ShorterRange;
 use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl, ShownName, is_archive_name, is_table_name, without_query};
-use crate::record::without_compression_suffix;
+use crate::record::compression_of_name;
 
 /// Ranges with a shorter gap between them are one request.
 const MAX_GAP: u64 = 1 << 20;
@@ -121,9 +121,9 @@ impl RemoteObject {
         without_query(&self.name.text)
     }
 
-    /// The name ends like that of a compressed file.
-    pub(crate) fn is_named_as_compressed(&self) -> bool {
-        without_compression_suffix(self.path()).is_some()
+    /// The compression that the name states.
+    pub(crate) fn named_compression(&self) -> Option<&'static str> {
+        compression_of_name(self.path())
     }
 
     /// The name ends like that of a ZIP archive.

@@ -16,9 +16,10 @@ use parquet::file::metadata::SortingColumn;
 use super::error::RunError;
 use super::in_order::produced_in_order;
 use crate::input::{
-    CheckedParquet, Defect, OpenOptions, Origin, ParquetBatches, PositionedFile, StoredFile, catch_panic,
-    check_ipc_lengths, check_stream_lengths, open, without_types,
+    CheckedParquet, Defect, OpenOptions, Origin, ParquetBatches, PositionedFile, Source, StoredFile, catch_panic,
+    check_ipc_lengths, check_stream_lengths, without_types,
 };
+use crate::process::path_name;
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
 /// Bytes of text read at a time.
@@ -220,7 +221,8 @@ fn check_batches(reader: impl RecordBatchReader, check: &mut OrderCheck) -> Resu
 
 fn check_lines(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
     let origin = if path == Path::new("-") { Origin::Stdin } else { Origin::Path(path.to_path_buf()) };
-    let mut stream = open(origin, OpenOptions::sequential(false))?.into_stream();
+    let source = Source { name: path_name(path), origin, len: None };
+    let mut stream = source.open(OpenOptions::sequential(false))?.into_stream();
     let (mut text, mut buffer) = (Vec::new(), vec![0; READ_LEN]);
     let first_row = check.rows();
     loop {

@@ -169,6 +169,11 @@ impl Summary {
         self.source_formats.iter().flatten().any(|name| matches!(name.as_ref(), "warc" | "arc"))
     }
 
+    /// Returns whether the records of all sources are strings of JSON, which are UTF-8 (RFC 8259 section 8.1).
+    pub(crate) fn is_all_json(&self) -> bool {
+        self.source_formats.iter().flatten().all(|name| matches!(name.as_ref(), "cdxj" | "har" | "jsonl" | "wat"))
+    }
+
     /// The number of sources by the name of their format, the most frequent first.
     pub(crate) fn sources_by_format(&self) -> Vec<(&str, u64)> {
         let mut names: Vec<&str> = self.source_formats.iter().flatten().map(AsRef::as_ref).collect();

@@ -205,6 +205,7 @@ fn a_job_that_cannot_begin_leaves_nothing() {
         let message = format!("{name}: the {compression} data ends early");
         place.refused(&format!("canon :{name} -o :x.csv"), 4, &message);
         place.refused(&format!("extract :{name} -o :x.csv"), 4, &message);
+        place.refused(&format!("check-sorted :{name}"), 4, &message);
         fs::remove_file(place.path(name)).unwrap();
     }
     // What was written before an error stays until the job is run again.
@@ -764,6 +765,17 @@ fn limits_of_the_system_are_errors() {
         place.refused(&format!("{job} -o /dev/full --output-format csv"), 5, "no space left on device");
     }
     place.refused("canon -q :a.txt -o :x.csv --report /dev/full", 5, "the output is complete");
+    let job = "dedup -q :a.txt -o :x.csv --seen :seen --update-seen";
+    place.refused(&format!("{job} --report /dev/full"), 5, "the output is complete, but its keys are not in the store");
+    place.accepted(job);
+    place.refused(&format!("{job} --keep last"), 2, "; move the output away, or");
+    let job = "dedup -q :a.txt -o :y.csv --seen :store --update-seen --duplicates :z.parquet";
+    place.accepted(job);
+    place.refused(
+        &format!("{job} --keep last"),
+        2,
+        "; move the output and the tables of --duplicates and --groups away",
+    );
     let (status, message) = limited("ulimit -f 1", &place.words("man --out :man").join(" "));
     assert!(status == Some(5) && message.contains("irikey.1: cannot write: file too large"), "{message}");
     assert!(place.names("man").is_empty(), "{:?}", place.names("man"));

@@ -362,6 +362,12 @@ fn a_charset_does_not_apply_to_json() {
         assert_eq!(lines(&rows), [r#"{"uri":"http://h/%C3%A9"}"#], "{text}");
     }
     assert_eq!(rows(&["--charset", "latin1"], "uri", b"http://h/\xE9\n")[0]["uri"], "http://h/%C3%A9");
+    let json = "{\"Envelope\":{\"Payload-Metadata\":{\"HTTP-Response-Metadata\":{\"HTML-Metadata\":{\"Links\":[\
+                {\"path\":\"A@/href\",\"url\":\"http://h/é\"}]}}}}}";
+    let head = "WARC/1.0\r\nWARC-Type: metadata\r\nWARC-Target-URI: http://p/\r\nContent-Type: application/json";
+    let record = format!("{head}\r\nContent-Length: {}\r\n\r\n{json}\r\n\r\n", json.len());
+    let links = rows(&["--charset", "latin1", "--format", "wat"], "uri,page", record.as_bytes());
+    assert_eq!(lines(&links), [r#"{"uri":"http://h/%C3%A9","page":"http://p/"}"#]);
 }
 
 /// Records that are not of a table of text have no charsets. The flags are not ignored.

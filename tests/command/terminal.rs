@@ -152,8 +152,18 @@ fn most_relative_records_give_advice() {
     let out = irikey(&["canon", "--format", "jsonl", "--column", "b"], b"{\"a\":\"http://a/\"}\n", Stdio::null());
     let message = String::from_utf8_lossy(&out.stderr);
     assert!(message.contains("\nirikey: fault no-url in 1 of 1 record: "), "{message}");
-    let message = advice(b"http://h/\x83\n");
-    assert!(message.unwrap().contains("\nirikey: flag not-utf8 in 1 of 1 record: "));
+    let charset_advice = |flags: &[&str], text: &[u8]| {
+        let out = irikey(&[&["canon"], flags].concat(), text, Stdio::null());
+        let message = String::from_utf8_lossy(&out.stderr);
+        message.split_once("\nirikey: ").map_or(String::new(), |(_, advice)| advice.trim_end().to_string())
+    };
+    let line = b"http://h/\x83\n";
+    let expected = "flag not-utf8 in 1 of 1 record: these URLs are not UTF-8; name their charset with --charset";
+    assert_eq!(charset_advice(&[], line), expected);
+    assert_eq!(charset_advice(&["--strict"], line), expected.replace("flag", "fault"));
+    let expected = "flag not-utf8 in 1 of 1 record: these URLs are not UTF-8, as JSON has to be; \
+                    convert the inputs, for example with iconv";
+    assert_eq!(charset_advice(&[], b"{\"url\":\"http://h/\x83\"}\n"), expected);
     assert!(irikey(&["canon", "-q", "--format", "lines"], b"a\n", Stdio::null()).stderr.is_empty());
 }
 

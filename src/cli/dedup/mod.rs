@@ -59,13 +59,24 @@ fn perform(args: &DedupArgs) -> Result<u8, CommandError> {
     let temporary_bytes = Some(counts.totals.spilled);
     let report = Report { dedup: Some(counts), timeline, findings, temporary_bytes, replaced, ..report };
     args.input.print_unused_record_types(&report.summary, args.reporting.quiet);
-    let status = report.conclude(&args.reporting)?;
+    let has_new_keys = deduped.new_keys.is_some();
+    let status = report.conclude(&args.reporting).map_err(|error| after_missing_report(error, has_new_keys))?;
     // The store changes last. Keys without rows would be lost to every later job, and a job whose keys are in the store is not
     // done again, so that a report after it could be missing for good.
     let store = dedup.seen.take().and_then(Arc::into_inner);
     let finished_job = identity.map(|identity| identity.finished(output_len, report.status(true)));
     store.map_or(Ok(()), |store| add_to_store(store, &mut deduped, finished_job))?;
     Ok(status)
+}
+
+/// The error of a job whose report cannot be written, so that the store is not changed.
+fn after_missing_report(error: CommandError, has_new_keys: bool) -> CommandError {
+    match error {
+        CommandError::SideFile(message) if has_new_keys => {
+            CommandError::SideFile(format!("{message}, but its keys are not in the store; run the job again"))
+        }
+        error => error,
+    }
 }
 
 /// Deduplicates the sources and writes rows to outputs, which are not complete yet. Also returns samples for a report.

@@ -48,13 +48,18 @@ fn skip_advice(summary: &Summary) -> Option<String> {
     (is_skipped && summary.has_record_types()).then(|| advice.to_string())
 }
 
-/// What to do if most records are not UTF-8.
+/// What to do if most records are not UTF-8, which is a fault with `--strict`.
 fn charset_advice(summary: &Summary) -> Option<String> {
     let tally = &summary.tally;
-    let count = tally.flags[Flags::NOT_UTF8.0.trailing_zeros() as usize];
-    let (flagged, records) = (thousands(count), count_of(tally.rows, "record"));
-    let advice = "these URLs are not UTF-8; name their charset with --charset";
-    (count * 2 > tally.rows).then(|| format!("flag {} in {flagged} of {records}: {advice}", Flags::NOT_UTF8))
+    let flag = ("flag", tally.flags[Flags::NOT_UTF8.0.trailing_zeros() as usize]);
+    let fault = ("fault", tally.faults[FaultKind::NotUtf8 as usize]);
+    let (kind, count) = [flag, fault].into_iter().find(|(_, count)| count * 2 > tally.rows)?;
+    let (found, records) = (thousands(count), count_of(tally.rows, "record"));
+    let advice = match summary.is_all_json() {
+        true => "these URLs are not UTF-8, as JSON has to be; convert the inputs, for example with iconv",
+        false => "these URLs are not UTF-8; name their charset with --charset",
+    };
+    Some(format!("{kind} {} in {found} of {records}: {advice}", Flags::NOT_UTF8))
 }
 
 /// What to do if most records have the same fault.

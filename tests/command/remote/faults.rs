@@ -65,6 +65,22 @@ fn servers_may_respond_with_a_wrong_range() {
     }
 }
 
+/// Objects whose length is known from their server, and objects that a list names, which are requested when they are read.
+#[test]
+fn empty_objects_with_the_name_of_a_compression_are_cut_short() {
+    let server = Server::start([("/b/empty.cdxj.gz".to_string(), Vec::new())], |_, _| Fault::None);
+    let (directory, web) = (tempfile::tempdir().unwrap(), format!("http://{}/b/empty.cdxj.gz", server.address));
+    let list = directory.path().join("list");
+    for url in ["s3://b/empty.cdxj.gz", &web, &format!("{web}?version=2")] {
+        std::fs::write(&list, format!("{url}\n")).unwrap();
+        for input in [url, &format!("@{}", list.display())] {
+            let ran = irikey_at(&server, &["canon", "-q", input], &[]);
+            let is_named = stderr(&ran).contains("the gzip data ends early");
+            assert!(ran.status.code() == Some(4) && is_named, "{input}: {}", stderr(&ran));
+        }
+    }
+}
+
 /// A text, and the same in gzip members: at least two sections of 256 KiB for each of two threads.
 pub fn long_gzip_file() -> (Vec<u8>, Vec<u8>) {
     let lines = (0..120_000).map(|line| format!("http://h/{:08x}{:08x}\n", random(1, line), random(2, line)));
