@@ -3,7 +3,7 @@
 //!
 //! `%r` or `%U%q` is the URL; `%v`, `%V` or `%{Host}i` is the host of its base, and `%p` its port; `%s` or `%>s` is the
 //! status; `%t` is the time. The scheme of the base is https if the port is 443, otherwise http. Other directives extend to
-//! the next literal text. `\"`, `\\`, `\t`, `\xhh` and so on, with which servers escape, are unescaped.
+//! the next literal text. The method is that of `%r` or `%m`. `\"`, `\\`, `\t`, `\xhh` and so on, with which servers escape, are unescaped.
 //!
 //! The target is the path and query of the URL, even if it begins with `//` (RFC 9112 section 3.3): such a target gets
 //! `/.` in front, which resolution removes again. `CONNECT` names the authority of the URL, and `OPTIONS *` has an
@@ -15,6 +15,7 @@
 use super::buffer::{RecordBuffer, append_with, filled_lines};
 use super::decoder::{FormatOptions, SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
+use super::http_method::carried_method;
 use super::log_format::Directive;
 pub use super::log_format::{LogFormat, LogFormatError};
 use super::records::Records;
@@ -31,6 +32,7 @@ struct LogLine<'a> {
     host: &'a [u8],
     /// Empty if the format has none.
     port: &'a [u8],
+    method: &'a [u8],
     field: FieldValues,
 }
 
@@ -108,9 +110,12 @@ impl AccessLog {
         if let Some(kind) = kind {
             self.rows.refuse(kind);
         }
-        let parsed = parsed.unwrap_or_default();
+        let mut parsed = parsed.unwrap_or_default();
         let url = self.copy(&[if kind.is_some() { line } else { &parsed.url }]);
         let base = self.copy(&parsed.base());
+        if self.rows.columns.carry().method {
+            parsed.field.method = carried_method(parsed.method).map(|method| self.copy(&[&method]));
+        }
         self.rows.columns.push_base(base);
         self.rows.columns.push(url, parsed.field);
     }
@@ -159,7 +164,8 @@ fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
         let value = &rest[..len];
         rest = rest[len..].strip_prefix(&literal[..])?;
         match directive {
-            Directive::Request => parsed.url = target(value),
+            Directive::Request => (parsed.method, parsed.url) = method_and_target(value),
+            Directive::Method => parsed.method = value,
             Directive::Path | Directive::Query if value != b"-" => {
                 parsed.url.to_mut().extend_from_slice(&unescape(value))
             }
@@ -212,17 +218,19 @@ fn find_literal_before_time(text: &[u8], literal: &[u8]) -> Option<usize> {
     memchr::memmem::find_iter(text, literal).find(is_before_time).or(Some(first))
 }
 
-/// The reference that `GET target HTTP/1.1` requests; the target may contain spaces. Empty if the request is malformed.
-fn target(request: &[u8]) -> Cow<'_, [u8]> {
-    let Some(space) = memchr::memchr(b' ', request) else { return b"".into() };
+/// The method of `GET target HTTP/1.1`, and the reference that it requests; the target may contain spaces. Both are empty if the
+/// request is malformed.
+fn method_and_target(request: &[u8]) -> (&[u8], Cow<'_, [u8]>) {
+    let Some(space) = memchr::memchr(b' ', request) else { return (b"", b"".into()) };
     let (method, after_method) = (&request[..space], &request[space + 1..]);
     let mut spaces = memchr::memrchr_iter(b' ', after_method);
     let end = spaces.find(|&space| after_method[space..].starts_with(b" HTTP/")).unwrap_or(after_method.len());
-    match (method, unescape(&after_method[..end])) {
+    let target = match (method, unescape(&after_method[..end])) {
         (b"CONNECT", authority) => [b"http://", &*authority].concat().into(),
         (b"OPTIONS", target) if *target == *b"*" => b"/".into(),
         (_, target) => target,
-    }
+    };
+    (method, target)
 }
 
 fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
@@ -376,6 +384,24 @@ mod tests {
             let parsed = parse_line(line.as_bytes(), &LogFormat::default()).unwrap();
             assert_eq!(parsed.url.as_bstr(), url.as_bstr(), "{request}");
         }
+    }
+
+    #[test]
+    fn methods_are_those_of_requests_that_are_not_usual() {
+        let methods = |format: &str, text: &str| {
+            let (mut log, mut bitmaps) = (AccessLog::default(), Bitmaps::default());
+            log.set_settings(&LogFormat::parse(format).unwrap());
+            log.set_carry(FieldSet::ALL);
+            let records = log.decode(text.as_bytes(), 0, &mut bitmaps);
+            let methods = records.fields.methods.iter();
+            methods.map(|method| method.map(|method| records.show(method))).collect::<Vec<_>>()
+        };
+        let requests =
+            ["POST /a b HTTP/1.1", "GET /", "head / HTTP/1.0", "propfind /", r"\x16\x03 /", "POST", "CONNECT a:443"];
+        let lines = requests.map(|request| LINE.replace(r#"GET /a b?\"c\x41 HTTP/1.0"#, request)).join("\n");
+        let expected = [Some("POST"), None, None, Some("PROPFIND"), None, None, Some("CONNECT")];
+        assert_eq!(methods("common", &lines), expected.map(|method| method.map(str::to_string)));
+        assert_eq!(methods("%m %U", "PUT /a\nGET /a"), [Some("PUT".to_string()), None]);
     }
 
     #[test]

@@ -141,7 +141,7 @@ macro_rules! carried_fields {
             RequestMethod {
                 field: method, buffer: methods, kind: LabelField,
                 column: "request_method", json: Some("method"), cdxj: Some(12),
-                meaning: "method of the HTTP request, unless it is GET or HEAD (WARC, CDXJ, JSON lines)",
+                meaning: "method of the HTTP request, unless it is GET or HEAD (WARC, CDXJ, JSON lines, access logs, HAR)",
             }
             RequestBody {
                 field: request_body, buffer: request_bodies, kind: LabelField,

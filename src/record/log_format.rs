@@ -6,6 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Directive {
     Request,
+    Method,
     Path,
     Query,
     Host,
@@ -113,6 +114,7 @@ fn directive(text: &[u8]) -> (Directive, usize) {
     let letter = text.get(at).copied().unwrap_or(b' ');
     let directive = match letter {
         b'r' => Directive::Request,
+        b'm' => Directive::Method,
         b'U' => Directive::Path,
         b'q' => Directive::Query,
         b'v' | b'V' => Directive::Host,

@@ -26,6 +26,7 @@ pub mod csv;
 mod decoder;
 pub mod fields;
 mod format;
+mod http_method;
 pub mod journal;
 pub(crate) mod json;
 mod json_bitmaps;

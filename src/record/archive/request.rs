@@ -14,6 +14,7 @@ use super::json_query::write_json;
 use crate::iri::octets;
 use crate::kernel::parse_bytes;
 use crate::record::buffer::without_cr;
+use crate::record::http_method::carried_method;
 use data_encoding::BASE64;
 
 /// Longest content of a request that is read, in bytes. A longer body is read up to there.
@@ -34,16 +35,11 @@ pub(super) struct RequestQuery {
 impl RequestQuery {
     /// Reads the content of a request record.
     pub(super) fn parse(content: &[u8]) -> RequestQuery {
-        let method: Vec<u8> = content.iter().take_while(|byte| byte.is_ascii_alphanumeric()).copied().collect();
-        let method = method.to_ascii_uppercase();
-        match &method[..] {
-            b"" | b"GET" | b"HEAD" => RequestQuery::default(),
-            b"POST" | b"PUT" => {
-                let body = RequestBody::of(content).map_or_else(Vec::new, |body| body.query());
-                RequestQuery { method, body }
-            }
-            _ => RequestQuery { method, body: Vec::new() },
-        }
+        let len = content.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        let Some(method) = carried_method(&content[..len]) else { return RequestQuery::default() };
+        let has_query = matches!(&method[..], b"POST" | b"PUT");
+        let body = if has_query { RequestBody::of(content).map(|body| body.query()) } else { None };
+        RequestQuery { method, body: body.unwrap_or_default() }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::iri::FaultKind;
 use crate::kernel::parse_bytes;
 use crate::record::buffer::{RecordBuffer, append_with};
 use crate::record::fields::FieldValues;
+use crate::record::http_method::carried_method;
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
 use crate::record::{media_type, time};
 
@@ -34,6 +35,7 @@ fn fields_of(entry: &[u8], rows: &mut RecordBuffer) -> FieldValues {
         Some(append_with(&mut rows.text, |out| unescape(text, out)))
     };
     let media_type = string(entry, &["response", "content", "mimeType"]);
+    let method = string(entry, &["request", "method"]).and_then(carried_method);
     FieldValues {
         time: string(entry, &["startedDateTime"]).and_then(time::from_iso_with_zone),
         status: status(entry),
@@ -43,6 +45,7 @@ fn fields_of(entry: &[u8], rows: &mut RecordBuffer) -> FieldValues {
         page: copy(referrer(entry)),
         // An extension of browsers: document, script, image and the like.
         link_type: copy(string(entry, &["_resourceType"])),
+        method: method.map(|method| append_with(&mut rows.text, |out| out.extend(method))),
         ..FieldValues::default()
     }
 }

@@ -19,7 +19,8 @@ fn parse(layout: JsonLayout, text: &str, step: usize) -> (Vec<Row>, u64, Documen
     (rows, parser.header_count(), parser.finish())
 }
 
-fn link_types(text: &str) -> Vec<Option<String>> {
+/// The method and the kind of resource of each entry.
+fn methods_and_link_types(text: &str) -> Vec<[Option<String>; 2]> {
     let mut parser = JsonDocumentParser::new(JsonLayout::Har, 0, 1 << 20);
     let mut rows = RecordBuffer::default();
     let mut rest = text.as_bytes();
@@ -27,7 +28,8 @@ fn link_types(text: &str) -> Vec<Option<String>> {
         rest = &rest[parser.push(rest, &mut rows)..];
     }
     let records = rows.records();
-    records.fields.link_types.iter().map(|span| span.map(|span| records.show(span))).collect()
+    let columns = records.fields.methods.iter().zip(records.fields.link_types);
+    columns.map(|(method, link_type)| [*method, *link_type].map(|span| Some(records.show(span?)))).collect()
 }
 
 const RESPONSE: &str = "[[\"urlkey\",\"timestamp\",\"original\",\"statuscode\"],\n\
@@ -66,7 +68,7 @@ fn responses_without_rows_are_recognized() {
 }
 
 const HAR: &str = r#" {"log": {"version": "1.2", "pages": [{"id": "p", "title": "]}"}], "x": -1.5e3, "entries": [
-    {"pageref": "p", "_resourceType": "fetch", "request": {"url": "http://a/\u00e9", "headers": [7, {"name": "Accept"}, {"name": "referer", "value": "http://p/"}]}, "response": {"status": 200, "content": {"text": "\"}]\\"}}},
+    {"pageref": "p", "_resourceType": "fetch", "request": {"method": "post", "url": "http://a/\u00e9", "headers": [7, {"name": "Accept"}, {"name": "referer", "value": "http://p/"}]}, "response": {"status": 200, "content": {"text": "\"}]\\"}}},
     {"request": {"method": "GET"}, "response": {"status": 0}}, {"a" 1}, []
   ], "comment": null}, "more": [1, {"entries": [{}]}]}"#;
 
@@ -80,7 +82,8 @@ fn entries_of_har() {
     let entry = br#"{"request": {"headers": [7, {"name": "Accept"}, {"name": "referer", "value": "http://p/"}]}}"#;
     assert_eq!(referrer(entry), Some(&b"http://p/"[..]));
     assert_eq!(referrer(b"{}"), None);
-    assert_eq!(link_types(HAR), [Some("fetch".to_string()), None, None, None]);
+    let (first, none) = (["POST", "fetch"].map(|text| Some(text.to_string())), [None, None]);
+    assert_eq!(methods_and_link_types(HAR), [first, none.clone(), none.clone(), none]);
     assert_eq!((rows[0].1.as_str(), headers, end), ("http://a/é", 0, DocumentEnd::Whole));
     for step in [1, 3, 50] {
         assert_eq!(parse(JsonLayout::Har, HAR, step).0, rows, "{step}");
