@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::{COLUMN_NAMES, sort_order};
+use super::args::{COLUMN_NAMES, ThreadArgs, sort_order};
 use super::error::CommandError;
 use super::terminal::{count_of, print_error, print_lines, visible};
 use crate::output::OutputFormat;
@@ -40,6 +40,8 @@ pub(crate) struct CheckSortedArgs {
     /// Print nothing if all files are sorted
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    threads: ThreadArgs,
 }
 
 pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
@@ -51,7 +53,7 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
         if args.each {
             check = OrderCheck::new(by.clone());
         }
-        match check_sorted(path, &mut check) {
+        match check_sorted(path, &mut check, args.threads.count()) {
             Ok(_) if args.quiet => (),
             Ok(rows) => {
                 let name = path.display().to_string();

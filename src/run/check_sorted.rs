@@ -84,13 +84,13 @@ pub enum CheckSortedReason {
 }
 
 /// Checks that the rows of a file are in order and come after the rows that `check` saw before. Returns their number. The path
-/// `-` is standard input, which has lines, as pipes have.
+/// `-` is standard input, which has lines, as pipes have. Row groups of Parquet are read on `threads` threads.
 ///
 /// # Errors
 /// A row is out of order, or the file cannot be read.
-pub fn check_sorted(path: &Path, check: &mut OrderCheck) -> Result<u64, CheckSortedError> {
+pub fn check_sorted(path: &Path, check: &mut OrderCheck, threads: usize) -> Result<u64, CheckSortedError> {
     let refuses_lines = check.has_columns();
-    FileCheck { threads: 1, refuses_lines }.check(path, check)
+    FileCheck { threads, refuses_lines }.check(path, check)
 }
 
 /// How files are checked.
@@ -318,7 +318,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let check = |len: usize| {
             std::fs::write(file.path(), [&b"\n"[..], &vec![b'a'; len]].concat()).unwrap();
-            check_sorted(file.path(), &mut OrderCheck::new(None))
+            check_sorted(file.path(), &mut OrderCheck::new(None), 1)
         };
         assert_eq!(check(MAX_LINE_LEN).unwrap(), 2);
         let error = check(MAX_LINE_LEN + 1).unwrap_err();

@@ -119,7 +119,7 @@ fn rows_are_sorted_with_any_threads_and_memory() {
         assert_eq!(summary.spilled > 0, memory == 1);
         assert!(*first.get_or_insert(written.clone()) == written);
         let (parquet, _, _) = sorted_file(directory.path(), OutputFormat::Parquet, &options, &sort_options);
-        let rows = check_sorted(&parquet, &mut OrderCheck::new(None)).unwrap();
+        let rows = check_sorted(&parquet, &mut OrderCheck::new(None), 2).unwrap();
         assert_eq!(rows as usize, expected.len());
     }
 }
@@ -196,18 +196,18 @@ fn a_check_reports_the_first_row_out_of_order() {
     let (target, _, _) =
         sorted_file(directory.path(), OutputFormat::Parquet, &options(1, 1 << 20, 1 << 20), &sort_options);
     let by = |name| Some(SortBy::parse([name]));
-    let order_error = |by| match check_sorted(&target, &mut OrderCheck::new(by)) {
+    let order_error = |by| match check_sorted(&target, &mut OrderCheck::new(by), 2) {
         Err(CheckSortedError { reason: CheckSortedReason::Order(error), .. }) => error,
         checked => panic!("{checked:?}"),
     };
     let error = order_error(by("-url_surtkey"));
     assert!(matches!(&error, OrderError::OutOfOrder { row: 2.., .. }), "{error}");
     assert!(error.to_string().contains("comes after"));
-    let error = check_sorted(&target, &mut OrderCheck::new(by("nope"))).unwrap_err().to_string();
+    let error = check_sorted(&target, &mut OrderCheck::new(by("nope")), 1).unwrap_err().to_string();
     assert!(error.contains("there is no column `nope`; the columns are "), "{error}");
     let mut check = OrderCheck::new(None);
-    check_sorted(&target, &mut check).unwrap();
-    assert!(check_sorted(&target, &mut check).is_err(), "the rows of two files are checked as one sequence");
+    check_sorted(&target, &mut check, 2).unwrap();
+    assert!(check_sorted(&target, &mut check, 2).is_err(), "the rows of two files are checked as one sequence");
     let table = |name: &str, column: ArrayRef| {
         let batch = RecordBatch::try_from_iter([("v", column)]).unwrap();
         let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
@@ -217,11 +217,11 @@ fn a_check_reports_the_first_row_out_of_order() {
     // Values of another type would be lost in the comparison, and nulls are equal.
     let numbers = table("n.parquet", Arc::new(Int64Array::from(vec![1, 2])));
     let mut check = OrderCheck::new(by("v"));
-    check_sorted(&numbers, &mut check).unwrap();
+    check_sorted(&numbers, &mut check, 2).unwrap();
     let others: [ArrayRef; 2] =
         [Arc::new(StringArray::from(vec!["z", "a"])), Arc::new(Float64Array::from(vec![3.9, 3.2]))];
     for other in others {
-        let error = check_sorted(&table("o.parquet", other), &mut check).unwrap_err().to_string();
+        let error = check_sorted(&table("o.parquet", other), &mut check, 2).unwrap_err().to_string();
         assert!(
             error.contains("column v has the type ") && error.contains(", but Int64 in an earlier file"),
             "{error}"
@@ -229,11 +229,11 @@ fn a_check_reports_the_first_row_out_of_order() {
     }
     // Encodings of a type may differ.
     let mut check = OrderCheck::new(by("v"));
-    check_sorted(&table("s.parquet", Arc::new(StringArray::from(vec!["a", "b"]))), &mut check).unwrap();
+    check_sorted(&table("s.parquet", Arc::new(StringArray::from(vec!["a", "b"]))), &mut check, 2).unwrap();
     let more: DictionaryArray<Int32Type> = ["b", "c"].into_iter().collect();
-    check_sorted(&table("d.parquet", Arc::new(more)), &mut check).unwrap();
+    check_sorted(&table("d.parquet", Arc::new(more)), &mut check, 2).unwrap();
     let cdxj = file(&directory, "x.cdxj", b"org,a)/ 20200101000000 {}\norg,a)/ 20190101000000 {}\n");
-    let error = check_sorted(&cdxj, &mut OrderCheck::new(None)).unwrap_err().to_string();
+    let error = check_sorted(&cdxj, &mut OrderCheck::new(None), 1).unwrap_err().to_string();
     assert!(error.contains("row 2: \"org,a)/ 20190101000000\" comes after \"org,a)/ 20200101000000\""), "{error}");
 }
 
