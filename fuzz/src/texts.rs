@@ -53,7 +53,7 @@ pub fn profiles(input: &[u8]) -> Corpus {
     let profile = choose(&Profile::ALL, profile);
     let policy = Policy {
         profile,
-        intake: choose(&[ParseMode::Lenient, ParseMode::Strict], mode),
+        mode: choose(&[ParseMode::Lenient, ParseMode::Strict], mode),
         rung: choose(&[Rung::Scheme, Rung::Syntax], rung),
         base: (mode & 2 > 0).then(|| b"http://base/a/b".to_vec()),
         preprocess: PreprocessOptions { is_trimmed: mode & 4 > 0, ..PreprocessOptions::default() },

@@ -474,7 +474,7 @@ impl Configuration {
         let profile = self.profile()?;
         let policy = Policy {
             profile,
-            intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
+            mode: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
             rung: if self.is_protocol() { Rung::Scheme } else { rung(&self.rung, &[PROTOCOL])? },
             recipes: self.recipes(columns)?,
             algorithm: algorithm(&self.key_hash)?,

@@ -140,7 +140,7 @@ impl PolicyBase {
     fn canonicalize_part(&mut self, part: BasePart, normalizer: &mut Normalizer) {
         let canonical = &mut self.parts[part as usize];
         canonical.state = PartState::Unusable;
-        let Some(base) = self.base.as_ref().ok().filter(|base| base.is_clean_http()) else { return };
+        let Some(base) = self.base.as_ref().ok().filter(|base| base.is_normalized_http()) else { return };
         self.part_text.clear();
         base.write_part(part, &mut self.part_text);
         self.part_bitmaps.classify(&self.part_text, &CLASSIFIER);
@@ -161,10 +161,10 @@ impl PolicyBase {
     }
 }
 
-/// Reads a base as the profile and the intake of the policy require.
+/// Reads a base as the profile and the mode of the policy require.
 pub(super) fn read_base(text: &[u8], policy: &Policy) -> Result<Base, Fault> {
     let text = if policy.profile.is_rfc3987() { Cow::Borrowed(text) } else { policy.profile.prepare(text).0 };
-    if policy.intake == ParseMode::Strict {
+    if policy.mode == ParseMode::Strict {
         policy.profile.check_strict(&text).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
     }
     if policy.literal_base { Base::literal(&text) } else { Base::new(&text) }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::base::base_of;
 use super::carry::{ChunkRecords, field_writer};
 use super::policy::{Policy, Rung};
-use super::recipe_evaluator::RecipeEvaluator;
+use super::recipe_evaluator::{RecipeEvaluator, has_readable_url};
 use super::record_text::{CharsetLabels, RecordCharsets};
 #[cfg(feature = "cli")]
 use super::record_text::{RecordText, read_record};
@@ -20,7 +20,7 @@ use super::tally::count_bits;
 use crate::iri::CLASSIFIER;
 use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MarkedReference, ParseMode, ReferenceHead,
-    WEB_PREFIXES,
+    SpoofingFlags, WEB_PREFIXES,
 };
 use crate::kernel::{Appender, Bitmaps, COPY_LEN, PrefixMarks, SimdTask, Span, append, prefetch, run_with_simd};
 use crate::key::KeyBytes;
@@ -115,8 +115,8 @@ impl<const HAS_MARKS: bool> SimdTask for AppendTexts<'_, HAS_MARKS> {
         let has_labels = records.has_charset_labels();
         let common = RecordCharsets::common(policy, records);
         // The first three paths do not check the length of columns. Normalization alone makes a text less than 8 times as long.
-        let max_fast_len = canonicalizer.max_text_len.saturating_sub(8 * records.text.len());
-        let mut can_copy = !has_labels && rows.text_len() <= max_fast_len && canonicalizer.can_copy();
+        let max_fast_len = canonicalizer.max_text_len.checked_sub(8 * records.text.len());
+        let mut can_copy = !has_labels && Some(rows.text_len()) <= max_fast_len && canonicalizer.can_copy();
         let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes;
         // With an assumed scheme, `localhost:8080` is a host and a port.
         let mut can_copy_any_scheme = can_copy && policy.assume_scheme.is_none();
@@ -153,7 +153,7 @@ impl<const HAS_MARKS: bool> SimdTask for AppendTexts<'_, HAS_MARKS> {
                 canonicalizer.push_row(reference, &PreparedReference::UNCHANGED, uri_at, written, rows);
             } else {
                 canonicalizer.push_record(records, i, reference, rows);
-                if rows.text_len() > max_fast_len {
+                if Some(rows.text_len()) > max_fast_len {
                     (can_copy, can_normalize, can_copy_any_scheme) = (false, false, false);
                 }
             }
@@ -216,7 +216,9 @@ impl Canonicalizer {
         let writer = ReferenceWriter::new(Arc::clone(&policy));
         Canonicalizer {
             has_key_of_uri: policy.rung != Rung::Simple && policy.more_keys.is_empty(),
-            only_normalizes: writer.is_plain && policy.intake == ParseMode::Lenient && policy.rung == Rung::Scheme,
+            only_normalizes: writer.needs_no_preparation
+                && policy.mode == ParseMode::Lenient
+                && policy.rung == Rung::Scheme,
             writer,
             field_writer: field_writer(&policy),
             labels: CharsetLabels::default(),
@@ -315,7 +317,12 @@ impl Canonicalizer {
     /// Appends the spoofing flags of the rows of `records`.
     fn push_spoofing_flags(&mut self, records: &Records<'_>, rows: &mut Rows) {
         let common = RecordCharsets::common(&self.policy, records);
+        let first = rows.len() - records.urls.len();
         for (i, url) in records.urls.iter().enumerate() {
+            if rows.fault(first + i).is_some_and(|fault| !has_readable_url(fault.kind)) {
+                rows.spoofing_flags.push(SpoofingFlags::NONE.0);
+                continue;
+            }
             // A record with an unknown charset has a fault and stays as it is.
             let charsets = self.charsets(records, i, common).unwrap_or_default();
             let text = self.writer.spoofing_text(url.of(records.text), base_of(records, i), charsets.text);

@@ -24,7 +24,7 @@ pub struct Policy {
     /// and scheme rungs are both the `href`.
     pub profile: &'static Profile,
     /// How text that violates the grammar is treated.
-    pub intake: ParseMode,
+    pub mode: ParseMode,
     /// The rung of the `uri` and `key` columns. With [`Rung::Simple`], the URI is that of the syntax rung.
     pub rung: Rung,
     /// The rungs of further key columns.
@@ -39,7 +39,8 @@ pub struct Policy {
     pub drop_fragment: bool,
     /// The scheme of references that have none and look like `host/path`, such as `https`.
     pub assume_scheme: Option<String>,
-    /// Repairs of a record's text before it is parsed. The decoder of the records splits them.
+    /// Repairs of a record's text before it is parsed. With [`Spaces::Split`](crate::iri::Spaces::Split), the decoder has already
+    /// made a record of each reference in a field.
     pub preprocess: PreprocessOptions,
     /// The charset of records that do not name one. By default it is UTF-8, and bytes that are not UTF-8 are allowed.
     pub charset: Option<Charset>,
@@ -173,7 +174,7 @@ impl Policy {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();
         let mut pairs = vec![
             ("profile", self.profile.name.to_string()),
-            ("intake", self.intake.name().to_string()),
+            ("intake", self.mode.name().to_string()),
             ("rung", self.rung.name().to_string()),
             ("key", self.algorithm.name().to_string()),
             ("key_version", self.algorithm.version().to_string()),

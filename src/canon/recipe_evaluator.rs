@@ -72,7 +72,7 @@ impl RecipeEvaluator {
     }
 }
 
-/// The texts that recipes read for the rows of a chunk, `None` if the record contains no URL.
+/// The texts that recipes read for the rows of a chunk, `None` if the record contains no URL, or one that is too long.
 struct RecipeInputs<'a> {
     records: &'a Records<'a>,
     uris: &'a TextColumn,
@@ -155,7 +155,7 @@ impl<'a> Iterator for RecipeInputs<'a> {
             && *faulty as usize == row
         {
             self.faults.next();
-            return Some(Some(record).filter(|_| has_url(fault.kind)));
+            return Some(Some(record).filter(|_| has_readable_url(fault.kind)));
         }
         let flags = self.flags[row];
         if flags & Flags::TRIMMED.0 != 0 {
@@ -168,10 +168,11 @@ impl<'a> Iterator for RecipeInputs<'a> {
     }
 }
 
-/// Returns whether a record with this fault contains a URL.
-fn has_url(fault: FaultKind) -> bool {
-    use FaultKind::{MissingColumn, NoUrl, NotOfFormat, Undecodable};
-    !matches!(fault, NotOfFormat | NoUrl | MissingColumn | Undecodable)
+/// Returns whether a record with this fault contains a URL that recipes and the search for misleading properties read. They do not
+/// read one that is too long, because lists of its parts could take many times its length.
+pub(super) fn has_readable_url(fault: FaultKind) -> bool {
+    use FaultKind::{MissingColumn, NoUrl, NotOfFormat, TooLong, Undecodable};
+    !matches!(fault, NotOfFormat | NoUrl | MissingColumn | TooLong | Undecodable)
 }
 
 #[inline(always)]

@@ -37,7 +37,7 @@ pub(super) struct ReferenceWriter {
     policy: Arc<Policy>,
     bases: Bases,
     /// Records without a charset need neither decoding nor repairs.
-    pub(super) is_plain: bool,
+    pub(super) needs_no_preparation: bool,
     /// The text of the reference if it is not the record, for example after resolution, and its bitmaps.
     target: Vec<u8>,
     target_bitmaps: Bitmaps,
@@ -50,7 +50,7 @@ impl ReferenceWriter {
     pub(super) fn new(policy: Arc<Policy>) -> ReferenceWriter {
         ReferenceWriter {
             bases: Bases::new(&policy),
-            is_plain: policy.profile.is_rfc3987() && policy.preprocess.is_nothing(),
+            needs_no_preparation: policy.profile.is_rfc3987() && policy.preprocess.is_nothing(),
             policy,
             target: Vec::new(),
             target_bitmaps: Bitmaps::default(),
@@ -103,7 +103,7 @@ impl ReferenceWriter {
         charsets: RecordCharsets,
     ) -> Result<PreparedReference, Fault> {
         let line = reference.line();
-        if self.is_plain && charsets == RecordCharsets::default() {
+        if self.needs_no_preparation && charsets == RecordCharsets::default() {
             return self.prepare_text(line, base);
         }
         let record = read_record(line, charsets.text, &self.policy)?;
@@ -195,7 +195,7 @@ impl ReferenceWriter {
                 self.target_bitmaps.classify(&self.target, &CLASSIFIER);
             }
         }
-        if self.policy.intake == ParseMode::Strict {
+        if self.policy.mode == ParseMode::Strict {
             let text = if prepared.in_target { &self.target } else { line };
             self.policy.profile.check_strict(text).map_err(|fault| in_record(fault, text, line))?;
         }
@@ -218,7 +218,7 @@ impl ReferenceWriter {
             return Ok(());
         }
         let unmappable =
-            if self.policy.intake == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
+            if self.policy.mode == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
         if let Some(encoded) = encode_query(text, QueryCharset { charset, unmappable })? {
             prepared.flags |= encoded.flags;
             if encoded.has_unmappable {
@@ -232,7 +232,7 @@ impl ReferenceWriter {
 
     /// Resolves `line` and writes the result to `self.target`.
     fn resolve(&mut self, line: &[u8], base: &[u8]) -> Result<(), Fault> {
-        if self.policy.intake == ParseMode::Strict {
+        if self.policy.mode == ParseMode::Strict {
             self.policy.profile.check_iri_reference(check_utf8(line)?)?;
         }
         check_authority(line)?;
@@ -288,13 +288,13 @@ impl ReferenceWriter {
 }
 
 impl Policy {
-    /// Checks [`Policy::base`] by the profile and the intake. A wrong base is a fault of every relative record.
+    /// Checks [`Policy::base`] by the profile and the mode. A wrong base is a fault of every relative record.
     ///
     /// ```
     /// use irikey::{canon::Policy, iri::ParseMode};
     /// let lenient = Policy { base: Some(b"http://h/a b".to_vec()), ..Policy::default() };
     /// assert!(lenient.check_base().is_ok());
-    /// assert_eq!(Policy { intake: ParseMode::Strict, ..lenient }.check_base().unwrap_err().at, 10);
+    /// assert_eq!(Policy { mode: ParseMode::Strict, ..lenient }.check_base().unwrap_err().at, 10);
     /// ```
     ///
     /// # Errors

@@ -5,9 +5,9 @@ use std::fmt;
 use super::canonicalizer::Canonicalizer;
 use super::policy::Policy;
 use super::rows::{MAX_TEXT_LEN, Rows};
-use crate::iri::{Fault, Flags};
+use crate::iri::{Fault, FaultKind, Flags};
 use crate::kernel::Bitmaps;
-use crate::key::KeyBytes;
+use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::record::RecordBuffer;
 
 /// Length of the text that is processed at a time, in bytes, so that it stays in the cache of a core.
@@ -34,6 +34,7 @@ pub struct UrlCanonicalizer {
     buffer: RecordBuffer,
     bitmaps: Bitmaps,
     rows: Rows,
+    algorithm: KeyAlgorithm,
 }
 
 /// The row of one URL.
@@ -41,8 +42,7 @@ pub struct UrlCanonicalizer {
 pub struct UrlRow<'a> {
     /// The canonical URI; empty if there is a fault.
     pub uri: &'a [u8],
-    /// The key of the policy's rung. If there is a fault, it is [`KeyAlgorithm::fault_key`](crate::key::KeyAlgorithm::fault_key)
-    /// of the URL.
+    /// The key of the policy's rung. If there is a fault, it is [`KeyAlgorithm::fault_key`] of the URL.
     pub key: KeyBytes,
     /// What was noticed or repaired.
     pub flags: Flags,
@@ -73,6 +73,7 @@ impl UrlCanonicalizer {
             buffer: RecordBuffer::default(),
             bitmaps: Bitmaps::default(),
             rows: Rows::default(),
+            algorithm: policy.algorithm,
         }
     }
 
@@ -101,7 +102,8 @@ impl UrlCanonicalizer {
         Ok(&mut self.rows)
     }
 
-    /// Returns the row of `url`, resolved against `base` if there is one.
+    /// Returns the row of `url`, resolved against `base` if there is one. If the URI would exceed 2000 MiB, the URL has the fault
+    /// [`FaultKind::TooLong`].
     ///
     /// ```
     /// use irikey::canon::{Policy, UrlCanonicalizer};
@@ -123,6 +125,10 @@ impl UrlCanonicalizer {
         self.push(url, base);
         self.append_rows();
         let rows = &self.rows;
+        if rows.is_overfull {
+            let (key, fault) = (self.algorithm.fault_key(url), Some(Fault::of_reference(FaultKind::TooLong)));
+            return UrlRow { uri: b"", key, flags: Flags::NONE, fault };
+        }
         UrlRow { uri: rows.uri.get(0), key: rows.key[0], flags: rows.flags(0), fault: rows.fault(0) }
     }
 
@@ -179,5 +185,9 @@ mod tests {
         assert_eq!(fits(3), Ok(3));
         assert_eq!(fits(4), Err(TextTooLong));
         assert_eq!(fits(3), Ok(3));
+        canonicalizer.canonicalizer.max_text_len = 100_000;
+        let row = canonicalizer.canonicalize_one(&url, None);
+        assert_eq!((row.uri, row.key), (&b""[..], policy.algorithm.fault_key(&url)));
+        assert_eq!(row.fault.unwrap().kind, FaultKind::TooLong);
     }
 }

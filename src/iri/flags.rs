@@ -66,7 +66,7 @@ macro_rules! bit_set {
 }
 
 bit_set! {
-    /// What was noticed or repaired while a record was read in [`super::ParseMode::Lenient`].
+    /// What was noticed or repaired in a record. In [`super::ParseMode::Strict`], what the grammar rejects is a fault instead.
     ///
     /// These are the bits of the `flags` column. The bit numbers are part of the file format.
     ///

@@ -111,8 +111,9 @@ impl Base {
         Ok(Base { text, parts: Parts { fragment_at: None, ..parts }, is_literal: true })
     }
 
-    /// Returns whether the base is an http or https reference with an authority, and its path has no dot segments.
-    pub(crate) fn is_clean_http(&self) -> bool {
+    /// Returns whether the base is an http or https reference with an authority, and [`Base::new`] removed the dot segments of its
+    /// path, which it does unless the base is literal.
+    pub(crate) fn is_normalized_http(&self) -> bool {
         let scheme = self.parts.scheme(&self.text).map(Scheme::from_name);
         !self.is_literal && self.parts.authority.is_some() && matches!(scheme, Some(Scheme::Http | Scheme::Https))
     }

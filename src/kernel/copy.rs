@@ -269,16 +269,6 @@ unsafe fn copy_array<const N: usize>(from: *const u8, to: *mut u8) {
     unsafe { to.cast::<[u8; N]>().write_unaligned(from.cast::<[u8; N]>().read_unaligned()) }
 }
 
-/// Appends `items` with `separator` between them.
-pub(crate) fn write_joined<'a>(items: impl Iterator<Item = &'a [u8]>, separator: u8, out: &mut Vec<u8>) {
-    for (i, item) in items.enumerate() {
-        if i > 0 {
-            out.push(separator);
-        }
-        out.extend_from_slice(item);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

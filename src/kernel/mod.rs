@@ -45,7 +45,6 @@ pub(crate) use byte_set::ByteSet;
 pub use classifier::Classifier;
 pub(crate) use copy::{
     Appender, AsciiCase, COPY_LEN, append, append_line, append_range, append_range_in_case, append_some, prefetch,
-    write_joined,
 };
 pub(crate) use cpu::{SimdTask, run_with_simd};
 #[cfg(feature = "pipeline")]

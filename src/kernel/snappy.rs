@@ -131,7 +131,7 @@ fn unpack_short_elements(elements: &[u8], at: usize, into: &mut [u8], len: usize
     // SAFETY: in every round, the tag is at most at byte `last_at`, so that the `READ_LEN` bytes from it on are readable:
     // the tag, a number of two bytes, a literal of up to 64 bytes, and the tag after the literal. `len` is at most
     // `last_len`, so that `WRITE_LEN` bytes of `into` after `len` are writable. The source of a copy begins at least one
-    // and at most `len` bytes before them, so that 64 bytes from it on are readable too. `elements` cannot overlap `into`.
+    // and at most `len` bytes before byte `len`, so that 64 bytes from it on are readable too. `elements` cannot overlap `into`.
     unsafe {
         let last = packed.add(last_at);
         let (mut tag, mut after_tag) = (usize::from(*packed.add(at)), packed.add(at + 1));

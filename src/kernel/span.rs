@@ -6,6 +6,7 @@
 /// use irikey::kernel::Span;
 /// assert_eq!(Span { at: 2, len: 3 }.of(b"a bcd e"), b"bcd");
 /// ```
+// Kernels load spans as vectors of `u64`, so the order of the fields is fixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Span {

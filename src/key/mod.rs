@@ -100,3 +100,12 @@ impl KeyAlgorithm {
         }
     }
 }
+/// Appends `items` with `separator` between them.
+fn write_joined<'a>(items: impl Iterator<Item = &'a [u8]>, separator: u8, out: &mut Vec<u8>) {
+    for (i, item) in items.enumerate() {
+        if i > 0 {
+            out.push(separator);
+        }
+        out.extend_from_slice(item);
+    }
+}

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use psl::{Psl, Type};
 
-use crate::kernel::{parse_bytes, write_joined};
+use super::write_joined;
+use crate::kernel::parse_bytes;
 
 /// The release of the psl crate, whose Public Suffix List is embedded.
 const PSL_VERSION: &str = "psl 2.1.247";

@@ -198,7 +198,7 @@ impl Engine for Fused {
         if rung == Rung::Simple {
             return Ladder.normalize(input, rung, strict);
         }
-        let policy = Policy { rung: library_rung(rung), intake: parse_mode(strict), ..Policy::default() };
+        let policy = Policy { rung: library_rung(rung), mode: parse_mode(strict), ..Policy::default() };
         let rows = fused_rows(input, input.len() % 61, &policy);
         rows.faults.is_empty().then(|| String::from_utf8(rows.uri.get(0).to_vec()).expect("URIs are ASCII"))
     }

@@ -75,7 +75,7 @@ fn field() -> impl Strategy<Value = Vec<u8>> {
 fn canonicalize_by_steps(record: &[u8], policy: &Policy) -> Option<Vec<u8>> {
     let (text, _) = repair(record, &policy.preprocess).ok()?;
     let (text, ..) = policy.profile.prepare(&text);
-    if policy.intake == ParseMode::Strict {
+    if policy.mode == ParseMode::Strict {
         policy.profile.check_strict(&text).ok()?;
     }
     normalize_to_rung(&text, policy.rung, ParseMode::Lenient).ok().map(|(uri, _)| uri)
@@ -95,7 +95,7 @@ proptest! {
         let policy = Policy {
             preprocess,
             profile: Profile::ALL[profile],
-            intake: if is_strict { ParseMode::Strict } else { ParseMode::Lenient },
+            mode: if is_strict { ParseMode::Strict } else { ParseMode::Lenient },
             rung: if is_syntax { Rung::Syntax } else { Rung::Scheme },
             keep_input: true,
             ..Policy::default()
@@ -177,7 +177,7 @@ fn whatwg_rows_of_nearly_canonical_uris_are_their_hrefs() {
 
 #[test]
 fn faults_of_records_with_an_assumed_scheme_have_their_position_in_the_record() {
-    let policy = Policy { assume_scheme: Some("https".into()), intake: ParseMode::Strict, ..Policy::default() };
+    let policy = Policy { assume_scheme: Some("https".into()), mode: ParseMode::Strict, ..Policy::default() };
     let with_base = Policy {
         base: Some("http://example.org/a/".into()),
         query_charset: Charset::named("koi8-r"),

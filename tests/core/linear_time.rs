@@ -201,7 +201,7 @@ fn canonicalize(policy: Policy) -> impl FnMut(&[u8]) {
 fn canonicalization_is_linear() {
     let base = Some(b"http://example.org/a/b?c".to_vec());
     let lenient = Policy { base: base.clone(), ..Policy::default() };
-    let strict = Policy { intake: ParseMode::Strict, spoofing_flags: true, base, ..Policy::default() };
+    let strict = Policy { mode: ParseMode::Strict, spoofing_flags: true, base, ..Policy::default() };
     let mut failures = check_shapes("canonicalization", URLS, 16 << 10, canonicalize(lenient));
     failures.extend(check_shapes("strict canonicalization", URLS, 16 << 10, canonicalize(strict)));
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -276,7 +276,7 @@ pub fn fused_rows_equal_the_ladder(input: &[u8]) -> Verdict {
     for (rung, strict) in [(LibraryRung::Scheme, false), (LibraryRung::Syntax, false), (LibraryRung::Scheme, true)] {
         let policy = Policy {
             rung,
-            intake: parse_mode(strict),
+            mode: parse_mode(strict),
             keep_input: true,
             more_keys: LibraryRung::ALL.into(),
             ..Policy::default()
@@ -284,7 +284,7 @@ pub fn fused_rows_equal_the_ladder(input: &[u8]) -> Verdict {
         let rows = fused_rows(input, input.len() % 64, &policy);
         prop_assert!(rows.len() == 1 && rows.tally.rows == 1 && rows.tally.is_balanced());
         let fault = rows.faults.first().map(|(_, fault)| *fault);
-        let expected = normalize_to_rung(input, rung, policy.intake);
+        let expected = normalize_to_rung(input, rung, policy.mode);
         prop_assert_eq!(fault, expected.as_ref().err().copied(), "{:?}", input);
         if let Ok((text, flags)) = expected {
             prop_assert_eq!(Flags(rows.flags[0]), flags, "flags of {:?} on {:?}", input, rung);
@@ -293,7 +293,7 @@ pub fn fused_rows_equal_the_ladder(input: &[u8]) -> Verdict {
         prop_assert_eq!(rows.differs(0), rows.tally.unchanged == 0);
         prop_assert_eq!(rows.input.get(0), if rows.differs(0) { input } else { b"" });
         for (column, lower) in LibraryRung::ALL.into_iter().enumerate() {
-            let expected = match normalize_to_rung(input, lower, policy.intake) {
+            let expected = match normalize_to_rung(input, lower, policy.mode) {
                 Ok((text, _)) if fault.is_none() => policy.algorithm.key(&text),
                 _ => policy.algorithm.fault_key(input),
             };

@@ -3,11 +3,11 @@
 use bstr::ByteSlice;
 
 use super::*;
-use crate::canon::{MaxUrlLen, UrlCanonicalizer};
+use crate::canon::{MaxUrlLen, RecipeColumn, UrlCanonicalizer};
 use crate::encoding::Charset;
 use crate::iri::{CLASSIFIER, Profile, SpoofingFlags};
 use crate::kernel::Span;
-use crate::key::KeyAlgorithm;
+use crate::key::{KeyAlgorithm, Recipe};
 use crate::record::{TextDecoder, lines::Lines};
 
 /// The limit is lowered, because the real one needs 2 GB of memory.
@@ -130,6 +130,21 @@ fn spoofing_flags_are_those_of_the_decoded_and_repaired_text() {
     }
 }
 
+/// Lists of the parts of a URL that is too long could take many times its length.
+#[test]
+fn only_the_key_is_made_of_long_urls_and_of_records_without_one() {
+    let recipes = vec![RecipeColumn { column: "surt", recipe: Recipe::parse("surt-ia").unwrap() }];
+    let policy = Policy { max_url_len: MaxUrlLen(12), spoofing_flags: true, recipes, ..Policy::default() };
+    let rows = rows_of(&policy, "http://h/%2F\nhttp://h/%2Fa\nhttp://[/%2F\n");
+    let flags = SpoofingFlags::ENCODED_SLASH.0;
+    assert_eq!(rows.spoofing_flags, [flags, 0, flags]);
+    assert_eq!(rows.tally.spoofing_flags.iter().sum::<u64>(), 2);
+    let has_key = |row: usize| !rows.recipe_texts[0].get(row).is_empty();
+    assert_eq!([0, 1, 2].map(has_key), [true, false, true]);
+    assert_eq!(rows.fault(1).unwrap().kind, FaultKind::TooLong);
+    assert_eq!(rows.key[1], policy.algorithm.fault_key(b"http://h/%2Fa"));
+}
+
 /// The scheme decides, not an authority; and another component that is not UTF-8 does not matter.
 #[test]
 fn queries_are_encoded_in_the_charset_of_their_document() {
@@ -173,13 +188,13 @@ fn redirects_are_written_like_urls_by_every_profile() {
                  http://h/a?b#c ../x|y //h2/\u{e9} %2e%2e/../\u{e9} http:y 1:b %zz/../x";
     let mut made = std::collections::BTreeSet::new();
     for profile in Profile::ALL {
-        for intake in [ParseMode::Lenient, ParseMode::Strict] {
+        for mode in [ParseMode::Lenient, ParseMode::Strict] {
             let carry = crate::record::fields::FieldSet { redirect: true, ..Default::default() };
             let base = Some(b"http://h/p/q".to_vec());
-            let policy = Policy { profile, intake, carry, base, drop_fragment: true, ..Policy::default() };
+            let policy = Policy { profile, mode, carry, base, drop_fragment: true, ..Policy::default() };
             for text in texts.split(' ') {
                 let [redirect, uri] = redirect_and_uri(&policy, text);
-                assert_eq!(redirect, uri, "{} {intake:?} {text}", profile.name);
+                assert_eq!(redirect, uri, "{} {mode:?} {text}", profile.name);
                 made.insert((text, uri));
             }
         }
@@ -239,7 +254,7 @@ fn appended_references_equal_resolved_ones() {
         default(),
         Policy { drop_fragment: true, ..default() },
         Policy { literal_base: true, ..default() },
-        Policy { intake: ParseMode::Strict, ..default() },
+        Policy { mode: ParseMode::Strict, ..default() },
         Policy { rung: Rung::Syntax, ..default() },
         Policy { profile: Profile::named("duerst-01").unwrap(), ..default() },
         Policy { charset: Charset::named("windows-1252"), ..default() },

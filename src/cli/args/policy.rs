@@ -145,7 +145,7 @@ impl PolicyArgs {
         self.check()?;
         let policy = Policy {
             profile: self.profile,
-            intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
+            mode: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
             rung: self.rung,
             algorithm: self.key_hash,
             base: self.base.as_ref().map(|base| base.clone().into_bytes()),

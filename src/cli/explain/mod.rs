@@ -13,7 +13,7 @@ use crate::batch::ColumnId;
 use crate::canon::{Canonicalizer, Policy, Rows, assumed_delimiter};
 use crate::iri::{
     BidiRules, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Profile, Rung, SpoofingFlags,
-    SpoofingReport, find_spoofing, spoofing_flags,
+    SpoofingReport, find_spoofing,
 };
 use crate::key::KeyBytes;
 
@@ -140,7 +140,7 @@ impl ExplainArgs {
         let keys: Vec<_> = self.key.iter().copied().filter(|key| !is_rung(key)).chain(protocol).collect();
         let (policy, _) = self.keys.complete(self.policy.policy_of_arguments()?, &keys)?;
         let more_keys = policy.rung.up_to().collect();
-        Ok(Policy { more_keys, ..policy })
+        Ok(Policy { more_keys, spoofing_flags: true, ..policy })
     }
 }
 
@@ -161,7 +161,7 @@ impl Explanation {
             fault_key: None,
             iri: None,
             spoofing: find_spoofing(&spoofing_text),
-            spoofing_flags: spoofing_flags(&spoofing_text, rows.uri.get(row)),
+            spoofing_flags: SpoofingFlags(rows.spoofing_flags[row]),
             browser: browser(input, policy),
             bidi_rules: policy.profile.bidi_rules.unwrap_or_default(),
             equivalences: None,
@@ -198,7 +198,7 @@ impl Explanation {
     /// Adds the steps that made the text that is shown with the fault, if it is not the input, and moves the fault to its place
     /// there: in a row, it has its place before the scheme was assumed. A reference is checked before it is resolved.
     fn add_text_of_fault(&mut self, policy: &Policy) {
-        let mut canonicalizer = Canonicalizer::new(&Policy { intake: ParseMode::Lenient, ..policy.clone() });
+        let mut canonicalizer = Canonicalizer::new(&Policy { mode: ParseMode::Lenient, ..policy.clone() });
         let repaired = canonicalizer.repaired_text(&self.input);
         let simple = canonicalizer.simple_text(&self.input).ok();
         let assumed = simple.filter(|(_, flags, _)| flags.intersects(Flags::ASSUMED_SCHEME));
@@ -269,11 +269,12 @@ impl Explanation {
 fn browser(input: &[u8], policy: &Policy) -> Option<String> {
     let policy = Policy {
         profile: Profile::named("whatwg")?,
-        intake: ParseMode::Lenient,
+        mode: ParseMode::Lenient,
         literal_base: false,
         drop_fragment: false,
         recipes: Vec::new(),
         equivalences: None,
+        spoofing_flags: false,
         ..policy.clone()
     };
     let (_, rows) = rows_of(&policy, &[input]);

@@ -1,6 +1,7 @@
 //! Prefixes of records, and what follows them.
 
-/// Two prefixes of records. No record has both, and the last byte of the long one is a stop byte.
+/// Two prefixes of records. No record has both, and the last byte of the long one is not an attention byte: a kernel
+/// searches that byte, too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prefixes {
     pub(crate) short: [u8; SHORT_LEN],
@@ -13,7 +14,7 @@ pub(super) const SHORT_LEN: usize = 7;
 /// The first marked bytes of a record after its prefix, as offsets in the record. They are 0 if the record has neither prefix
 /// or less than 8 bytes, and the length of the record if no byte is marked.
 ///
-/// The layout is that of a `u64`, so that a kernel can store eight at once; that of a `Span` is for a kernel to load.
+/// The layout is that of a `u64`, so that a kernel can store eight at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct PrefixMarks {

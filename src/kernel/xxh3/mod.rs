@@ -18,25 +18,25 @@ use lanes::hash;
 /// Appends the hash of each text `texts[ends[i]..ends[i + 1]]`, most significant byte first.
 ///
 /// # Panics
-/// If the ends do not ascend or exceed the length of `texts`.
+/// If there are no ends, or they do not ascend from 0 or more, or exceed the length of `texts`.
 pub(crate) fn push_xxh3_128(texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
+    push_at_level(SimdLevel::best(), texts, ends, hashes);
+}
+
+/// [`push_xxh3_128`] with the instructions of `level`.
+fn push_at_level(level: SimdLevel, texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
     assert!(
         ends.is_sorted() && ends.first() >= Some(&0) && ends.last().is_some_and(|&end| end as usize <= texts.len())
     );
     hashes.reserve(ends.len());
-    push_at_level(SimdLevel::best(), texts, ends, hashes);
-}
-
-/// [`push_xxh3_128`] with the instructions of `level`. The caller checks the ends.
-fn push_at_level(level: SimdLevel, texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
     let rest = match level {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2. `push_xxh3_128`
-        // asserted that the ends ascend from 0 or more and are within `texts`.
+        // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2. The ends
+        // ascend from 0 or more and are within `texts`, by the assertion above.
         SimdLevel::Avx2(_) => unsafe { avx2::push(texts, ends, hashes) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Avx512::new` created the value in `level` after it found that the processor has AVX-512 F and DQ.
-        // `push_xxh3_128` asserted that the ends ascend from 0 or more and are within `texts`.
+        // SAFETY: `Avx512::new` created the value in `level` after it found that the processor has AVX-512 F, BW and DQ.
+        // The ends ascend from 0 or more and are within `texts`, by the assertion above.
         SimdLevel::Avx512(_) => unsafe { avx512::push(texts, ends, hashes) },
         _ => ends,
     };

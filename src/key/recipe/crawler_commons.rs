@@ -11,7 +11,8 @@ use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, QueryField, is_account_scheme, replace_text, split_at_colon, trim_to};
 use crate::iri::class::{CONTROL, NON_ASCII, UNRESERVED};
 use crate::iri::{Component, Fault, FaultKind, find_scheme, octets};
-use crate::kernel::{ByteSet, escape, parse_bytes, write_joined};
+use crate::kernel::{ByteSet, escape, parse_bytes};
+use crate::key::write_joined;
 
 pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
     name: "crawler-commons",
@@ -80,9 +81,8 @@ fn read_java(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     }
     match rest.strip_prefix(b"//") {
         Some(rest) => {
-            let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
-            draft.read_tail(&rest[end..]);
-            read_authority(&rest[..end], draft)?;
+            let authority = draft.read_after_authority(rest);
+            read_authority(authority, draft)?;
         }
         None => draft.read_tail(rest),
     }

@@ -1,7 +1,8 @@
 //! A URL as components in buffers of their own, which rules change. The buffers are reused from URL to URL.
 
 use crate::iri::{Component, Fault, FaultKind, Parts};
-use crate::kernel::{parse_bytes, write_joined};
+use crate::kernel::parse_bytes;
+use crate::key::write_joined;
 
 /// A component that may be absent, which differs from an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,6 +121,13 @@ impl Draft {
         self.path.extend_from_slice(path);
         self.query.set(query.get(1..));
         self.fragment.set(fragment.get(1..));
+    }
+
+    /// Splits what follows after the authority of the text after `//`, and returns the authority.
+    pub(super) fn read_after_authority<'a>(&mut self, text: &'a [u8]) -> &'a [u8] {
+        let end = memchr::memchr3(b'/', b'?', b'#', text).unwrap_or(text.len());
+        self.read_tail(&text[end..]);
+        &text[..end]
     }
 
     /// Sets the port to the number that Java's `Integer.parseInt` reads from `digits`. An empty port is absent, and so is
@@ -245,6 +253,11 @@ pub(super) fn split_at_colon(text: &[u8]) -> (&[u8], Option<&[u8]>) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
         None => (text, None),
     }
+}
+
+/// Returns whether `byte` is TAB, LF or CR. Without branches, it can be vectorized.
+pub(super) fn is_line_break_or_tab(byte: u8) -> bool {
+    (byte == b'\t') | (byte == b'\n') | (byte == b'\r')
 }
 
 #[cfg(test)]

@@ -201,7 +201,7 @@ impl Recipe {
     fn of(definition: &'static RecipeDefinition, rules: RuleSet) -> Recipe {
         let own = RuleSet::of(definition.rules).unwrap_or_default();
         let mut name = definition.name.to_string();
-        for index in rules.difference(own).iter() {
+        for index in rules.symmetric_difference(own).iter() {
             let sign = if own.contains(index) { '-' } else { '+' };
             name.extend([",", &sign.to_string(), RULES[index].name]);
         }

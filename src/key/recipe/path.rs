@@ -1,7 +1,8 @@
 //! Rules for path, query and fragment that several recipes share.
 
 use super::draft::{Draft, QueryField, replace_text};
-use crate::kernel::{any_pair, write_joined};
+use crate::kernel::any_pair;
+use crate::key::write_joined;
 
 /// Removes `.`, `..` with the segment before it, and empty segments except a last one. A `..` without a segment before it
 /// stays, until another `..` removes it. A URL without a host keeps its path.

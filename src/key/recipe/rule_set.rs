@@ -35,7 +35,7 @@ impl RuleSet {
     }
 
     /// Returns the rules of one of the sets that are not in the other.
-    pub(super) const fn difference(self, other: RuleSet) -> RuleSet {
+    pub(super) const fn symmetric_difference(self, other: RuleSet) -> RuleSet {
         RuleSet(self.0 ^ other.0)
     }
 

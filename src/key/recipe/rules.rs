@@ -71,9 +71,9 @@ rules! {
     "path-fill-any" w3lib::fill_any_path, "replace an empty path by /";
     "escapes-tidy" crawler_commons::tidy_escapes,
         "encode what must be encoded, decode unreserved characters, convert hex digits to upper case";
-    "path-decode" w3lib::least_path_escapes,
+    "path-decode" w3lib::decode_path,
         "decode escapes of the path once, except % / ; ?, then encode only what must be encoded";
-    "path-decode-all" urlcanon::least_path_escapes,
+    "path-decode-all" urlcanon::decode_path_fully,
         "decode escapes of the path until none remains, then encode only what must be encoded, and ?";
     "path-backslashes" urlcanon::slash_path, "replace \\ by / in paths, for schemes of browsers";
     "path-root" urlcanon::root_path, "let paths begin with /, for schemes of browsers";

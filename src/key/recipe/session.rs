@@ -121,7 +121,7 @@ pub(super) fn strip_path(path: &mut Vec<u8>) -> bool {
     if memchr::memchr(b'(', path).is_none() {
         return false;
     }
-    for segment_len in [tagged_len as fn(&[u8]) -> Option<usize>, plain_len] {
+    for segment_len in [tagged_len as fn(&[u8]) -> Option<usize>, untagged_len] {
         if let Some(range) = find_segment(path, segment_len) {
             path.drain(range);
         }
@@ -166,7 +166,7 @@ pub(super) fn tagged_len(text: &[u8]) -> Option<usize> {
 }
 
 /// `\([0-9a-z]{24}\)/`
-pub(super) fn plain_len(text: &[u8]) -> Option<usize> {
+pub(super) fn untagged_len(text: &[u8]) -> Option<usize> {
     let (session, rest) = text.split_at_checked(26)?;
     (is_session(session) && rest.starts_with(b"/")).then_some(27)
 }

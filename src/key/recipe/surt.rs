@@ -14,7 +14,9 @@
 //! in a digit is accepted, which Python's IDNA rejects. Non-ASCII digits, which Java accepts, are not a port.
 
 use super::definition::RecipeDefinition;
-use super::draft::{Draft, is_account_scheme, split_at_colon, trim_to, write_reversed, write_surt};
+use super::draft::{
+    Draft, is_account_scheme, is_line_break_or_tab, split_at_colon, trim_to, write_reversed, write_surt,
+};
 use super::host::parse_port;
 use super::surt_shortcut;
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
@@ -80,12 +82,7 @@ fn read_wayback(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     }
     let (scheme, rest) = split_known_scheme(text);
     draft.scheme.extend_from_slice(scheme);
-    read_wayback_authority(split_rest(rest, draft), draft)
-}
-
-/// Returns whether `byte` is TAB, LF or CR. Without branches, it can be vectorized.
-fn is_line_break_or_tab(byte: u8) -> bool {
-    (byte == b'\t') | (byte == b'\n') | (byte == b'\r')
+    read_wayback_authority(draft.read_after_authority(rest), draft)
 }
 
 /// Returns `text` without TAB, LF, CR, U+0085, U+2028 and U+2029.
@@ -126,13 +123,6 @@ fn without_slashes(text: &[u8]) -> &[u8] {
     &text[text.iter().take_while(|&&byte| byte == b'/').count()..]
 }
 
-/// Puts path, query and fragment of the text after `//` into the draft and returns the authority.
-fn split_rest<'a>(text: &'a [u8], draft: &mut Draft) -> &'a [u8] {
-    let path_at = memchr::memchr3(b'/', b'?', b'#', text).unwrap_or(text.len());
-    draft.read_tail(&text[path_at..]);
-    &text[..path_at]
-}
-
 /// Splits an authority. The userinfo ends at the first `@`, the host after its `]` or at the first `:`. An IPv6 address
 /// loses its brackets, unless it has dots.
 fn read_wayback_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
@@ -169,7 +159,7 @@ fn read_ia(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let mut text = trim_to(url, |byte| !matches!(byte, b' ' | b'\t'..=b'\r'));
     let cleaned: Vec<u8>;
     if any_byte(text, is_line_break_or_tab) {
-        cleaned = text.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r' | b'\t')).collect();
+        cleaned = text.iter().copied().filter(|byte| !is_line_break_or_tab(*byte)).collect();
         text = &cleaned;
     }
     if text.is_empty() {
@@ -186,7 +176,7 @@ fn read_ia(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let has_scheme = rest.len() < text.len();
     let after_slashes = if has_scheme { rest.strip_prefix(b"//") } else { Some(rest) };
     match after_slashes {
-        Some(rest) => read_ia_authority(split_rest(rest, draft), draft)?,
+        Some(rest) => read_ia_authority(draft.read_after_authority(rest), draft)?,
         None => draft.read_tail(rest),
     }
     if scheme.starts_with(b"http") && draft.host.get().is_none() {

@@ -13,12 +13,13 @@ use std::net::Ipv4Addr;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::definition::RecipeDefinition;
-use super::draft::{self, Draft, replace_text, trim_to};
+use super::draft::{self, Draft, is_line_break_or_tab, replace_text, trim_to};
 use super::escapes::{decode_all, reduce};
-use super::session::{plain_len, tagged_len};
+use super::session::{tagged_len, untagged_len};
 use crate::iri::class::{CONTROL, NON_ASCII};
 use crate::iri::{Fault, write_encoded};
-use crate::kernel::{ByteSet, write_joined};
+use crate::kernel::ByteSet;
+use crate::key::write_joined;
 
 pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
     name: "urlcanon-aggressive",
@@ -50,7 +51,7 @@ fn is_special(scheme: &[u8]) -> bool {
 /// Splits a URL: removes controls and spaces around it and tabs and line breaks within it. The default scheme is http.
 fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let mut text = trim_to(url, |byte| *byte > b' ').to_vec();
-    text.retain(|byte| !matches!(byte, b'\t' | b'\n' | b'\r'));
+    text.retain(|byte| !is_line_break_or_tab(*byte));
     let mut rest = &text[..];
     if rest.first().is_some_and(u8::is_ascii_alphabetic)
         && let Some(colon) = memchr::memchr(b':', rest)
@@ -196,7 +197,7 @@ fn ipv4_part(part: &[u8]) -> Option<u64> {
 }
 
 /// Decodes escapes of the path, including those that decoding creates, and encodes only what must be encoded, and `?`.
-pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
+pub(super) fn decode_path_fully(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     spare.clear();
     spare.extend_from_slice(&draft.path);
@@ -204,7 +205,7 @@ pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
     write_least(spare, &ENCODED_IN_PATH, &mut draft.path)
 }
 
-/// Like [`least_path_escapes`] for each name and value of the query, in which `&` and `=` are encoded.
+/// Like [`decode_path_fully`] for each name and value of the query, in which `&` and `=` are encoded.
 pub(super) fn least_field_escapes(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     let Some(query) = draft.query.get_mut() else { return false };
@@ -311,7 +312,7 @@ pub(super) fn drop_path_session(draft: &mut Draft) -> bool {
             path.copy_within(at..segment, kept_len);
             kept_len += segment - at;
             at = segment;
-            while let Some(len) = plain_len(&path[at..]).or_else(|| tagged_len(&path[at..])) {
+            while let Some(len) = untagged_len(&path[at..]).or_else(|| tagged_len(&path[at..])) {
                 at += len;
             }
         }

@@ -10,12 +10,12 @@
 use std::net::Ipv6Addr;
 
 use super::definition::RecipeDefinition;
-use super::draft::{Draft, replace_text, split_at_colon, trim_to};
+use super::draft::{Draft, is_line_break_or_tab, replace_text, split_at_colon, trim_to};
 use super::host::{parse_port, to_ascii};
 use super::path;
 use crate::iri::class::{QUERY, UNRESERVED};
 use crate::iri::{
-    Component, Fault, FaultKind, decode_escapes, escape_invalid_utf8, find_scheme, octets, write_encoded,
+    Component, Fault, FaultKind, decode_escapes, escape_invalid_utf8, find_scheme, ipv6_text, octets, write_encoded,
     write_form_encoded,
 };
 use crate::kernel::{escape, parse_bytes};
@@ -54,7 +54,7 @@ const WITH_AUTHORITY: [&[u8]; 25] = [
 /// The brackets of the authority do not contain an IPv6 address, or the port is not a number up to 65535.
 fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let mut text = escape_invalid_utf8(trim_to(url, |byte| *byte > b' ')).into_owned().into_bytes();
-    text.retain(|byte| !matches!(byte, b'\t' | b'\n' | b'\r'));
+    text.retain(|byte| !is_line_break_or_tab(*byte));
     if let Some(len) = find_scheme(&text) {
         draft.scheme.extend(text.drain(..=len).take(len).map(|byte| byte.to_ascii_lowercase()));
     }
@@ -62,14 +62,13 @@ fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
         let end = text.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(text.len());
         text[..end].iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
     }
-    let mut rest = &text[..];
-    if let Some(after) = rest.strip_prefix(b"//") {
-        let end = after.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(after.len());
-        read_authority(&after[..end], draft)?;
-        rest = &after[end..];
+    match text.strip_prefix(b"//") {
+        Some(rest) => read_authority(draft.read_after_authority(rest), draft),
+        None => {
+            draft.read_tail(&text);
+            Ok(())
+        }
     }
-    draft.read_tail(rest);
-    Ok(())
 }
 
 /// Splits an authority. The userinfo ends at the last `@`, the host at the first `:` after it. An empty authority is
@@ -138,9 +137,8 @@ pub(super) fn host_to_ascii_or_raw(draft: &mut Draft) -> bool {
 /// Writes an IPv6 address in brackets as in RFC 5952.
 pub(super) fn shorten_ipv6(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
-    let inner = host.strip_prefix(b"[").and_then(|inner| inner.strip_suffix(b"]"));
-    let Some(address) = inner.and_then(parse_bytes::<Ipv6Addr>) else { return false };
-    replace_text(host, &mut format!("[{address}]").into_bytes())
+    let Some(text) = ipv6_text(host) else { return false };
+    replace_text(host, &mut text.into_bytes())
 }
 
 /// Returns the offset of the `;` before the parameters of the last segment, or the length of the path.
@@ -153,7 +151,7 @@ fn params_at(draft: &Draft) -> usize {
 
 /// Decodes escapes of the path except those of `%`, `/`, `;` and `?`, and encodes what must be encoded. Nothing is decoded
 /// in parameters; empty ones are removed.
-pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
+pub(super) fn decode_path(draft: &mut Draft) -> bool {
     let params_at = params_at(draft);
     let (path, spare) = (&mut draft.path, &mut draft.spare);
     let (head, params) = path.split_at(params_at);
