@@ -241,7 +241,7 @@ impl BatchBuilder {
         if rows.faults.last().is_some_and(|(row, _)| *row as usize >= expected)
             || !rows.faults.is_sorted_by_key(|(row, _)| *row)
         {
-            return Err(BatchError::InvalidOffsets("fault"));
+            return Err(BatchError::InvalidFaults);
         }
         Ok(())
     }
@@ -277,9 +277,10 @@ impl BatchBuilder {
             }
             ColumnId::Flags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.flags))),
             ColumnId::SpoofingFlags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.spoofing_flags))),
-            ColumnId::PathValue(name) => self.path_values(name).ok_or(BatchError::InvalidOffsets(name))?.array(runs)?,
-            // `computed` returns the other columns.
-            _ => return Err(BatchError::InvalidOffsets("derived")),
+            ColumnId::PathValue(name) => {
+                self.path_values(name).ok_or(BatchError::MissingPathValues(name))?.array(runs)?
+            }
+            _ => unreachable!("`computed` makes the other columns"),
         })
     }
 }
@@ -487,6 +488,6 @@ mod tests {
         assert_eq!(build(|rows| rows.uri.offsets[1] = 99, RUN), "column uri has invalid offsets");
         assert!(build(|rows| rows.uri.values[0] = 0xFF, RUN).contains("UTF-8"));
         let error = build(|rows| rows.faults.push((2, Fault::new(FaultKind::Port, Component::Port, 3))), RUN);
-        assert_eq!(error, "column fault has invalid offsets");
+        assert_eq!(error, "the faults are not in the order of their rows, or one belongs to no row");
     }
 }

@@ -28,9 +28,15 @@ pub enum BatchError {
         /// Number of entries of the column.
         found: usize,
     },
-    /// The offsets of texts do not ascend from 0 to the end of their bytes, or a fault belongs to no row.
+    /// The offsets of texts do not ascend from 0 to the end of their bytes.
     #[error("column {0} has invalid offsets")]
     InvalidOffsets(&'static str),
+    /// The faults are not in the order of their rows, or one belongs to no row.
+    #[error("the faults are not in the order of their rows, or one belongs to no row")]
+    InvalidFaults,
+    /// A column of values of the directories of sources has no values.
+    #[error("column {0} has no values of directories")]
+    MissingPathValues(&'static str),
     /// A run refers to a source past the end of the list.
     #[error("source {0} is not in the list of sources")]
     UnknownSource(u32),

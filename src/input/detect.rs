@@ -137,6 +137,8 @@ pub(crate) fn content_type(head: &[u8]) -> ContentType {
         [b'P', b'A', b'R', b'1', 0x15, ..] => ContentType::Table(TableFormat::Parquet),
         // An encrypted page begins with its length.
         [b'P', b'A', b'R', b'1' | b'E', _, _, _, 0, ..] => ContentType::Unsupported(ENCRYPTED_PARQUET),
+        // The reader reports the damage.
+        [b'P', b'A', b'R', b'1', 0..=8 | 14..=31 | 0xff, ..] => ContentType::Table(TableFormat::Parquet),
         [b'A', b'R', b'R', b'O', b'W', b'1', 0, 0, ..] => ContentType::Table(TableFormat::Arrow),
         // A continuation marker, the length of the schema message, and its position in the message, which is small.
         [0xff, 0xff, 0xff, 0xff, _, _, _, 0, _, 0, 0, 0, ..] => ContentType::Table(TableFormat::ArrowStream),
@@ -199,7 +201,10 @@ mod tests {
         for encrypted in [b"PAREx\x01\0\0", b"PAR1x\x01\0\0"] {
             assert_eq!(content_type(encrypted), ContentType::Unsupported(ENCRYPTED_PARQUET));
         }
-        assert_eq!(content_type(b"PAR1\x15\0"), ContentType::Table(TableFormat::Parquet));
+        for damaged in [b"PAR1\x15\0", b"PAR1\xff\0", b"PAR1\0\0"] {
+            assert_eq!(content_type(damaged), ContentType::Table(TableFormat::Parquet));
+        }
+        assert_eq!(content_type(b"PAR1\t\n"), ContentType::Records(0));
         assert_eq!(
             content_type(b"\xff\xff\xff\xff\x08\x01\0\0\x10\0\0\0\0"),
             ContentType::Table(TableFormat::ArrowStream)

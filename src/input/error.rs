@@ -5,6 +5,7 @@ use crate::record::UnsupportedFormat;
 use crate::record::archive::ArchiveDamage;
 use crate::record::csv::ColumnChoiceError;
 use crate::remote::RemoteError;
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -197,12 +198,28 @@ pub enum Defect {
          records with --max-record"
     )]
     RecordTooLong(usize),
+    /// A row of a table has more than this many bytes of text.
+    #[error(
+        "the next row has more than {0} bytes of text, so the table was read only up to here; allow longer rows with --max-record"
+    )]
+    RowTooLong(usize),
 }
 
 impl Defect {
     /// The system could not open or read the source, which may be undamaged: reading it again may succeed.
     pub(crate) fn is_of_system(&self) -> bool {
         matches!(self, Defect::Open(_) | Defect::Read(_))
+    }
+
+    /// The defect of a table that cannot be read: `cause` if it is an error of the system or of a store, otherwise what `message`
+    /// says.
+    pub(super) fn of_table(format: &'static str, cause: Option<&io::Error>, message: &dyn Display) -> Defect {
+        let remote = || Some(RemoteError::of_io(cause?)?.clone().into());
+        let of_system = || Some(io::Error::from_raw_os_error(cause?.raw_os_error()?));
+        match remote().or_else(of_system) {
+            Some(error) => Defect::Read(error),
+            None => Defect::Table(format, message.to_string()),
+        }
     }
 
     pub(super) fn zip_damage(what: &str) -> Defect {
@@ -229,7 +246,7 @@ pub struct InputError {
     pub name: String,
     /// The defect.
     pub defect: Defect,
-    /// Byte offset of the defect: in the compressed file if `is_compressed`, otherwise in the text.
+    /// Byte offset of the defect: in the compressed file if `is_compressed`, otherwise in the text; 0 if it is not known.
     pub offset: u64,
     /// `offset` counts compressed bytes.
     pub is_compressed: bool,
@@ -278,6 +295,7 @@ fn place_text(records: u64, offset: u64, is_compressed: bool, defect: &Defect) -
     match (records, offset) {
         // The first byte of a document may be the one that is wrong.
         (0, 0) if !matches!(defect, Defect::JsonBroken) => String::new(),
+        (1.., 0) => format!("after {records} record{plural}: "),
         _ => format!("after {records} record{plural}, at {unit} {offset}: "),
     }
 }
@@ -304,8 +322,9 @@ mod tests {
 
     #[test]
     fn messages_of_decoders_do_not_name_types() {
-        let message = "row group 2 is damaged: External: Parquet argument error: External: stale file handle (os error 116); fetch it";
-        assert_eq!(without_types(message), "row group 2 is damaged: stale file handle; fetch it");
+        let message =
+            "row group 2: External: Parquet argument error: External: stale file handle (os error 116); fetch it";
+        assert_eq!(without_types(message), "row group 2: stale file handle; fetch it");
         assert_eq!(without_types("Parser error: Parser error: the schema is damaged"), "the schema is damaged");
     }
 

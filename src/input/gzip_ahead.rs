@@ -277,6 +277,11 @@ impl Unpacker for ParallelGzipReader {
             self.ends.extend(reader.take_ends().into_iter().flatten().map(|end| end.after(*start)));
             self.unpacked += *count.as_ref().unwrap_or(&0) as u64;
             self.update_checksum(self.consumed() as usize);
+            match self.failed.take() {
+                // Without these bytes, the checksum would be that of other bytes.
+                Some(error) if matches!(count, Ok(0)) && !into.is_empty() => return Err(Defect::Read(error)),
+                failed => self.failed = failed,
+            }
             return count;
         }
     }

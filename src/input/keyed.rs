@@ -15,7 +15,9 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
 use super::stored_file::StoredFile;
-use super::table::{CheckedParquet, PositionedFile, catch_panic, chunk_range, first_repeated, load_metadata};
+use super::table::{
+    CheckedParquet, PositionedFile, catch_panic, chunk_range, defect_of, first_repeated, load_metadata,
+};
 
 /// Maximum number of rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
 const MAX_ROWS: i64 = 1 << 27;
@@ -49,12 +51,11 @@ impl KeyedFile {
         let file = file.found().map_err(Defect::Open)?;
         let opened = PositionedFile::open(&file).map_err(Defect::Open)?;
         let head_len = opened.len().min(SNIFF_LEN as u64) as usize;
-        let head = opened.get_bytes(0, head_len).map_err(|error| damaged(&error))?;
+        let head = opened.get_bytes(0, head_len).map_err(damaged)?;
         if content_type(&head) != ContentType::Table(TableFormat::Parquet) {
             return Ok(None);
         }
-        let metadata =
-            catch_panic(|| load_metadata(&opened), ParquetError::General).map_err(|error| damaged(&error))?;
+        let metadata = catch_panic(|| load_metadata(&opened), ParquetError::General).map_err(damaged)?;
         let first_repeated = first_repeated(metadata.metadata(), &ProjectionMask::all(), opened.len());
         let file = KeyedFile { name: name.to_string(), file, metadata, first_repeated, constants: Vec::new() };
         Ok(file.metadata("key").is_some().then_some(file))
@@ -94,13 +95,14 @@ impl KeyedFile {
     pub(crate) fn read(&self, group: usize, schema: &SchemaRef) -> Result<RecordBatch, Defect> {
         let rows = self.metadata.metadata().row_group(group).num_rows();
         if !(0..=MAX_ROWS).contains(&rows) {
-            return Err(damaged(&format!("row group {group} states {rows} rows; expected at most {MAX_ROWS}")));
+            let message = format!("row group {group} states {rows} rows; expected at most {MAX_ROWS}");
+            return Err(Defect::Table("Parquet", message));
         }
         // Only this row group is read.
         let chunks = |number: usize| (number == group).then(|| self.chunks(group, schema));
         let file = PositionedFile::of_rows(&self.file).map_err(Defect::Open)?.with_chunks(group, chunks);
         file.wait().map_err(Defect::Open)?;
-        catch_panic(|| self.read_rows(group, file, schema), ParquetError::General).map_err(|error| damaged(&error))
+        catch_panic(|| self.read_rows(group, file, schema), ParquetError::General).map_err(damaged)
     }
 
     /// Where the columns of `schema` are in the file.
@@ -139,6 +141,6 @@ impl KeyedFile {
     }
 }
 
-fn damaged(error: &dyn std::fmt::Display) -> Defect {
-    Defect::Table("Parquet", error.to_string())
+fn damaged(error: ParquetError) -> Defect {
+    defect_of(&error, &error)
 }

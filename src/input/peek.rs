@@ -61,6 +61,18 @@ impl PeekReader {
         &self.bytes[self.start..self.end.min(self.start + count)]
     }
 
+    /// Returns the first `count` bytes as [`PeekReader::peek_up_to`].
+    ///
+    /// # Errors
+    /// The source fails before its first byte.
+    pub(super) fn head(&mut self, count: usize) -> Result<&[u8], Defect> {
+        if self.peek_up_to(count).is_empty() {
+            // Nothing comes before an error, if there is one.
+            self.peek(1)?;
+        }
+        Ok(self.peek_up_to(count))
+    }
+
     /// Consumes `count` bytes that [`PeekReader::peek`] returned.
     pub(super) fn consume(&mut self, count: usize) {
         self.start += count;

@@ -81,7 +81,7 @@ struct CheckedBytes {
 
 impl Stream {
     fn new(mut input: PeekReader) -> Result<Stream, Defect> {
-        let head = input.peek(SNIFF_LEN)?;
+        let head = input.head(SNIFF_LEN)?;
         let is_empty = head.is_empty();
         let packing = match is_skippable_frame(head) {
             // The frames are in memory afterwards, to be read again.
@@ -266,7 +266,7 @@ fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, De
     let blocks = opened.blocks().cloned();
     let mut reader = PeekReader::new(opened.into_reader());
     // Servers send pages about errors and log-ins with the status of success.
-    let head = reader.peek(SNIFF_LEN)?;
+    let head = reader.head(SNIFF_LEN)?;
     let is_page = head.trim_ascii_start().starts_with(b"<") && packing(head) == Packing::Plain;
     if is_page && object.named_compression().is_some() {
         return Err(Defect::Open(RemoteError::page().into()));
@@ -344,7 +344,8 @@ impl Source {
     /// Opens the source.
     ///
     /// # Errors
-    /// [`Defect::Open`]; [`Defect::Read`] of the first read; [`Defect::Truncated`] if the source is empty, but called as a compressed one: these have headers.
+    /// [`Defect::Open`]; [`Defect::Read`] of the first read; [`Defect::Truncated`] if the source is empty, but its name is that of a compressed file, which would
+    /// have a header.
     pub(crate) fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
         let compression = match &self.origin {
             Origin::Remote(object) => object.named_compression(),
@@ -360,6 +361,27 @@ impl Source {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Fails after its bytes.
+    struct FailingReader(&'static [u8]);
+
+    impl Read for FailingReader {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            if self.0.is_empty() { Err(io::ErrorKind::Other.into()) } else { self.0.read(into) }
+        }
+    }
+
+    #[test]
+    fn all_bytes_before_an_error_are_read() {
+        let open = |bytes| Source::reader("x.gz", FailingReader(bytes)).open(OpenOptions::sequential(true));
+        assert!(matches!(open(b""), Err(Defect::Read(_))));
+        let Ok(Opened::Stream(mut stream)) = open(b"http://h/\nhttp://h/a\n") else {
+            panic!("the source is not opened")
+        };
+        let mut bytes = Vec::new();
+        assert!(matches!(stream.read_to_len(&mut bytes, 100), Err(Defect::Read(_))));
+        assert_eq!(bytes, b"http://h/\nhttp://h/a\n");
+    }
 
     /// The kernel reports that files of `/proc` are empty, and that those of `/sys` have 4096 bytes.
     #[cfg(target_os = "linux")]

@@ -52,14 +52,17 @@ pub fn count(
     let options = &RunOptions { count_distinct: false, ..request.options.clone() };
     let request = RunRequest { options, ..request };
     let policy = request.policy;
-    let (summary, mut distinct) = match method {
+    let (summary, distinct) = match method {
         CountMethod::Exact { memory, directory } => match keys.len() {
             1 => count_exactly::<OnlyKind>(request, keys, *memory, directory)?,
             _ => count_exactly::<u8>(request, keys, *memory, directory)?,
         },
-        CountMethod::Approximate => estimate(request, keys)?,
+        CountMethod::Approximate => {
+            let (summary, mut distinct) = estimate(request, keys)?;
+            limit_estimates(&mut distinct, keys, policy, summary.tally.rows - summary.tally.faulty);
+            (summary, distinct)
+        }
     };
-    limit_estimates(&mut distinct, keys, policy, summary.tally.rows - summary.tally.faulty);
     Ok(DistinctCounts { summary, distinct })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!            one worker at a time      every worker                            one worker at a time, in order
-//! Sources --[cut: input groups]--> text or rows --decode--> records --canon--> Rows --encode--> append
+//! Sources --[cut: row groups]----> text or rows --decode--> records --canon--> Rows --encode--> append
 //!                                                               ^
 //!                                            [stage: record numbers, in order]
 //! ```
@@ -12,7 +12,8 @@
 //! concatenated sources. So rows and their bytes depend on the sources, the format and `row_group_len` only, and not on the
 //! number of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
 //! appending, which bounds memory. Workers take the row groups of Parquet slice by slice; then at most two slices per thread
-//! and one row group are between cutting and appending.
+//! and one row group are between cutting and appending. Jobs that append nothing need no limit, because a row group ends with
+//! its worker.
 //!
 //! # Example
 //!

@@ -69,7 +69,7 @@ pub(super) struct OpenSource {
 /// Where the bytes of a source are stored.
 pub(super) enum SourceFile {
     /// A regular file, or an object.
-    Table(StoredFile),
+    Stored(StoredFile),
     /// A member of a ZIP archive.
     Member,
     /// Not in a regular file.
@@ -79,8 +79,8 @@ pub(super) enum SourceFile {
 impl SourceFile {
     pub(super) fn of(source: &Source) -> SourceFile {
         match (&source.origin, source.len) {
-            (Origin::Path(path), Some(_)) => SourceFile::Table(StoredFile::Path(path.clone())),
-            (Origin::Remote(object), _) => SourceFile::Table(StoredFile::Remote(object.clone())),
+            (Origin::Path(path), Some(_)) => SourceFile::Stored(StoredFile::Path(path.clone())),
+            (Origin::Remote(object), _) => SourceFile::Stored(StoredFile::Remote(object.clone())),
             (Origin::Member(_), _) => SourceFile::Member,
             _ => SourceFile::None,
         }
@@ -224,7 +224,7 @@ impl OpenSource {
     /// The last part of the name of the file, without the query of an address, or of the member.
     fn base_name(&self) -> Option<&str> {
         match self.file {
-            SourceFile::Table(_) => without_query(&self.name).rsplit('/').find(|part| !part.is_empty()),
+            SourceFile::Stored(_) => without_query(&self.name).rsplit('/').find(|part| !part.is_empty()),
             SourceFile::Member => self.name.rsplit(['/', '!']).next(),
             SourceFile::None => None,
         }
@@ -234,7 +234,7 @@ impl OpenSource {
     fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), Defect> {
         check_charset_columns(Some(format.name()), options)?;
         let file = match &self.file {
-            SourceFile::Table(file) if !self.body.is_compressed() => file,
+            SourceFile::Stored(file) if !self.body.is_compressed() => file,
             _ => return Err(Defect::Unsupported(STREAMED_TABLE)),
         };
         let columns = match &options.run.format {

@@ -233,7 +233,7 @@ impl BytesMerger {
 
     /// The error for a record that its owner cannot read.
     pub(crate) fn damaged(&self) -> SpillError {
-        damaged(self.heads.first().and_then(|head| head.file.as_deref()))
+        damaged(self.tree.winner().and_then(|run| self.heads[run].file.as_deref()))
     }
 }
 

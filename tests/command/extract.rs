@@ -321,6 +321,13 @@ fn captures_that_cannot_be_read_are_reported() {
         let is_reported = |line: &str| line.contains(page) && line.contains(reason) && line.contains("record at byte ");
         assert!(messages.lines().any(is_reported), "{page} {messages}");
     }
+    // A document that is cut short is counted once, also if its body has a defect of its own.
+    let sitemap = gzip(b"<urlset><url><loc>http://x/a</loc></url><url><loc>http://x/b</loc></url></urlset>");
+    let header = "200 OK\r\nContent-Type: application/xml\r\nContent-Encoding: gzip";
+    let cut = response("http://a/7", header, &sitemap[..sitemap.len() - 20]);
+    let report = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    let out = irikey(&["extract", "-", "--report", report.path().to_str().unwrap()], &cut, Stdio::piped());
+    assert_eq!((out.status.code(), &read_json(report.path())["unread"]), (Some(4), &1.into()));
     // The archive ends within a record, and bytes before it belong to none: what is before was read.
     let whole = response("http://a/6", html, b"<a href=x>");
     let cut = [&whole[..], b"stray bytes\r\n", &whole[..whole.len() - 8]].concat();

@@ -1,7 +1,7 @@
 //! Tests of sorted outputs, directories of parts, indexes, `--resume` and `check-sorted`.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use serde_json::Value;
@@ -115,6 +115,12 @@ fn commands_of_local_files_refuse_objects() {
 /// Nothing of a pipe is lost when its format is recognized.
 #[test]
 fn pipes_are_checked_from_their_first_byte() {
+    // A file with this name is not read instead.
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::copy(sample("crawl.parquet"), directory.path().join("-")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+    let ran = command.args(["check-sorted", "-"]).current_dir(&directory).stdin(Stdio::null()).output().unwrap();
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "-: 0 rows in order\n");
     for path in ["-", "/dev/stdin"] {
         if path == "-" || cfg!(target_os = "linux") {
             assert!(printed(&["check-sorted", path], b"a\nb\nc").contains("3 rows in order"), "{path}");

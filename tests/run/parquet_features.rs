@@ -319,7 +319,7 @@ fn checksums_of_pages_are_compared() {
             write(&file, &urls, properties());
             add_checksum(&file, |content| crc(content) ^ 1);
             let message = error(&file, None);
-            assert!(message.contains("row group 0 is damaged") && message.contains("checksum"), "{message}");
+            assert!(message.contains("row group 0: ") && message.contains("checksum"), "{message}");
         }
     }
 }

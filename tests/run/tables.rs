@@ -412,7 +412,7 @@ fn a_damaged_row_group_ends_its_file() {
             let [error] = &expected.1[..] else { panic!("{:?}", expected.1) };
             let plural = if expected.2 == 1 { "" } else { "s" };
             let place = format!("after {} record{plural}, at byte {start}", expected.2);
-            let message = format!("{place}: Parquet: row group {damaged} is damaged: ");
+            let message = format!("{place}: Parquet: row group {damaged}: ");
             assert!(error.contains(&message), "{error}");
             for threads in [2, 5] {
                 assert!(carried(&file, &RunOptions { threads, ..auto(None, None) }) == expected, "{threads} threads");
@@ -464,7 +464,7 @@ fn rows_that_are_missing_in_the_pages_are_reported() {
         let out = run(path(&file), &RunOptions { threads, ..auto(None, None) });
         assert_eq!(out.rows.len(), GROUPS[..4].iter().sum::<usize>());
         let [error] = &out.summary.input_errors[..] else { panic!("{:?}", out.summary.input_errors) };
-        assert!(error.to_string().contains("row group 3 is damaged: "), "{error}");
+        assert!(error.to_string().contains("row group 3: "), "{error}");
         assert!(error.to_string().contains("10 rows are missing"), "{error}");
     }
 }
@@ -479,7 +479,7 @@ fn a_row_that_is_too_long_ends_its_file() {
         let options = RunOptions { threads, max_record_len: 4000, ..auto(None, None) };
         let out = run(path(&file), &options);
         assert_eq!(out.rows.len(), 450);
-        assert!(matches!(out.summary.input_errors[0].defect, Defect::RecordTooLong(4000)));
+        assert!(matches!(out.summary.input_errors[0].defect, Defect::RowTooLong(4000)));
     }
 }
 
@@ -505,7 +505,7 @@ fn the_length_of_a_row_is_that_of_its_texts() {
                 let policy = Policy { carry, ..Policy::default() };
                 let (_, summary) = run_groups(path(&table), &options, &policy, |rows, _| rows.len());
                 assert_eq!(summary.rows, expected, "{len}: {:?}", summary.input_errors);
-                let is_too_long = |error: &irikey::input::InputError| matches!(error.defect, Defect::RecordTooLong(limit) if limit == max_record_len);
+                let is_too_long = |error: &irikey::input::InputError| matches!(error.defect, Defect::RowTooLong(limit) if limit == max_record_len);
                 assert_eq!(
                     summary.input_errors.iter().filter(|error| is_too_long(error)).count(),
                     1 - expected as usize / 3

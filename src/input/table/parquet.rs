@@ -10,6 +10,7 @@
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,7 +34,6 @@ use crate::input::error::Defect;
 use crate::input::stored_file::StoredFile;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::record::RecordBuffer;
-use crate::remote::RemoteError;
 
 /// Approximate length of a unit: uncompressed bytes of the columns that are read.
 const UNIT_LEN: u64 = 8 << 20;
@@ -125,8 +125,7 @@ struct ParquetUnits {
 impl ParquetTable {
     fn open(file: &StoredFile, options: &TableOptions) -> Result<ParquetTable, Defect> {
         let file = PositionedFile::open(file).map_err(Defect::Open)?;
-        let damaged =
-            |error: ParquetError| remote_defect(&error).unwrap_or_else(|| Defect::Table("Parquet", error.to_string()));
+        let damaged = |error: ParquetError| defect_of(&error, &error);
         let metadata = catch_panic(|| load_metadata(&file), ParquetError::General).map_err(damaged)?;
         let projection = TableProjection::find(metadata.schema(), options)?;
         check_types(metadata.schema(), &projection)?;
@@ -360,17 +359,14 @@ impl UnitRows {
 
     fn damaged(&self, error: &ParquetError) -> PositionedRows {
         let group = self.unit.group;
-        let message = || format!("row group {group} is damaged: {error}; fetch the file again");
-        let defect = remote_defect(error).unwrap_or_else(|| Defect::Table("Parquet", message()));
-        PositionedRows { records: Err(defect), at: self.at }
+        PositionedRows { records: Err(defect_of(error, &format_args!("row group {group}: {error}"))), at: self.at }
     }
 }
 
-/// The defect of an object that cannot be read.
-fn remote_defect(error: &ParquetError) -> Option<Defect> {
-    let ParquetError::External(error) = error else { return None };
-    let error = RemoteError::of_io(error.downcast_ref()?)?;
-    Some(Defect::Read(error.clone().into()))
+/// The defect of a file of which a decoder returned `error`; `message` is used if reading has not failed.
+pub(in crate::input) fn defect_of(error: &ParquetError, message: &dyn Display) -> Defect {
+    let cause = if let ParquetError::External(cause) = error { cause.downcast_ref() } else { None };
+    Defect::of_table("Parquet", cause, message)
 }
 
 #[cfg(test)]

@@ -361,7 +361,9 @@ impl PageFile {
             self.file.reader(at).take(len.min(self.end.saturating_sub(at))).read_to_end(&mut bytes)?;
             match page_lengths(&bytes) {
                 Ok(lengths) => break lengths,
-                Err(CompactError::TooShort) if bytes.len() == limit && limit < MAX_HEADER_LEN => limit *= 16,
+                Err(CompactError::TooShort) if bytes.len() == limit && limit < MAX_HEADER_LEN => {
+                    limit = (limit * 16).min(MAX_HEADER_LEN)
+                }
                 Err(error) => return Err(std::io::Error::other(format!("the header of a page is damaged: {error}"))),
             }
         };

@@ -15,7 +15,6 @@ use super::rows::{BatchRows, OpenedTable, PositionedRows, check_types};
 use crate::input::error::Defect;
 use crate::input::stored_file::StoredFile;
 use crate::record::RecordBuffer;
-use crate::remote::RemoteError;
 
 pub(crate) struct TableReader {
     table: OpenedTable,
@@ -130,10 +129,7 @@ impl Iterator for ArrowRows {
 }
 
 fn damaged(error: ArrowError) -> Defect {
-    if let ArrowError::IoError(_, cause) = &error
-        && let Some(cause) = RemoteError::of_io(cause)
-    {
-        return Defect::Read(cause.clone().into());
-    }
-    Defect::Table("Arrow IPC", error.to_string())
+    let cause = if let ArrowError::IoError(_, cause) = &error { Some(cause) } else { None };
+    // Messages of flatbuffers end with line feeds.
+    Defect::of_table("Arrow IPC", cause, &error.to_string().trim_end())
 }

@@ -91,7 +91,7 @@ impl BatchRows {
             let text = url.or_else(input).unwrap_or_default();
             if room < Some(text.len()) {
                 if records.is_empty() {
-                    return Some(Err(Defect::RecordTooLong(projection.max_record_len)));
+                    return Some(Err(Defect::RowTooLong(projection.max_record_len)));
                 }
                 // The next call reports this row, after the rows before it.
                 break;

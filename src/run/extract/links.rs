@@ -96,7 +96,8 @@ impl<'a> LinkFinder<'a> {
                 self.counts.has_documents = true;
                 let page = context.base.as_deref().filter(|_| !is_query_hidden).unwrap_or_default();
                 let origin = LinkOrigin { source: &source, page, is_query_hidden, ..LinkOrigin::default() };
-                self.read_document(&bytes, &context, &origin, &source);
+                let is_whole = self.read_document(&bytes, &context, &origin, &source);
+                self.counts.unread += u64::from(!is_whole);
             }
             DocumentUnit::End(source, summary) => {
                 self.counts.other_records += summary.other_records;
@@ -150,9 +151,11 @@ impl<'a> LinkFinder<'a> {
             Err(reason) => return *self.counts.skipped.entry(reason).or_default() += 1,
         };
         let place = format!("{source}: record at byte {} ({})", document.offset, String::from_utf8_lossy(page));
+        let is_cut = body.defect.is_some();
         if let Some(defect) = &body.defect {
-            self.add_unread(&place, defect);
+            self.report(format!("{place}: {defect}"));
             if body.bytes.is_empty() {
+                self.counts.unread += 1;
                 return;
             }
         }
@@ -163,7 +166,8 @@ impl<'a> LinkFinder<'a> {
             base: Some(page.to_vec()),
             ..given.clone()
         };
-        self.read_document(&body.bytes, &context, &origin, &place);
+        let is_whole = self.read_document(&body.bytes, &context, &origin, &place);
+        self.counts.unread += u64::from(is_cut || !is_whole);
     }
 
     /// Appends the rows of the links in a header field.
@@ -178,16 +182,16 @@ impl<'a> LinkFinder<'a> {
         });
     }
 
-    /// Appends the rows of a document. `place` names it in messages.
-    fn read_document(&mut self, bytes: &[u8], context: &DocumentContext, origin: &LinkOrigin<'_>, place: &str) {
+    /// Appends the rows of a document. `place` names it in messages. Returns whether the document was read to its end.
+    fn read_document(&mut self, bytes: &[u8], context: &DocumentContext, origin: &LinkOrigin<'_>, place: &str) -> bool {
         memory::sample();
         let document = extract_each(bytes, context, &mut |link, scope| self.append(origin, &link, &scope));
         *self.counts.documents.entry(document.markup).or_default() += 1;
         for defect in &document.defects {
             self.report(format!("{place}: {defect}"));
             *self.counts.defects.entry(defect.kind).or_default() += defect.count;
-            self.counts.unread += u64::from(defect.kind.ends_document());
         }
+        !document.defects.iter().any(|defect| defect.kind.ends_document())
     }
 
     /// Appends the row of a link; returns whether to go on.
