@@ -9,6 +9,7 @@ use arrow::datatypes::SchemaRef;
 use super::error::{OutputError, WriteError};
 use super::index_lines::{self, GzipMember};
 use super::lines;
+use super::options::OutputFormat;
 use super::packing::TextPacking;
 use super::row_group::{EncodedRowGroup, RowGroupSlice, RowGroups};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
@@ -24,9 +25,8 @@ pub struct Encoder {
 pub(super) enum EncodingPlan {
     Parquet(RowGroups),
     Batch,
-    /// Delimited text with this byte between fields.
-    Delimited(u8),
-    JsonLines,
+    /// Delimited text or JSON lines.
+    Rows(OutputFormat),
     Cdxj,
     Zipnum,
     Text,
@@ -225,10 +225,10 @@ impl Encoder {
     fn batch_body(&self, batch: &RecordBatch) -> Result<EncodedBody, OutputError> {
         Ok(match &self.plan {
             EncodingPlan::Parquet(groups) => EncodedBody::Slice(groups.slice(batch)?),
-            EncodingPlan::Delimited(delimiter) => {
-                self.packed(lines::delimited(self.builder.columns(), batch, *delimiter))?
+            EncodingPlan::Rows(format) => {
+                let kinds = self.columns().iter().map(|column| column.kind);
+                self.packed(lines::rows_of_batch(*format, kinds, batch, |_| {}))?
             }
-            EncodingPlan::JsonLines => self.packed(lines::json(self.builder.columns(), batch))?,
             EncodingPlan::Cdxj => EncodedBody::Bytes(index_lines::cdxj(batch).map_err(WriteError::from)?),
             EncodingPlan::Zipnum => EncodedBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
             EncodingPlan::Text => self.packed(lines::uris_of_batch(batch))?,

@@ -2,14 +2,10 @@
 
 use arrow::array::{Array, AsArray, RecordBatch};
 
+use super::options::OutputFormat;
 use super::values::{ColumnValues, write_json_text};
-use crate::batch::ColumnSet;
+use crate::batch::ColumnKind;
 use crate::canon::TextColumn;
-
-/// Length of the buffer of a writer of delimited text in bytes, if no field is longer.
-const BUFFER_LEN: usize = 8 << 10;
-
-const IN_MEMORY: &str = "writing to memory does not fail";
 
 /// Renders the URIs of rows, one per line; an empty line for rows without a URI.
 pub(super) fn uris_of_rows(uris: &TextColumn) -> Vec<u8> {
@@ -32,58 +28,102 @@ pub(super) fn uris_of_batch(batch: &RecordBatch) -> Vec<u8> {
     out
 }
 
-/// The header of a file of delimited text. Names of columns `NAME=`, which users choose, are quoted if necessary.
-pub(super) fn header(columns: &ColumnSet, delimiter: u8) -> Vec<u8> {
-    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
-    writer.write_record(columns.names()).expect(IN_MEMORY);
-    writer.into_inner().expect(IN_MEMORY)
+/// The header of a file of delimited text; empty for JSON lines. Names of columns `NAME=`, which users choose, are quoted if
+/// necessary.
+pub(super) fn header<'a>(format: OutputFormat, names: impl Iterator<Item = &'a str>) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Some(delimiter) = format.delimiter() {
+        let mut writer = FieldWriter::new(delimiter);
+        names.enumerate().for_each(|(i, name)| writer.write(i, name.as_bytes(), &mut out));
+        writer.end(&mut out);
+    }
+    out
+}
+
+/// Renders the rows of a batch, whose columns are of these kinds, as JSON lines or as delimited text. Calls `at_end` with the
+/// end of each row.
+pub(super) fn rows_of_batch(
+    format: OutputFormat,
+    kinds: impl Iterator<Item = ColumnKind>,
+    batch: &RecordBatch,
+    at_end: impl FnMut(usize),
+) -> Vec<u8> {
+    let values: Vec<_> = kinds.zip(batch.columns()).map(|(kind, array)| ColumnValues::of(kind, array)).collect();
+    match format.delimiter() {
+        Some(delimiter) => delimited(&values, batch, delimiter, at_end),
+        None => json(&values, batch, at_end),
+    }
 }
 
 /// Delimited text as in RFC 4180, but with `LF` as the line end: fields are quoted if necessary, nulls are empty.
-pub(super) fn delimited(columns: &ColumnSet, batch: &RecordBatch, delimiter: u8) -> Vec<u8> {
-    let out = Vec::with_capacity(batch.get_array_memory_size());
-    append_delimited(&column_values(columns, batch), batch.num_rows(), delimiter, out)
+fn delimited(
+    values: &[ColumnValues<'_>],
+    batch: &RecordBatch,
+    delimiter: u8,
+    mut at_end: impl FnMut(usize),
+) -> Vec<u8> {
+    let (mut writer, mut scratch) = (FieldWriter::new(delimiter), Vec::new());
+    let mut out = Vec::with_capacity(batch.get_array_memory_size());
+    for row in 0..batch.num_rows() {
+        for (i, column) in values.iter().enumerate() {
+            writer.write(i, column.raw(row, &mut scratch), &mut out);
+        }
+        writer.end(&mut out);
+        at_end(out.len());
+    }
+    out
 }
 
-/// Appends the first `count` values of these columns to `out`, row by row.
-fn append_delimited(values: &[ColumnValues<'_>], count: usize, delimiter: u8, out: Vec<u8>) -> Vec<u8> {
-    // The writer searches the rest of a field for quotes whenever its buffer is full.
-    let longest = values.iter().map(ColumnValues::longest).max().unwrap_or(0);
-    let mut builder = csv::WriterBuilder::new();
-    let mut writer = builder.delimiter(delimiter).buffer_capacity(longest.max(BUFFER_LEN)).from_writer(out);
-    let mut scratch = Vec::new();
-    for row in 0..count {
-        for column in values {
-            writer.write_field(column.raw(row, &mut scratch)).expect(IN_MEMORY);
-        }
-        writer.write_record(None::<&[u8]>).expect(IN_MEMORY);
+/// Writes fields of delimited text to memory.
+struct FieldWriter(csv_core::Writer);
+
+impl FieldWriter {
+    fn new(delimiter: u8) -> FieldWriter {
+        FieldWriter(csv_core::WriterBuilder::new().delimiter(delimiter).build())
     }
-    writer.into_inner().expect(IN_MEMORY)
+
+    /// Appends field `i` of a row.
+    fn write(&mut self, i: usize, field: &[u8], out: &mut Vec<u8>) {
+        if i > 0 {
+            extend(out, 2, |room| self.0.delimiter(room).1);
+        }
+        // A quote before the field, and at most two for each byte.
+        extend(out, 1 + 2 * field.len(), |room| self.0.field(field, room).2);
+    }
+
+    /// Ends a row. A row of one empty field is written in quotes.
+    fn end(&mut self, out: &mut Vec<u8>) {
+        extend(out, 4, |room| self.0.terminator(room).1);
+    }
+}
+
+/// Appends the bytes that `write` puts at the start of `max_len` bytes; it returns their number.
+fn extend(out: &mut Vec<u8>, max_len: usize, write: impl FnOnce(&mut [u8]) -> usize) {
+    let start = out.len();
+    out.resize(start + max_len, 0);
+    let len = write(&mut out[start..]);
+    out.truncate(start + len);
 }
 
 /// Renders one JSON object per line with all columns, including nulls.
-pub(super) fn json(columns: &ColumnSet, batch: &RecordBatch) -> Vec<u8> {
-    let values = column_values(columns, batch);
+fn json(values: &[ColumnValues<'_>], batch: &RecordBatch, mut at_end: impl FnMut(usize)) -> Vec<u8> {
     let mut names = Vec::with_capacity(values.len());
-    for (i, name) in columns.names().enumerate() {
+    for (i, field) in batch.schema_ref().fields().iter().enumerate() {
         let mut lead = vec![if i == 0 { b'{' } else { b',' }];
-        write_json_text(name, &mut lead);
+        write_json_text(field.name(), &mut lead);
         lead.push(b':');
         names.push(lead);
     }
     let mut out = Vec::with_capacity(batch.get_array_memory_size() * 2);
     for row in 0..batch.num_rows() {
-        for (name, column) in names.iter().zip(&values) {
+        for (name, column) in names.iter().zip(values) {
             out.extend_from_slice(name);
             column.write_json(row, &mut out);
         }
         out.extend_from_slice(b"}\n");
+        at_end(out.len());
     }
     out
-}
-
-fn column_values<'a>(columns: &ColumnSet, batch: &'a RecordBatch) -> Vec<ColumnValues<'a>> {
-    columns.iter().zip(batch.columns()).map(|(column, array)| ColumnValues::of(column.kind, array)).collect()
 }
 
 #[cfg(test)]
@@ -94,15 +134,15 @@ mod tests {
     use arrow::array::{ArrayRef, BinaryArray};
 
     use super::*;
-    use crate::batch::ColumnKind;
+    use crate::batch::ColumnSet;
 
     /// Writes `count` fields of `len` bytes, which need quotes, and returns the time that it takes.
     fn time_of(len: usize, count: usize) -> Duration {
         let field = [&b"\""[..], &b"a".repeat(len - 1)].concat();
         let fields: ArrayRef = Arc::new(BinaryArray::from_iter_values(std::iter::repeat_n(&field, count)));
-        let values = [ColumnValues::of(ColumnKind::Bytes, &fields)];
+        let batch = RecordBatch::try_from_iter([("field", fields)]).unwrap();
         let begin = Instant::now();
-        let out = append_delimited(&values, count, b',', Vec::new());
+        let out = rows_of_batch(OutputFormat::Csv, [ColumnKind::Bytes].into_iter(), &batch, |_| {});
         let time = begin.elapsed();
         let row = [&b"\"\"\""[..], &field[1..], b"\"\n"].concat();
         assert!(out == row.repeat(count));
@@ -112,8 +152,8 @@ mod tests {
     #[test]
     fn names_in_headers_are_quoted() {
         let columns = ColumnSet::named(["uri", "key", "a\"b=", "c\td="]).unwrap();
-        assert_eq!(header(&columns, b','), b"uri,key,\"a\"\"b\",c\td\n");
-        assert_eq!(header(&columns, b'\t'), b"uri\tkey\t\"a\"\"b\"\t\"c\td\"\n");
+        assert_eq!(header(OutputFormat::Csv, columns.names()), b"uri,key,\"a\"\"b\",c\td\n");
+        assert_eq!(header(OutputFormat::Tsv, columns.names()), b"uri\tkey\t\"a\"\"b\"\t\"c\td\"\n");
     }
 
     #[test]

@@ -11,11 +11,11 @@ use arrow::array::{
 use arrow::datatypes::{Field, Schema};
 
 use super::error::{OutputError, WriteError};
+use super::lines;
 use super::options::{Destination, OutputFormat};
 use super::packing::TextPacking;
 use super::sink::{self, OutputTarget, Sink};
 use super::tables::TableWriter;
-use super::values::{write_hex, write_json_bytes, write_json_text, write_json_time, write_number, write_time};
 use crate::batch::ColumnKind;
 use crate::key::KeyBytes;
 
@@ -23,8 +23,8 @@ use crate::key::KeyBytes;
 pub(crate) enum PlainValue<'a> {
     /// No value: empty in CSV, null in JSON and Parquet.
     Null,
-    /// Text. Bytes that are not UTF-8 are written unchanged to CSV, as `{"hex": ...}` to JSON, and with U+FFFD to columns of
-    /// text in Parquet.
+    /// Text. Columns of text have U+FFFD for bytes that are not UTF-8; columns of bytes have them unchanged, and as
+    /// `{"hex": ...}` in JSON.
     Bytes(&'a [u8]),
     /// A number.
     Number(u64),
@@ -52,7 +52,7 @@ impl<'a, T: Into<PlainValue<'a>>> From<Option<T>> for PlainValue<'a> {
     }
 }
 
-/// A column of plain rows: its name, and how Parquet stores it.
+/// A column of plain rows: its name, and how its values are stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainColumn {
     pub(crate) name: &'static str,
@@ -78,24 +78,9 @@ impl RowBlock {
 }
 
 /// Encodes plain rows for a [`RowWriter`]. Several threads can encode rows of one output, each with an encoder of its own.
-pub(crate) enum RowEncoder {
-    Lines(Box<LineEncoder>),
-    Table(TableEncoder),
-}
-
-/// Encodes delimited text or JSON lines.
-pub(crate) struct LineEncoder {
-    columns: Vec<PlainColumn>,
+pub(crate) struct RowEncoder {
     format: OutputFormat,
-    /// Quotes the fields of delimited text.
-    csv: csv_core::Writer,
-    scratch: Vec<u8>,
-    lines: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-/// Encodes a batch for Parquet.
-pub(crate) struct TableEncoder {
+    columns: Vec<PlainColumn>,
     schema: Arc<Schema>,
     builders: Vec<PlainBuilder>,
     /// Bytes of text and rows in the builders.
@@ -112,26 +97,23 @@ const BATCH_ROWS: usize = 8 << 10;
 impl RowEncoder {
     /// An encoder for a [`RowWriter`] of the same format and columns.
     pub(crate) fn new(format: OutputFormat, columns: &[PlainColumn]) -> RowEncoder {
-        match format {
-            OutputFormat::Parquet => RowEncoder::Table(TableEncoder::new(columns)),
-            _ => RowEncoder::Lines(Box::new(LineEncoder::new(format, columns))),
-        }
+        let builders = columns.iter().map(|column| PlainBuilder::new(column.kind)).collect();
+        let (columns, schema) = (columns.to_vec(), schema_of(columns));
+        RowEncoder { format, columns, schema, builders, held_len: 0, held_rows: 0 }
     }
 
     /// Appends a row.
     pub(crate) fn append(&mut self, values: &[PlainValue]) {
-        match self {
-            RowEncoder::Lines(lines) => lines.append(values),
-            RowEncoder::Table(table) => table.append(values),
+        for (builder, value) in self.builders.iter_mut().zip(values) {
+            self.held_len += if let PlainValue::Bytes(bytes) = value { bytes.len() } else { 0 };
+            builder.append(*value);
         }
+        self.held_rows += 1;
     }
 
     /// Returns whether the rows should be taken now, to limit the memory that they need.
     pub(crate) fn is_full(&self) -> bool {
-        match self {
-            RowEncoder::Lines(lines) => lines.lines.len() >= PACKED_LEN,
-            RowEncoder::Table(table) => table.held_rows >= BATCH_ROWS || table.held_len >= PACKED_LEN,
-        }
+        self.held_rows >= BATCH_ROWS || self.held_len >= PACKED_LEN
     }
 
     /// Takes the rows that were appended.
@@ -139,13 +121,18 @@ impl RowEncoder {
     /// # Errors
     /// The values do not make a batch.
     pub(crate) fn take(&mut self) -> Result<RowBlock, OutputError> {
-        match self {
-            RowEncoder::Lines(encoder) => {
-                let (lines, ends) = (std::mem::take(&mut encoder.lines), std::mem::take(&mut encoder.ends));
-                Ok(RowBlock { lines, ends, batch: None })
-            }
-            RowEncoder::Table(table) => Ok(RowBlock { batch: table.take()?, ..RowBlock::default() }),
+        if std::mem::take(&mut self.held_rows) == 0 {
+            return Ok(RowBlock::default());
         }
+        self.held_len = 0;
+        let arrays = self.builders.iter_mut().map(PlainBuilder::finish).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(WriteError::from)?;
+        if self.format == OutputFormat::Parquet {
+            return Ok(RowBlock { batch: Some(batch), ..RowBlock::default() });
+        }
+        let (kinds, mut ends) = (self.columns.iter().map(|column| column.kind), Vec::with_capacity(batch.num_rows()));
+        let lines = lines::rows_of_batch(self.format, kinds, &batch, |end| ends.push(end));
+        Ok(RowBlock { lines, ends, batch: None })
     }
 }
 
@@ -179,7 +166,7 @@ impl RowWriter {
         }
         let (sink, target) = sink::create(destination)?;
         let packing = TextPacking::of(destination.path(), format.is_packable());
-        let lines = LineEncoder::new(format, columns).header();
+        let lines = lines::header(format, columns.iter().map(|column| column.name));
         let mut output = LineOutput { sink, target, packing, lines };
         output.write_lines()?;
         Ok(RowWriter::Lines(Box::new(output)))
@@ -243,117 +230,6 @@ impl LineOutput {
         };
         self.lines.clear();
         written.map_err(|error| self.target.error(WriteError::from(error)))
-    }
-}
-
-impl LineEncoder {
-    fn new(format: OutputFormat, columns: &[PlainColumn]) -> LineEncoder {
-        let csv = csv_core::WriterBuilder::new().delimiter(format.delimiter().unwrap_or(b',')).build();
-        let (scratch, lines, ends) = (Vec::new(), Vec::new(), Vec::new());
-        LineEncoder { columns: columns.to_vec(), format, csv, scratch, lines, ends }
-    }
-
-    /// The first line of delimited text. Empty for JSON lines, which have no header.
-    fn header(mut self) -> Vec<u8> {
-        let names: Vec<PlainValue> = self.columns.iter().map(|column| PlainValue::from(column.name)).collect();
-        if self.format != OutputFormat::JsonLines {
-            self.write_csv(&names);
-        }
-        self.lines
-    }
-
-    fn append(&mut self, values: &[PlainValue]) {
-        match self.format {
-            OutputFormat::JsonLines => self.write_json(values),
-            _ => self.write_csv(values),
-        }
-        self.ends.push(self.lines.len());
-    }
-
-    fn write_csv(&mut self, values: &[PlainValue]) {
-        let LineEncoder { csv, scratch, lines, .. } = self;
-        for (i, value) in values.iter().enumerate() {
-            scratch.clear();
-            let field = match value {
-                PlainValue::Bytes(bytes) => bytes,
-                value => {
-                    value.write_text(scratch);
-                    &scratch[..]
-                }
-            };
-            if i > 0 {
-                extend(lines, 2, |room| csv.delimiter(room).1);
-            }
-            // A quote before the field, and at most two for each byte.
-            extend(lines, 1 + 2 * field.len(), |room| csv.field(field, room).2);
-        }
-        // A record of one empty field is written in quotes.
-        extend(lines, 4, |room| csv.terminator(room).1);
-    }
-
-    fn write_json(&mut self, values: &[PlainValue]) {
-        for (i, (column, value)) in self.columns.iter().zip(values).enumerate() {
-            self.lines.push(if i == 0 { b'{' } else { b',' });
-            write_json_text(column.name, &mut self.lines);
-            self.lines.push(b':');
-            match value {
-                PlainValue::Null => self.lines.extend_from_slice(b"null"),
-                PlainValue::Bytes(bytes) => write_json_bytes(bytes, &mut self.lines),
-                PlainValue::Number(number) => write_number(*number, &mut self.lines),
-                PlainValue::Time(time) => write_json_time(*time, &mut self.lines),
-                PlainValue::Key(_) => {
-                    self.lines.push(b'"');
-                    value.write_text(&mut self.lines);
-                    self.lines.push(b'"');
-                }
-            }
-        }
-        self.lines.extend_from_slice(b"}\n");
-    }
-}
-
-/// Appends the bytes that `write` puts at the start of `max_len` bytes; it returns their number.
-fn extend(out: &mut Vec<u8>, max_len: usize, write: impl FnOnce(&mut [u8]) -> usize) {
-    let start = out.len();
-    out.resize(start + max_len, 0);
-    let len = write(&mut out[start..]);
-    out.truncate(start + len);
-}
-
-impl PlainValue<'_> {
-    /// Appends the value as text; nothing for null.
-    fn write_text(&self, out: &mut Vec<u8>) {
-        match self {
-            PlainValue::Null => {}
-            PlainValue::Bytes(bytes) => out.extend_from_slice(bytes),
-            PlainValue::Number(number) => write_number(*number, out),
-            PlainValue::Key(key) => write_hex(key, out),
-            PlainValue::Time(time) => write_time(*time, out),
-        }
-    }
-}
-
-impl TableEncoder {
-    fn new(columns: &[PlainColumn]) -> TableEncoder {
-        let builders = columns.iter().map(|column| PlainBuilder::new(column.kind)).collect();
-        TableEncoder { schema: schema_of(columns), builders, held_len: 0, held_rows: 0 }
-    }
-
-    fn append(&mut self, values: &[PlainValue]) {
-        for (builder, value) in self.builders.iter_mut().zip(values) {
-            self.held_len += if let PlainValue::Bytes(bytes) = value { bytes.len() } else { 0 };
-            builder.append(*value);
-        }
-        self.held_rows += 1;
-    }
-
-    fn take(&mut self) -> Result<Option<RecordBatch>, OutputError> {
-        if std::mem::take(&mut self.held_rows) == 0 {
-            return Ok(None);
-        }
-        self.held_len = 0;
-        let arrays = self.builders.iter_mut().map(PlainBuilder::finish).collect();
-        Ok(Some(RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(WriteError::from)?))
     }
 }
 
@@ -444,7 +320,8 @@ mod tests {
             PlainValue::Number(404),
         ];
         encoder.append(&values);
-        encoder.append(&[PlainValue::Null; 6]);
+        // The last value of the second row does not fit into its column.
+        encoder.append(&[&[PlainValue::Null; 5][..], &[PlainValue::Number(1 << 15)]].concat());
         writer.append(&encoder.take().unwrap()).unwrap();
         writer.append(&encoder.take().unwrap()).unwrap();
         writer.finish().unwrap();
@@ -456,7 +333,7 @@ mod tests {
         let path = directory.path().join("x");
         write(&path, OutputFormat::JsonLines);
         let lines = concat!(
-            r#"{"text":{"hex":"61ff"},"bytes":{"hex":"61ff"},"count":18446744073709551615,"#,
+            r#"{"text":"a�","bytes":{"hex":"61ff"},"count":18446744073709551615,"#,
             r#""key":"0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","time":"2023-11-14T22:13:20.123Z","short":404}"#,
             "\n",
             r#"{"text":null,"bytes":null,"count":null,"key":null,"time":null,"short":null}"#,
@@ -464,7 +341,8 @@ mod tests {
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), lines);
         write(&path, OutputFormat::Csv);
-        let row = b"a\xFF,a\xFF,18446744073709551615,0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f,2023-11-14T22:13:20.123Z,404\n";
+        let row =
+            b"a\xEF\xBF\xBD,a\xFF,18446744073709551615,0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f,2023-11-14T22:13:20.123Z,404\n";
         let lines = [&b"text,bytes,count,key,time,short\n"[..], row, b",,,,,\n"].concat();
         assert_eq!(std::fs::read(&path).unwrap(), lines);
     }

@@ -67,16 +67,6 @@ impl<'a> ColumnValues<'a> {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
 
-    /// Length of the longest text in bytes; 0 for values of other kinds, which are short.
-    pub(super) fn longest(&self) -> usize {
-        let offsets = match &self.array {
-            TypedArray::Text(array) => array.value_offsets(),
-            TypedArray::Bytes(array) => array.value_offsets(),
-            _ => return 0,
-        };
-        offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
-    }
-
     /// Returns the bytes of a value; no bytes for null. Uses `scratch` for values that have to be formatted.
     pub(super) fn raw<'b>(&'b self, row: usize, scratch: &'b mut Vec<u8>) -> &'b [u8] {
         scratch.clear();

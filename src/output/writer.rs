@@ -133,9 +133,7 @@ pub(super) fn encoder(
             EncodingPlan::Parquet(groups)
         }
         OutputFormat::Arrow | OutputFormat::ArrowStream => EncodingPlan::Batch,
-        OutputFormat::Csv => EncodingPlan::Delimited(b','),
-        OutputFormat::Tsv => EncodingPlan::Delimited(b'\t'),
-        OutputFormat::JsonLines => EncodingPlan::JsonLines,
+        OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::JsonLines => EncodingPlan::Rows(format),
         OutputFormat::Cdxj => EncodingPlan::Cdxj,
         OutputFormat::Zipnum => EncodingPlan::Zipnum,
         OutputFormat::Text => EncodingPlan::Text,
@@ -150,7 +148,7 @@ fn header(format: OutputFormat, packing: TextPacking, builder: &BatchBuilder) ->
     if !format.is_packable() {
         return Ok(Vec::new());
     }
-    packing.pack(format.delimiter().map_or(Vec::new(), |delimiter| lines::header(builder.columns(), delimiter)))
+    packing.pack(lines::header(format, builder.columns().names()))
 }
 
 impl FileOpener {
