@@ -18,18 +18,10 @@ use crate::canon::{Policy, Rows};
 /// Encodes rows for one output. Workers share it.
 pub struct Encoder {
     pub(super) builder: BatchBuilder,
-    pub(super) plan: EncodingPlan,
+    pub(super) format: OutputFormat,
+    /// Encodes row groups of Parquet; other formats have none.
+    pub(super) row_groups: Option<RowGroups>,
     pub(super) packing: TextPacking,
-}
-
-pub(super) enum EncodingPlan {
-    Parquet(RowGroups),
-    Batch,
-    /// Delimited text or JSON lines.
-    Rows(OutputFormat),
-    Cdxj,
-    Zipnum,
-    Text,
 }
 
 /// Encoded rows of one output, to be appended in order.
@@ -107,13 +99,13 @@ impl Encoder {
     /// Number of buffers in the pool of the encoder.
     #[cfg(test)]
     pub(super) fn pooled_buffer_count(&self) -> usize {
-        if let EncodingPlan::Parquet(groups) = &self.plan { groups.pool.count() } else { 0 }
+        self.row_groups.as_ref().map_or(0, |groups| groups.pool.count())
     }
 
     /// Returns whether a row group can be joined from slices, so that several threads encode it. With Snappy, the general encoder
     /// encodes texts, which are most of the work, and it needs a whole row group.
     pub(crate) fn joins_slices(&self) -> bool {
-        matches!(&self.plan, EncodingPlan::Parquet(groups) if groups.codecs.is_some())
+        self.row_groups.as_ref().is_some_and(|groups| groups.codecs.is_some())
     }
 
     /// Encodes `rows` as slices, of which [`Encoder::join`] makes row groups: as one slice, unless `files` ends files of the
@@ -154,7 +146,7 @@ impl Encoder {
             rows += slice.rows;
             bodies.extend(Some(slice.body).filter(|body| !matches!(body, EncodedBody::Empty)));
         }
-        let EncodingPlan::Parquet(groups) = &self.plan else {
+        let Some(groups) = &self.row_groups else {
             let body = bodies.pop().unwrap_or(EncodedBody::Empty);
             return if bodies.is_empty() { Ok(EncodedRows { body, rows }) } else { Err(OutputError::ForeignRows) };
         };
@@ -165,7 +157,7 @@ impl Encoder {
     }
 
     fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<EncodedBody, OutputError> {
-        if matches!(self.plan, EncodingPlan::Text) {
+        if self.format == OutputFormat::Text {
             return self.packed(lines::uris_of_rows(&rows.uri));
         }
         let batch = self.builder.build(rows, runs)?;
@@ -202,14 +194,13 @@ impl Encoder {
 
     /// Returns whether the output is an index of captures, whose rows need a key.
     pub(crate) fn is_index(&self) -> bool {
-        matches!(self.plan, EncodingPlan::Cdxj | EncodingPlan::Zipnum)
+        self.format.is_index()
     }
 
     /// Returns whether the output keeps rows that were encoded together as a group: a row group, a record batch, or a member or
     /// frame. Then few rows at a time make reading slower.
     pub(crate) fn has_groups(&self) -> bool {
-        let is_compressed = self.packing != TextPacking::None;
-        is_compressed || matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
+        self.packing != TextPacking::None || self.format.is_binary()
     }
 
     pub(crate) fn encode_batch(&self, batch: &RecordBatch) -> Result<EncodedRows, OutputError> {
@@ -223,16 +214,18 @@ impl Encoder {
     }
 
     fn batch_body(&self, batch: &RecordBatch) -> Result<EncodedBody, OutputError> {
-        Ok(match &self.plan {
-            EncodingPlan::Parquet(groups) => EncodedBody::Slice(groups.slice(batch)?),
-            EncodingPlan::Rows(format) => {
+        Ok(match self.format {
+            OutputFormat::Parquet | OutputFormat::Arrow | OutputFormat::ArrowStream => match &self.row_groups {
+                Some(groups) => EncodedBody::Slice(groups.slice(batch)?),
+                None => EncodedBody::Batch(batch.clone()),
+            },
+            OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::JsonLines => {
                 let kinds = self.columns().iter().map(|column| column.kind);
-                self.packed(lines::rows_of_batch(*format, kinds, batch, |_| {}))?
+                self.packed(lines::rows_of_batch(self.format, kinds, batch, |_| {}))?
             }
-            EncodingPlan::Cdxj => EncodedBody::Bytes(index_lines::cdxj(batch).map_err(WriteError::from)?),
-            EncodingPlan::Zipnum => EncodedBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
-            EncodingPlan::Text => self.packed(lines::uris_of_batch(batch))?,
-            EncodingPlan::Batch => EncodedBody::Batch(batch.clone()),
+            OutputFormat::Cdxj => EncodedBody::Bytes(index_lines::cdxj(batch).map_err(WriteError::from)?),
+            OutputFormat::Zipnum => EncodedBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
+            OutputFormat::Text => self.packed(lines::uris_of_batch(batch))?,
         })
     }
 }

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::cluster::{MemberPlace, location, write_index};
-use super::encoder::{EncodedBody, EncodedRows, Encoder, EncodingPlan};
+use super::encoder::{EncodedBody, EncodedRows, Encoder};
 use super::error::{OutputError, WriteError};
 use super::index_lines::GzipMember;
 use super::lines;
@@ -127,19 +127,10 @@ pub(super) fn encoder(
     let settings = ParquetSettings { compression: options.compression, arrangement, metadata };
     let properties = row_group::properties(&builder, &settings);
     let header = header(format, packing, &builder).map_err(WriteError::from)?;
-    let plan = match format {
-        OutputFormat::Parquet => {
-            let groups = RowGroups::new(&builder, &settings, &properties).map_err(WriteError::from)?;
-            EncodingPlan::Parquet(groups)
-        }
-        OutputFormat::Arrow | OutputFormat::ArrowStream => EncodingPlan::Batch,
-        OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::JsonLines => EncodingPlan::Rows(format),
-        OutputFormat::Cdxj => EncodingPlan::Cdxj,
-        OutputFormat::Zipnum => EncodingPlan::Zipnum,
-        OutputFormat::Text => EncodingPlan::Text,
-    };
+    let row_groups = (format == OutputFormat::Parquet).then(|| RowGroups::new(&builder, &settings, &properties));
+    let row_groups = row_groups.transpose().map_err(WriteError::from)?;
     let files = FileOpener { format, schema: builder.schema().clone(), properties, header };
-    Ok((Encoder { builder, plan, packing }, files))
+    Ok((Encoder { builder, format, row_groups, packing }, files))
 }
 
 /// Returns the header of delimited text. Other text formats have no header. If the output is compressed, the header is a member or
