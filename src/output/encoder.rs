@@ -221,7 +221,7 @@ impl Encoder {
             },
             OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::JsonLines => {
                 let kinds = self.columns().iter().map(|column| column.kind);
-                self.packed(lines::rows_of_batch(self.format, kinds, batch, |_| {}))?
+                self.packed(lines::rows_of_batch(self.format, kinds, batch))?
             }
             OutputFormat::Cdxj => EncodedBody::Bytes(index_lines::cdxj(batch).map_err(WriteError::from)?),
             OutputFormat::Zipnum => EncodedBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),

@@ -40,28 +40,21 @@ pub(super) fn header<'a>(format: OutputFormat, names: impl Iterator<Item = &'a s
     out
 }
 
-/// Renders the rows of a batch, whose columns are of these kinds, as JSON lines or as delimited text. Calls `at_end` with the
-/// end of each row.
+/// Renders the rows of a batch, whose columns are of these kinds, as JSON lines or as delimited text.
 pub(super) fn rows_of_batch(
     format: OutputFormat,
     kinds: impl Iterator<Item = ColumnKind>,
     batch: &RecordBatch,
-    at_end: impl FnMut(usize),
 ) -> Vec<u8> {
     let values: Vec<_> = kinds.zip(batch.columns()).map(|(kind, array)| ColumnValues::of(kind, array)).collect();
     match format.delimiter() {
-        Some(delimiter) => delimited(&values, batch, delimiter, at_end),
-        None => json(&values, batch, at_end),
+        Some(delimiter) => delimited(&values, batch, delimiter),
+        None => json(&values, batch),
     }
 }
 
 /// Delimited text as in RFC 4180, but with `LF` as the line end: fields are quoted if necessary, nulls are empty.
-fn delimited(
-    values: &[ColumnValues<'_>],
-    batch: &RecordBatch,
-    delimiter: u8,
-    mut at_end: impl FnMut(usize),
-) -> Vec<u8> {
+fn delimited(values: &[ColumnValues<'_>], batch: &RecordBatch, delimiter: u8) -> Vec<u8> {
     let (mut writer, mut scratch) = (FieldWriter::new(delimiter), Vec::new());
     let mut out = Vec::with_capacity(batch.get_array_memory_size());
     for row in 0..batch.num_rows() {
@@ -69,21 +62,20 @@ fn delimited(
             writer.write(i, column.raw(row, &mut scratch), &mut out);
         }
         writer.end(&mut out);
-        at_end(out.len());
     }
     out
 }
 
 /// Writes fields of delimited text to memory.
-struct FieldWriter(csv_core::Writer);
+pub(super) struct FieldWriter(csv_core::Writer);
 
 impl FieldWriter {
-    fn new(delimiter: u8) -> FieldWriter {
+    pub(super) fn new(delimiter: u8) -> FieldWriter {
         FieldWriter(csv_core::WriterBuilder::new().delimiter(delimiter).build())
     }
 
     /// Appends field `i` of a row.
-    fn write(&mut self, i: usize, field: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn write(&mut self, i: usize, field: &[u8], out: &mut Vec<u8>) {
         if i > 0 {
             extend(out, 2, |room| self.0.delimiter(room).1);
         }
@@ -92,7 +84,7 @@ impl FieldWriter {
     }
 
     /// Ends a row. A row of one empty field is written in quotes.
-    fn end(&mut self, out: &mut Vec<u8>) {
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) {
         extend(out, 4, |room| self.0.terminator(room).1);
     }
 }
@@ -106,7 +98,7 @@ fn extend(out: &mut Vec<u8>, max_len: usize, write: impl FnOnce(&mut [u8]) -> us
 }
 
 /// Renders one JSON object per line with all columns, including nulls.
-fn json(values: &[ColumnValues<'_>], batch: &RecordBatch, mut at_end: impl FnMut(usize)) -> Vec<u8> {
+fn json(values: &[ColumnValues<'_>], batch: &RecordBatch) -> Vec<u8> {
     let mut names = Vec::with_capacity(values.len());
     for (i, field) in batch.schema_ref().fields().iter().enumerate() {
         let mut lead = vec![if i == 0 { b'{' } else { b',' }];
@@ -121,7 +113,6 @@ fn json(values: &[ColumnValues<'_>], batch: &RecordBatch, mut at_end: impl FnMut
             column.write_json(row, &mut out);
         }
         out.extend_from_slice(b"}\n");
-        at_end(out.len());
     }
     out
 }
@@ -142,7 +133,7 @@ mod tests {
         let fields: ArrayRef = Arc::new(BinaryArray::from_iter_values(std::iter::repeat_n(&field, count)));
         let batch = RecordBatch::try_from_iter([("field", fields)]).unwrap();
         let begin = Instant::now();
-        let out = rows_of_batch(OutputFormat::Csv, [ColumnKind::Bytes].into_iter(), &batch, |_| {});
+        let out = rows_of_batch(OutputFormat::Csv, [ColumnKind::Bytes].into_iter(), &batch);
         let time = begin.elapsed();
         let row = [&b"\"\"\""[..], &field[1..], b"\"\n"].concat();
         assert!(out == row.repeat(count));

@@ -162,7 +162,10 @@ impl LinkRows {
             LinkColumn::LinkRel => non_empty(link.rel.as_bytes()),
             LinkColumn::LinkText => non_empty(link.text.as_bytes()),
             LinkColumn::FetchTime => origin.time.map(PlainValue::Time).into(),
-            LinkColumn::FetchStatus => origin.status.and_then(|status| u64::try_from(status).ok()).into(),
+            // The column has 16 bits.
+            LinkColumn::FetchStatus => {
+                origin.status.and_then(|status| u64::try_from(i16::try_from(status).ok()?).ok()).into()
+            }
             LinkColumn::Uri => row.map(|row| non_empty(row.uri)).into(),
             LinkColumn::Key => row.map(|row| PlainValue::Key(row.key)).into(),
         };
