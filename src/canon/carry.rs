@@ -2,8 +2,9 @@
 //! [`FieldSet`](crate::record::fields::FieldSet).
 //!
 //! A redirect is resolved against its row's URI (RFC 9110 section 10.2.2) and normalized to the row's rung; so is the URL
-//! that redirected here. It does not inherit the fragment of the URI, which is for clients that show the response. A redirect that is not a URI reference becomes null: it is not a fault of the record's own URL. An
-//! empty redirect becomes null: indexes write one if the response has no redirect.
+//! that redirected here. It does not inherit the fragment of the URI, which is for clients that show the response. A redirect
+//! that is not a URI reference becomes null: it is not a fault of the record's own URL. An empty redirect becomes null: indexes
+//! write one if the response has no redirect.
 
 use std::ops::Range;
 use std::sync::Arc;

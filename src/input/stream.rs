@@ -344,8 +344,8 @@ impl Source {
     /// Opens the source.
     ///
     /// # Errors
-    /// [`Defect::Open`]; [`Defect::Read`] of the first read; [`Defect::Truncated`] if the source is empty, but its name is that of a compressed file, which would
-    /// have a header.
+    /// [`Defect::Open`]; [`Defect::Read`] of the first read; [`Defect::Truncated`] if the source is empty, but its name is that
+    /// of a compressed file, which would have a header.
     pub(crate) fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
         let compression = match &self.origin {
             Origin::Remote(object) => object.named_compression(),

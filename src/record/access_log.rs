@@ -2,8 +2,9 @@
 //! the request, the base and the other fields are copied into a text of the decoder.
 //!
 //! `%r` or `%U%q` is the URL; `%v`, `%V` or `%{Host}i` is the host of its base, and `%p` its port; `%s` or `%>s` is the
-//! status; `%t` is the time. The scheme of the base is https if the port is 443, otherwise http. Other directives extend to
-//! the next literal text. The method is that of `%r` or `%m`. `\"`, `\\`, `\t`, `\xhh` and so on, with which servers escape, are unescaped.
+//! status; `%t` is the time; the method is that of `%r` or `%m`. The scheme of the base is https if the port is 443, otherwise
+//! http. Other directives extend to the next literal text. `\"`, `\\`, `\t`, `\xhh` and so on, with which servers escape, are
+//! unescaped.
 //!
 //! The target is the path and query of the URL, even if it begins with `//` (RFC 9112 section 3.3): such a target gets
 //! `/.` in front, which resolution removes again. `CONNECT` names the authority of the URL, and `OPTIONS *` has an

@@ -88,8 +88,8 @@ pub(crate) struct DedupArgs {
     /// Leave out records whose keys are in this store, which earlier jobs wrote with --update-seen. See also 'irikey seen'
     #[arg(long, value_name = "DIR", value_parser = named_path(), help_heading = "Dedup")]
     seen: Option<PathBuf>,
-    /// Add the keys of kept records to the store when the output and the report (--report) are complete. Creates the store if it does not exist;
-    /// merges its runs in the background if there are many
+    /// Add the keys of kept records to the store when the output and the report (--report) are complete. Creates the store
+    /// if it does not exist; merges its runs in the background if there are many
     #[arg(long, requires = "seen", help_heading = "Dedup")]
     update_seen: bool,
     /// Compare the texts of equal keys. Different texts are reported (exit code 7), and a record of each is kept. Texts

@@ -15,7 +15,8 @@ impl Bitmaps {
     /// no AVX-512: then [`Bitmaps::prefix_marks`] is faster.
     ///
     /// # Panics
-    /// If these are the bitmaps of a text that is shorter by more than 64 bytes. Spans that are not within the text may cause a panic, or have any marks.
+    /// If these are the bitmaps of a text that is shorter by more than 64 bytes. Spans that are not within the text may cause a
+    /// panic, or have any marks.
     pub(crate) fn push_prefix_marks(
         &self,
         (text, spans): (&[u8], &[Span]),
