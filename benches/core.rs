@@ -7,10 +7,10 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use irikey::canon::{Canonicalizer, Policy, RecipeColumn, Rows, Rung};
-use irikey::iri::{CLASSIFIER, ParseMode, normalize_to_rung};
+use irikey::iri::{ParseMode, normalize_to_rung};
 use irikey::kernel::Bitmaps;
 use irikey::key::{KeyAlgorithm, Recipe};
-use irikey::record::{TextDecoder, lines::Lines};
+use irikey::record::{Records, TextDecoder, lines::Lines};
 
 const CHUNK_LEN: usize = 256 << 10;
 
@@ -46,7 +46,8 @@ fn core(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(text.len() as u64)).sample_size(20);
     group.bench_function("bitmaps", |bencher| {
         let mut bitmaps = Bitmaps::default();
-        bencher.iter(|| chunks.iter().for_each(|chunk| bitmaps.classify(black_box(chunk), &CLASSIFIER)));
+        let mut classify = |text| Records { text, ..Records::default() }.classify(&mut bitmaps);
+        bencher.iter(|| chunks.iter().for_each(|chunk| classify(black_box(chunk))));
     });
     group.bench_function("lines", |bencher| {
         let (mut lines, mut bitmaps) = (Lines::default(), Bitmaps::default());

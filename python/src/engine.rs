@@ -12,7 +12,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use irikey::batch::{BatchBuilder, SourceRun};
 use irikey::canon::{Canonicalizer as Core, Policy, Rows, Tally};
-use irikey::iri::{CLASSIFIER, Component, Fault, FaultKind, find_scheme};
+use irikey::iri::{Component, Fault, FaultKind, find_scheme};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, KeyBytes};
 use irikey::process::use_huge_pages;
@@ -327,7 +327,7 @@ impl Call<'_> {
             check_len(len, at)?;
             self.longest = self.longest.max(len);
             let records = scratch.records(self.inputs, at, end);
-            bitmaps.classify(records.text, &CLASSIFIER);
+            records.classify(bitmaps);
             core.append(&records, bitmaps, rows);
             at = end;
             if at < to {

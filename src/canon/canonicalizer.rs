@@ -232,8 +232,8 @@ impl Canonicalizer {
         }
     }
 
-    /// Appends one row per record to `rows`. `bitmaps` are those of `records.text` by [`CLASSIFIER`], as decoders and
-    /// [`RecordBuffer::classified_records`](crate::record::RecordBuffer::classified_records) make them.
+    /// Appends one row per record to `rows`. `bitmaps` are those of `records.text`, as decoders and [`Records::classify`] make
+    /// them.
     ///
     /// If the URIs would exceed 2000 MiB, [`Rows::is_overfull`] is set and the remaining rows are empty.
     ///

@@ -46,7 +46,7 @@ const HOST_UNCHANGED: ByteSet = ByteSet::range(b'a', b'z').or(DIGIT).or(ByteSet:
 /// *Attention* marks every byte of a path, query or fragment that cannot be copied without inspection, including the
 /// `.` of a possible dot segment. *Stop* marks every byte that ends a run of unchanged host bytes, including the second
 /// `-` of `--`, because only a label with `--` can begin with `xn--`.
-pub const CLASSIFIER: Classifier = Classifier::new(
+pub(crate) const CLASSIFIER: Classifier = Classifier::new(
     EXCLUDED.or(CONTROL).or(NON_ASCII).or(ByteSet::of(b"%[]#")),
     [b'/', b'.'],
     HOST_UNCHANGED.not(),

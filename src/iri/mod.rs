@@ -94,7 +94,7 @@ mod whatwg;
 
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
 pub use check::{ParseMode, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
-pub use class::CLASSIFIER;
+pub(crate) use class::CLASSIFIER;
 pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags, SpoofingFlags};
 pub use host::idn::{domain_to_ascii, domain_to_unicode};

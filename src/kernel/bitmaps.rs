@@ -30,7 +30,7 @@ impl Bitmaps {
     ///
     /// # Panics
     /// If the text has 4 GiB or more.
-    pub fn classify(&mut self, text: &[u8], classifier: &Classifier) {
+    pub(crate) fn classify(&mut self, text: &[u8], classifier: &Classifier) {
         assert!(u32::try_from(text.len()).is_ok(), "a text of 4 GiB or more is classified");
         self.classify_at_level(SimdLevel::best(), text, classifier);
     }

@@ -25,7 +25,7 @@ pub(super) struct MaskBlock {
 /// Two byte classes, *attention* and *stop*. Each is a set of bytes and one pair of bytes: a byte is in the class if it
 /// is in the set, or if it is the second byte of the pair and follows the first.
 #[derive(Clone, Copy, Debug)]
-pub struct Classifier {
+pub(crate) struct Classifier {
     /// Nibble tables of the complement of the attention set. Bytes outside ASCII are in neither of the complements.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(super) non_attention_tables: NibbleTables,

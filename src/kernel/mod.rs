@@ -42,7 +42,7 @@ mod xxh3;
 
 pub use bitmaps::Bitmaps;
 pub(crate) use byte_set::ByteSet;
-pub use classifier::Classifier;
+pub(crate) use classifier::Classifier;
 pub(crate) use copy::{
     Appender, AsciiCase, COPY_LEN, append, append_line, append_range, append_range_in_case, append_some, prefetch,
 };

@@ -8,7 +8,7 @@
 use super::fields::{FieldBuffers, FieldSet, FieldValues, gather};
 use super::records::{RecordOffsets, Records};
 use crate::encoding::Charset;
-use crate::iri::{CLASSIFIER, Fault, FaultKind, Flags};
+use crate::iri::{Fault, FaultKind, Flags};
 use crate::kernel::{Appender, Bitmaps, COPY_LEN, SimdTask, Span, append_line, prefetch, run_with_simd};
 use std::ops::Range;
 
@@ -329,8 +329,9 @@ impl RecordBuffer {
 
     /// The records, after their text was classified into `bitmaps`, as [`crate::canon::Canonicalizer::append`] needs them.
     pub fn classified_records(&self, bitmaps: &mut Bitmaps) -> Records<'_> {
-        bitmaps.classify(&self.text, &CLASSIFIER);
-        self.records()
+        let records = self.records();
+        records.classify(bitmaps);
+        records
     }
 }
 

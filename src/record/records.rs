@@ -4,8 +4,8 @@ use super::fields::FieldViews;
 use crate::encoding::Charset;
 #[cfg(test)]
 use crate::iri::FaultKind;
-use crate::iri::{Fault, Flags};
-use crate::kernel::Span;
+use crate::iri::{CLASSIFIER, Fault, Flags};
+use crate::kernel::{Bitmaps, Span};
 
 /// The offset in the decompressed source at which each record begins, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,15 @@ pub struct Records<'a> {
 }
 
 impl Records<'_> {
+    /// Replaces `bitmaps` by those of the text, which [`Canonicalizer::append`](crate::canon::Canonicalizer::append) needs.
+    /// Decoders do the same.
+    ///
+    /// # Panics
+    /// If the text has 4 GiB or more.
+    pub fn classify(&self, bitmaps: &mut Bitmaps) {
+        bitmaps.classify(self.text, &CLASSIFIER);
+    }
+
     /// Returns whether records may have labels of charsets, of their own or of their documents.
     pub(crate) fn has_charset_labels(&self) -> bool {
         !(self.charsets.is_empty() && self.query_charsets.is_empty())

@@ -127,9 +127,9 @@ pub fn fused_rows(input: &[u8], at: usize, policy: &Policy) -> Rows {
     let text = [&padding, BEFORE, input, AFTER].concat();
     let span = Span { at: (at + BEFORE.len()) as u32, len: input.len() as u32 };
     let mut bitmaps = Bitmaps::default();
-    bitmaps.classify(&text, &iri::CLASSIFIER);
     let mut rows = Rows::default();
     let records = Records { text: &text, urls: &[span], offsets: RecordOffsets::From(0), ..Records::default() };
+    records.classify(&mut bitmaps);
     Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
     rows
 }

@@ -502,8 +502,8 @@ fn links_of_archives_are_linear() {
         parser.finish(window, &mut batch);
         parser.push(window, &mut batch);
         let (rows, mut bitmaps) = (batch.into_rows(), Bitmaps::default());
-        bitmaps.classify(rows.records().text, &irikey::iri::CLASSIFIER);
-        Canonicalizer::new(&Policy::default()).append(&rows.records(), &bitmaps, &mut Rows::default());
+        let records = rows.classified_records(&mut bitmaps);
+        Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut Rows::default());
         assert!(!rows.is_empty());
     };
     assert_eq!(check("links of a page with a long base", 64 << 10, record, work), None);
