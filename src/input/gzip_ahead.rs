@@ -278,7 +278,7 @@ impl Unpacker for ParallelGzipReader {
             self.unpacked += *count.as_ref().unwrap_or(&0) as u64;
             self.update_checksum(self.consumed() as usize);
             match self.failed.take() {
-                // Without these bytes, the checksum would be that of other bytes.
+                // A checksum that lacks these bytes would be reported as damage.
                 Some(error) if matches!(count, Ok(0)) && !into.is_empty() => return Err(Defect::Read(error)),
                 failed => self.failed = failed,
             }

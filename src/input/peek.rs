@@ -61,7 +61,7 @@ impl PeekReader {
         &self.bytes[self.start..self.end.min(self.start + count)]
     }
 
-    /// Returns the first `count` bytes as [`PeekReader::peek_up_to`].
+    /// Returns the first `count` bytes of the source, as [`PeekReader::peek_up_to`] does.
     ///
     /// # Errors
     /// The source fails before its first byte.

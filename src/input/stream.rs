@@ -307,7 +307,7 @@ impl OpenedFile {
     }
 }
 
-/// Opens what a source reads.
+/// Opens the file, object or reader from which the bytes of a source come.
 fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
     let reader = match origin {
         Origin::Stdin => {

@@ -1,7 +1,7 @@
 //! Methods of HTTP requests, as the field `method` has them.
 
-/// The method that `text` names, in upper case. `None` for GET and HEAD, after which most records are made, and for a text that
-/// has other bytes than letters, digits and `-`.
+/// The method that `text` names, in upper case. `None` for GET and HEAD, the methods of most requests, and for a text that has
+/// other bytes than letters, digits and `-`.
 pub(super) fn carried_method(text: &[u8]) -> Option<Vec<u8>> {
     let is_method = !text.is_empty() && text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
     let method = is_method.then(|| text.to_ascii_uppercase())?;

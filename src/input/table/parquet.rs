@@ -363,7 +363,7 @@ impl UnitRows {
     }
 }
 
-/// The defect of a file of which a decoder returned `error`; `message` is used if reading has not failed.
+/// The defect of a file whose decoder returned `error`. `message` describes it, unless `error` is that of a read.
 pub(in crate::input) fn defect_of(error: &ParquetError, message: &dyn Display) -> Defect {
     let cause = if let ParquetError::External(cause) = error { cause.downcast_ref() } else { None };
     Defect::of_table("Parquet", cause, message)

@@ -123,7 +123,7 @@ impl Draft {
         self.fragment.set(fragment.get(1..));
     }
 
-    /// Splits what follows after the authority of the text after `//`, and returns the authority.
+    /// Splits the text after `//`: returns the authority, and reads the path, the query and the fragment after it.
     pub(super) fn read_after_authority<'a>(&mut self, text: &'a [u8]) -> &'a [u8] {
         let end = memchr::memchr3(b'/', b'?', b'#', text).unwrap_or(text.len());
         self.read_tail(&text[end..]);
