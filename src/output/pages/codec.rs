@@ -6,9 +6,9 @@ use parquet::basic::Compression as Codec;
 use parquet::errors::ParquetError;
 
 use super::chunk::PageBody;
-use super::lz4_block::{MAX_DISTANCE, write_block};
-use super::matches::{MAX_LEN, MatchFinder};
-use super::zstd_context::ZstdContext;
+use super::lz4_block::{self, write_block};
+use super::matches::MatchFinder;
+use super::zstd_context::{self, ZstdContext};
 use crate::output::options::Compression;
 
 /// The codecs of one output: one per thread that compresses at the same time. Idle codecs are reused.
@@ -64,77 +64,85 @@ pub(super) struct PageCodec {
 
 enum Compressor {
     Lz4(MatchFinder),
-    Zstd(ZstdCodec),
+    /// At level 1, [`super::matches`] finds the matches.
+    Zstd(ZstdContext, Option<MatchFinder>),
+}
+
+impl Compressor {
+    fn zstd(level: u8) -> Result<Compressor, ParquetError> {
+        let matches = (level == 1).then(|| MatchFinder::new(zstd_context::LIMITS));
+        Ok(Compressor::Zstd(ZstdContext::new(level)?, matches))
+    }
+
+    /// Replaces `compressed` by the page that consists of `head` and `texts`, with the matches of [`super::matches`]. Returns
+    /// false if that search does not suit the page.
+    fn compress_matches(&mut self, head: &[u8], texts: &[u8], compressed: &mut Vec<u8>) -> bool {
+        let len = head.len() + texts.len();
+        match self {
+            Compressor::Lz4(matches) => {
+                matches.find(head, texts).map(|found| write_block(found, len, compressed)).is_some()
+            }
+            Compressor::Zstd(context, matches) => {
+                let found = matches.as_mut().and_then(|matches| matches.find(head, texts));
+                found.is_some_and(|found| context.compress_sequences(found, len, compressed).is_ok())
+            }
+        }
+    }
+
+    /// Replaces `compressed` by the page as the codec alone compresses it.
+    fn compress(&mut self, page: &[u8], compressed: &mut Vec<u8>) -> Result<(), ParquetError> {
+        match self {
+            Compressor::Lz4(_) => compress_lz4(page, compressed),
+            Compressor::Zstd(context, _) => context.compress(page, compressed),
+        }
+    }
 }
 
 impl PageCodec {
     fn new(compression: Compression) -> Result<PageCodec, ParquetError> {
         let compressor = match compression {
             Compression::None => None,
-            Compression::Lz4 => Some(Compressor::Lz4(MatchFinder::new(MAX_DISTANCE))),
-            Compression::Zstd(level) => Some(Compressor::Zstd(ZstdCodec::new(level)?)),
+            Compression::Lz4 => Some(Compressor::Lz4(MatchFinder::new(lz4_block::LIMITS))),
+            Compression::Zstd(level) => Some(Compressor::zstd(level)?),
             Compression::Snappy => return Err(ParquetError::NYI("the general encoder compresses snappy".into())),
         };
         Ok(PageCodec { compressor, page: Vec::new(), compressed: Vec::new(), lengths: Vec::new() })
     }
 
-    /// Returns the body of the page that consists of `page` and the bytes of its texts. To compress them, `page` takes them up.
+    /// Returns the body of the page that consists of `page` and the bytes of its texts. `page` may take them up.
     pub(super) fn body<'a>(&'a mut self, texts: &'a [u8]) -> Result<PageBody<'a>, ParquetError> {
         let PageCodec { compressor, page, compressed, .. } = self;
         let Some(compressor) = compressor else { return Ok(PageBody::uncompressed([page, texts])) };
-        page.extend_from_slice(texts);
-        match compressor {
-            Compressor::Lz4(matches) => compress_lz4(matches, page, compressed)?,
-            Compressor::Zstd(codec) => codec.compress(page, compressed)?,
+        let uncompressed_len = page.len() + texts.len();
+        if !compressor.compress_matches(page, texts, compressed) {
+            page.extend_from_slice(texts);
+            compressor.compress(page, compressed)?;
         }
-        Ok(PageBody { parts: [compressed, &[]], uncompressed_len: page.len() })
+        Ok(PageBody { parts: [compressed, &[]], uncompressed_len })
     }
 }
 
-/// Returns `pages`, each compressed after the one before it with the same contexts, for the fuzz targets.
+/// Returns `pages`, each compressed after the one before it with the same contexts, for the fuzz targets. A part of each page is
+/// what precedes its texts.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn compress_pages(compression: Compression, pages: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ParquetError> {
     let mut codec = PageCodec::new(compression)?;
     let compress = |page: &Vec<u8>| {
+        let (head, texts) = page.split_at(page.len() / 9);
         codec.page.clear();
-        codec.body(page).map(|body| body.parts.concat())
+        codec.page.extend(head);
+        codec.body(texts).map(|body| body.parts.concat())
     };
     pages.iter().map(compress).collect()
 }
 
 /// Replaces `compressed` by the page as an LZ4 block.
-fn compress_lz4(matches: &mut MatchFinder, page: &[u8], compressed: &mut Vec<u8>) -> Result<(), ParquetError> {
-    if let Some(found) = matches.find(page) {
-        write_block(found, page.len(), compressed);
-        return Ok(());
-    }
+fn compress_lz4(page: &[u8], compressed: &mut Vec<u8>) -> Result<(), ParquetError> {
     compressed.resize(lz4_flex::block::get_maximum_output_size(page.len()), 0);
     let len =
         lz4_flex::block::compress_into(page, compressed).map_err(|error| ParquetError::External(Box::new(error)))?;
     compressed.truncate(len);
     Ok(())
-}
-
-/// Compresses pages with zstd. At level 1, [`super::matches`] finds the matches.
-struct ZstdCodec {
-    context: ZstdContext,
-    matches: Option<MatchFinder>,
-}
-
-impl ZstdCodec {
-    fn new(level: u8) -> Result<ZstdCodec, ParquetError> {
-        Ok(ZstdCodec { context: ZstdContext::new(level)?, matches: (level == 1).then(|| MatchFinder::new(MAX_LEN)) })
-    }
-
-    /// Replaces `compressed` by the compressed page.
-    fn compress(&mut self, page: &[u8], compressed: &mut Vec<u8>) -> Result<(), ParquetError> {
-        if let Some(found) = self.matches.as_mut().and_then(|finder| finder.find(page))
-            && self.context.compress_sequences(found, page.len(), compressed).is_ok()
-        {
-            return Ok(());
-        }
-        self.context.compress(page, compressed)
-    }
 }
 
 #[cfg(test)]
@@ -154,13 +162,16 @@ mod tests {
         for compression in [Compression::Zstd(1), Compression::Zstd(3), Compression::Lz4] {
             let mut codec = PageCodec::new(compression).unwrap();
             for page in pages.iter().chain(pages.iter().rev()) {
+                let (head, texts) = page.split_at(page.len() / 9);
                 codec.page.clear();
-                let body = codec.body(page).unwrap();
+                codec.page.extend(head);
+                let body = codec.body(texts).unwrap();
                 assert_eq!(body.uncompressed_len, page.len());
                 let compressed = body.parts.concat();
                 // The bytes of a page do not depend on the pages that a thread has compressed before.
                 let mut alone = PageCodec::new(compression).unwrap();
-                assert!(alone.body(page).unwrap().parts.concat() == compressed);
+                alone.page.extend(head);
+                assert!(alone.body(texts).unwrap().parts.concat() == compressed);
                 let unpacked = match compression {
                     Compression::Lz4 => lz4_flex::block::decompress(&compressed, page.len()).unwrap(),
                     _ => zstd::bulk::decompress(&compressed, page.len()).unwrap(),
@@ -194,12 +205,13 @@ mod tests {
         page.truncate(1 << 17);
         page.extend(noise.take(1 << 17));
         let (mut finder, mut context, mut compressed) =
-            (MatchFinder::new(MAX_LEN), ZstdContext::new(1).unwrap(), Vec::new());
-        let found = finder.find(&page).expect("suited");
+            (MatchFinder::new(zstd_context::LIMITS), ZstdContext::new(1).unwrap(), Vec::new());
+        let found = finder.find(b"", &page).expect("suited");
         assert!(context.compress_sequences(found, page.len(), &mut compressed).is_err());
-        let mut codec = ZstdCodec::new(1).unwrap();
+        let mut codec = PageCodec::new(Compression::Zstd(1)).unwrap();
         for page in [&page[..], &page[..1 << 17], &page] {
-            codec.compress(page, &mut compressed).unwrap();
+            codec.page.clear();
+            let compressed = codec.body(page).unwrap().parts.concat();
             assert!(compressed.len() < page.len() && zstd::bulk::decompress(&compressed, page.len()).unwrap() == page);
         }
     }

@@ -4,11 +4,11 @@
 
 use lz4_flex::block::get_maximum_output_size;
 
-use super::matches::{Sequences, append_literals};
+use super::matches::{MatchLimits, Sequences, append_literals};
 use crate::kernel::{Appender, COPY_LEN};
 
-/// The greatest distance of a match from the earlier string.
-pub(super) const MAX_DISTANCE: usize = u16::MAX as usize;
+/// A distance has two bytes. A match of four bytes, the shortest that a block can contain, saves at most one byte.
+pub(super) const LIMITS: MatchLimits = MatchLimits { min_len: 5, max_distance: u16::MAX as u32 };
 /// A match is longer by this than its token states.
 const SHORTEST_MATCH: usize = 4;
 /// Each half of a token holds a smaller length; a greater one continues in the bytes after the token.
@@ -17,7 +17,7 @@ const TOKEN_LIMIT: usize = 15;
 /// Replaces `block` by an LZ4 block that contains the `page_len` bytes that `found` describes.
 ///
 /// # Panics
-/// If the distance of a match is greater than [`MAX_DISTANCE`].
+/// If the distance of a match is greater than that of [`LIMITS`].
 pub(super) fn write_block(found: &Sequences, page_len: usize, block: &mut Vec<u8>) {
     block.clear();
     let out = Appender::new(block, get_maximum_output_size(page_len) + COPY_LEN);
@@ -91,11 +91,13 @@ mod tests {
     use crate::output::pages::matches::{MatchFinder, sequence};
     use proptest::prelude::*;
 
+    const MAX_DISTANCE: usize = LIMITS.max_distance as usize;
+
     /// Returns whether the search suits `page`. Its block is decompressed to the page, and keeps to the rules for the end of a
     /// block.
     fn check(page: &[u8]) -> bool {
-        let mut finder = MatchFinder::new(MAX_DISTANCE);
-        let Some(found) = finder.find(page) else { return false };
+        let mut finder = MatchFinder::new(LIMITS);
+        let Some(found) = finder.find(b"", page) else { return false };
         let mut block = vec![0; 7];
         write_block(found, page.len(), &mut block);
         assert!(lz4_flex::block::decompress(&block, page.len()).expect("a block") == page);
@@ -150,8 +152,8 @@ mod tests {
             );
             page.extend_from_slice(&text);
             page.extend(b"0123456789-0123456789-0123456789-0123456789");
-            let mut finder = MatchFinder::new(MAX_DISTANCE);
-            let found = finder.find(&page).expect("suited");
+            let mut finder = MatchFinder::new(LIMITS);
+            let found = finder.find(b"", &page).expect("suited");
             let is_found = found.sequences.iter().any(|sequence| sequence.offset as usize == distance);
             assert_eq!(is_found, distance <= MAX_DISTANCE);
             assert!(check(&page));

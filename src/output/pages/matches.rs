@@ -1,12 +1,14 @@
-//! Finds repeated strings in pages of URLs, as literals and sequences in the form of zstd ([RFC 8878], section 3.1.1.3).
+//! Finds repeated strings in the texts of pages of URLs, as literals and sequences in the form of zstd ([RFC 8878], section
+//! 3.1.1.3).
 //!
 //! A string that repeats in URLs nearly always begins with a word: after a delimiter, or after a part that differs. So
-//! only the words of a page are looked up in a hash table, where zstd and LZ4 look up nearly every byte, and a match is
-//! extended over a few bytes before its word. Lookup, comparison and choice of the words of a group are loops without branches
-//! that a processor could predict wrongly.
+//! only the words of a page are looked up in hash tables, where zstd and LZ4 look up nearly every byte, and a match is
+//! extended over a few bytes before its word. One table has the last word with the same 8 bytes, which often begins a long
+//! match, the other one, where there is none, that with fewer equal bytes. Lookup, comparison and choice of the words of a
+//! group are loops without branches that a processor could predict wrongly.
 //!
 //! ```text
-//! page --mark_words--> bitmap of words --Group--> words, earlier words, chosen ones --SequenceWriter--> Sequences
+//! texts --mark_words--> bitmap of words --Group--> words, earlier words, chosen ones --SequenceWriter--> Sequences
 //! ```
 //!
 //! [RFC 8878]: https://www.rfc-editor.org/rfc/rfc8878
@@ -17,16 +19,17 @@ use zstd::zstd_safe::zstd_sys::ZSTD_Sequence;
 
 use crate::kernel::{Appender, COPY_LEN, SimdTask, chunks_at, common_prefix_len, mask_of, run_with_simd};
 
-/// The longest page whose matches zstd accepts: at level 1, the window has this length.
-pub(super) const MAX_LEN: usize = 1 << 19;
+/// The length of the longest texts of a page, as a binary logarithm.
+pub(super) const MAX_LEN_LOG: u32 = 21;
+const MAX_LEN: usize = 1 << MAX_LEN_LOG;
 /// The greatest length of a block ([RFC 8878], section 3.1.1.2.4).
 ///
 /// [RFC 8878]: https://www.rfc-editor.org/rfc/rfc8878
 const MAX_BLOCK_LEN: usize = 1 << 17;
-/// Shorter pages are not worth the table.
+/// Shorter pages are not worth the tables.
 const MIN_LEN: usize = 1 << 12;
-/// Bytes by which words are looked up. No match is shorter.
-pub(super) const MIN_MATCH: usize = 6;
+/// The head of a page is part of its first block.
+const MAX_HEAD_LEN: usize = MAX_BLOCK_LEN / 2;
 /// Bytes per word above which a page does not consist of words, like one of digests, so that this search finds too little.
 const MAX_WORD_LEN: usize = 24;
 /// Matches cover nearly all of some pages, like one of names of archives. After this many bytes of such a page, the
@@ -34,11 +37,13 @@ const MAX_WORD_LEN: usize = 24;
 const TRIAL_LEN: usize = 1 << 14;
 /// Bytes per literal above which the search ends after [`TRIAL_LEN`] bytes.
 const MAX_LITERAL_DISTANCE: usize = 10;
-/// Slots of the hash table, as a binary logarithm. A larger table finds more, but leaves less room in the first-level cache.
-const TABLE_LOG: u32 = 14;
-/// The last bytes of a page are literals. LZ4 requires at least 5, and that the last match begins at least 12 bytes before the
-/// end.
-const LAST_LITERALS: usize = 12 - MIN_MATCH;
+/// Slots of a hash table, as a binary logarithm. Larger tables find more, but leave less room in the cache.
+const TABLE_LOG: u32 = 15;
+/// Bytes by which words are looked up in the table of long matches.
+const LONG_MATCH: usize = 8;
+/// The last bytes of a page are literals. LZ4 requires at least 5, and that the last match, which has at least 5 bytes, begins
+/// at least 12 bytes before the end.
+const LAST_LITERALS: usize = 7;
 
 /// Literals before a match that are copied without a branch on their number.
 const FEW_LITERALS: usize = 32;
@@ -56,28 +61,35 @@ pub(super) struct Sequences {
     pub(super) sequences: Vec<ZSTD_Sequence>,
 }
 
+/// The matches that a format allows, or that are worth their code in it.
+#[derive(Clone, Copy)]
+pub(super) struct MatchLimits {
+    /// The least length of a match, 5 to 8 bytes.
+    pub(super) min_len: u8,
+    /// The greatest distance between a match and the earlier string.
+    pub(super) max_distance: u32,
+}
+
 /// Finds the matches of one page after the other.
 pub(super) struct MatchFinder {
-    /// For each hash, the position of the last word that has it; 0 if there is none.
-    table: Box<[u32; 1 << TABLE_LOG]>,
+    tables: Box<Tables>,
     /// One bit per byte of the page: whether a word is looked up there.
     words: Vec<u64>,
-    /// The greatest distance between a match and the earlier string.
-    max_distance: u32,
+    limits: MatchLimits,
     found: Sequences,
 }
 
 impl MatchFinder {
-    pub(super) fn new(max_distance: usize) -> MatchFinder {
-        let max_distance = max_distance.min(MAX_LEN) as u32;
-        MatchFinder { table: Box::new([0; _]), words: Vec::new(), max_distance, found: Sequences::default() }
+    pub(super) fn new(limits: MatchLimits) -> MatchFinder {
+        MatchFinder { tables: Box::default(), words: Vec::new(), limits, found: Sequences::default() }
     }
 
-    /// Returns the matches of `page`; `None` if the codec's own search suits the page better.
-    pub(super) fn find(&mut self, page: &[u8]) -> Option<&Sequences> {
-        let mut is_suited = (MIN_LEN..=MAX_LEN).contains(&page.len());
+    /// Returns the matches of a page, which consists of `head` and `texts`. The bytes of `head`, which does not contain text, are
+    /// literals. Returns `None` if the codec's own search suits the page better.
+    pub(super) fn find(&mut self, head: &[u8], texts: &[u8]) -> Option<&Sequences> {
+        let mut is_suited = (MIN_LEN..=MAX_LEN).contains(&texts.len()) && head.len() <= texts.len().min(MAX_HEAD_LEN);
         if is_suited {
-            run_with_simd(Search { page, finder: self, is_suited: &mut is_suited });
+            run_with_simd(Search { head, page: texts, finder: self, is_suited: &mut is_suited });
         }
         is_suited.then_some(&self.found)
     }
@@ -85,6 +97,8 @@ impl MatchFinder {
 
 /// The search in one page.
 struct Search<'a> {
+    head: &'a [u8],
+    /// The texts of the page.
     page: &'a [u8],
     finder: &'a mut MatchFinder,
     /// Whether the search suits the page, and its matches are complete.
@@ -94,19 +108,19 @@ struct Search<'a> {
 impl SimdTask for Search<'_> {
     #[inline(always)]
     fn run(self) {
-        let Search { page, finder: MatchFinder { table, words, max_distance, found }, is_suited } = self;
+        let Search { head, page, finder: MatchFinder { tables, words, limits, found }, is_suited } = self;
         let count = mark_words(page, words);
         *is_suited = count * MAX_WORD_LEN >= page.len();
         if !*is_suited {
             return;
         }
-        table.fill(0);
-        let (mut writer, mut group) = (SequenceWriter::new(page, found), Group::default());
+        tables.clear();
+        let (mut writer, mut group) = (SequenceWriter::new(head, page, limits.min_len, found), Group::default());
         let (mut next, mut is_trial) = (0, true);
         while next < words.len() {
             next = group.fill(words, next, page.len());
-            group.look_up(page, table);
-            group.compare(page, *max_distance);
+            group.look_up(page, tables, *limits);
+            group.compare(page, *limits);
             group.choose(writer.written);
             for i in &group.chosen[..group.chosen_count] {
                 let i = usize::from(*i);
@@ -114,7 +128,7 @@ impl SimdTask for Search<'_> {
             }
             if is_trial && writer.written >= TRIAL_LEN {
                 is_trial = false;
-                *is_suited = writer.literals.len() * MAX_LITERAL_DISTANCE >= writer.written;
+                *is_suited = (writer.literals.len() - head.len()) * MAX_LITERAL_DISTANCE >= writer.written;
                 if !*is_suited {
                     return;
                 }
@@ -145,6 +159,50 @@ fn is_word_byte(byte: u8) -> bool {
     ((byte | 0x20).wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte >= 0xC0)
 }
 
+/// For each hash, the position of the last word that has it; 0 if there is none.
+struct Tables {
+    /// By the hash of as many bytes as the shortest match has.
+    short: [u32; 1 << TABLE_LOG],
+    /// By the hash of [`LONG_MATCH`] bytes. The bits above the position are a tag, bits of the hash that do not select the slot.
+    /// So another word is noticed without a look at the page.
+    long: [u32; 1 << TABLE_LOG],
+}
+
+impl Default for Tables {
+    fn default() -> Tables {
+        Tables { short: [0; _], long: [0; _] }
+    }
+}
+
+impl Tables {
+    fn clear(&mut self) {
+        self.short.fill(0);
+        self.long.fill(0);
+    }
+
+    /// Puts the word at `at`, which begins with `bytes`, in the tables. Returns the position of the last word that probably has
+    /// the same bytes, as many as possible.
+    #[inline(always)]
+    fn replace(&mut self, bytes: [u8; LONG_MATCH], at: u32, limits: MatchLimits) -> u32 {
+        let bytes = u64::from_le_bytes(bytes);
+        let first_bytes = bytes << (64 - 8 * u32::from(limits.min_len));
+        let slot = &mut self.short[slot_of(first_bytes.wrapping_mul(0x9E37_79B1_85EB_CA87))];
+        let short = std::mem::replace(slot, at);
+        let hash = bytes.wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
+        let tag = (hash << TABLE_LOG >> 32) as u32 & !MAX_POSITION;
+        let long = std::mem::replace(&mut self.long[slot_of(hash)], at | tag) ^ tag;
+        let is_same = (long <= MAX_POSITION) & (at.wrapping_sub(long) <= limits.max_distance);
+        select_unpredictable(is_same, long, short)
+    }
+}
+
+const MAX_POSITION: u32 = MAX_LEN as u32 - 1;
+
+#[inline(always)]
+fn slot_of(hash: u64) -> usize {
+    (hash >> (64 - TABLE_LOG)) as usize
+}
+
 /// Words after which a group is full. The words of 64 bytes are added together, at most 32, in steps of 8.
 const GROUP_LEN: usize = 192;
 const MAX_GROUP_LEN: usize = GROUP_LEN + 64;
@@ -156,7 +214,7 @@ struct Group {
     len: usize,
     /// The positions of the words.
     at: [u32; MAX_GROUP_LEN],
-    /// The position of the last earlier word with the same hash, or 0.
+    /// The positions of earlier words that probably have the same bytes, or 0.
     earlier: [u32; MAX_GROUP_LEN],
     /// How many of the first [`COMPARED`] bytes of the two are equal.
     equal: [u8; MAX_GROUP_LEN],
@@ -201,20 +259,18 @@ impl Group {
         next
     }
 
-    /// Looks up the words, and puts them in the table.
+    /// Looks up the words, and puts them in the tables.
     #[inline(always)]
-    fn look_up(&mut self, page: &[u8], table: &mut [u32; 1 << TABLE_LOG]) {
+    fn look_up(&mut self, page: &[u8], tables: &mut Tables, limits: MatchLimits) {
         let at = &self.at[..self.len];
         for ((at, bytes), earlier) in at.iter().zip(chunks_at(page, at)).zip(&mut self.earlier) {
-            let slot = &mut table[hash(*bytes)];
-            *earlier = *slot;
-            *slot = *at;
+            *earlier = tables.replace(*bytes, *at, limits);
         }
     }
 
     /// Compares the words with the earlier ones.
     #[inline(always)]
-    fn compare(&mut self, page: &[u8], max_distance: u32) {
+    fn compare(&mut self, page: &[u8], limits: MatchLimits) {
         let (at, earlier) = (&self.at[..self.len], &self.earlier[..self.len]);
         for ((a, b), equal) in chunks_at(page, at).zip(chunks_at(page, earlier)).zip(&mut self.equal) {
             *equal = equal_len(a, b);
@@ -222,8 +278,8 @@ impl Group {
         let pairs = at.iter().zip(earlier).zip(&self.equal);
         for (((at, earlier), equal), match_at) in pairs.zip(&mut self.match_at) {
             // The first word of a page finds itself, at a distance of 0.
-            let is_near = at.wrapping_sub(*earlier).wrapping_sub(1) < max_distance;
-            let is_match = (usize::from(*equal) >= MIN_MATCH) & is_near;
+            let is_near = at.wrapping_sub(*earlier).wrapping_sub(1) < limits.max_distance;
+            let is_match = (*equal >= limits.min_len) & is_near;
             *match_at = select_unpredictable(is_match, *at, 0);
         }
     }
@@ -244,14 +300,6 @@ impl Group {
     }
 }
 
-/// Returns the hash of the first [`MIN_MATCH`] of `bytes`.
-#[inline(always)]
-fn hash(bytes: [u8; 8]) -> usize {
-    const MULTIPLIER: u64 = 0x9E37_79B1_85EB_CA87;
-    let bytes = u64::from_le_bytes(bytes) << (64 - 8 * MIN_MATCH);
-    (bytes.wrapping_mul(MULTIPLIER) >> (64 - TABLE_LOG)) as usize
-}
-
 /// Returns how many bytes of the two are equal before the first difference.
 #[inline(always)]
 fn equal_len(a: &[u8; COMPARED], b: &[u8; COMPARED]) -> u8 {
@@ -264,7 +312,10 @@ fn equal_len(a: &[u8; COMPARED], b: &[u8; COMPARED]) -> u8 {
 
 /// Writes literals and sequences.
 struct SequenceWriter<'a> {
+    head_len: usize,
     page: &'a [u8],
+    /// The least length of a match.
+    min_len: usize,
     literals: Appender<'a>,
     sequences: Appender<'a, ZSTD_Sequence>,
     /// The end of the last match or block.
@@ -276,15 +327,19 @@ struct SequenceWriter<'a> {
 
 impl<'a> SequenceWriter<'a> {
     #[inline(always)]
-    fn new(page: &'a [u8], found: &'a mut Sequences) -> SequenceWriter<'a> {
+    fn new(head: &[u8], page: &'a [u8], min_len: u8, found: &'a mut Sequences) -> SequenceWriter<'a> {
         found.literals.clear();
+        found.literals.extend_from_slice(head);
         found.sequences.clear();
         let literals = Appender::new(&mut found.literals, page.len() + COPY_LEN);
-        let block_count = page.len().div_ceil(MAX_BLOCK_LEN);
-        let sequences = Appender::new(&mut found.sequences, page.len() / MIN_MATCH + block_count);
+        let (head_len, len) = (head.len(), head.len() + page.len());
+        let block_count = len.div_ceil(MAX_BLOCK_LEN);
+        let min_len = usize::from(min_len);
+        let sequences = Appender::new(&mut found.sequences, page.len() / min_len + block_count);
         // Blocks of about the same length: zstd fails if a block is too short to become shorter.
-        let block_len = page.len().div_ceil(block_count);
-        SequenceWriter { page, literals, sequences, written: 0, block_len, block_end: block_len }
+        let block_len = len.div_ceil(block_count);
+        let block_end = block_len - head_len;
+        SequenceWriter { head_len, page, min_len, literals, sequences, written: 0, block_len, block_end }
     }
 
     /// Writes the match of the strings at `at` and `earlier`, whose first `equal` bytes are equal, less those that the last
@@ -312,7 +367,7 @@ impl<'a> SequenceWriter<'a> {
     #[inline(always)]
     fn write_any(&mut self, at: usize, earlier: usize, equal: usize) {
         let covered = self.written.saturating_sub(at);
-        if covered + MIN_MATCH > equal {
+        if covered + self.min_len > equal {
             return;
         }
         let (at, earlier) = (at + covered, earlier + covered);
@@ -327,7 +382,7 @@ impl<'a> SequenceWriter<'a> {
             common_prefix_len(&self.page[at..end], &self.page[earlier..])
         };
         let len = before + after;
-        if len < MIN_MATCH {
+        if len < self.min_len {
             return;
         }
         self.push(at - before, len, at - earlier);
@@ -369,7 +424,9 @@ impl<'a> SequenceWriter<'a> {
         }
         self.end_block();
         self.literals.finish();
-        self.sequences.finish();
+        let sequences = self.sequences.finish();
+        // The first block begins with the head.
+        sequences[0].litLength += self.head_len as u32;
     }
 }
 
@@ -391,6 +448,7 @@ pub(super) fn sequence(literals: usize, len: usize, offset: usize) -> ZSTD_Seque
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::output::pages::zstd_context::LIMITS;
     use proptest::prelude::*;
 
     /// Returns the page that `found` describes, and checks what zstd requires of sequences.
@@ -407,7 +465,7 @@ pub(super) mod tests {
                 assert_eq!(len, 0, "the end of a block");
                 block_len = 0;
             } else {
-                assert!(len >= MIN_MATCH && offset <= page.len());
+                assert!(len >= usize::from(LIMITS.min_len) && offset <= page.len());
             }
             (0..len).for_each(|_| page.push(page[page.len() - offset]));
         }
@@ -420,16 +478,21 @@ pub(super) mod tests {
         found.sequences.iter().map(|s| [s.litLength, s.matchLength, s.offset]).collect()
     }
 
-    /// Returns whether the search suits `page`, and how many bytes matches cover. The sequences describe the page, and are
-    /// the same without vector instructions.
+    /// Returns how many bytes of `page` matches cover; `None` if the search does not suit it. The sequences describe the page,
+    /// and are the same without vector instructions.
     fn check(page: &[u8]) -> Option<usize> {
-        let (mut finder, mut portable, mut is_suited) = (MatchFinder::new(MAX_LEN), MatchFinder::new(MAX_LEN), false);
-        let found = finder.find(page)?;
-        assert!(rebuild(found) == page);
-        Search { page, finder: &mut portable, is_suited: &mut is_suited }.run();
+        check_with_head(b"", page)
+    }
+
+    /// [`check`] of a page with a head.
+    fn check_with_head(head: &[u8], page: &[u8]) -> Option<usize> {
+        let (mut finder, mut portable, mut is_suited) = (MatchFinder::new(LIMITS), MatchFinder::new(LIMITS), false);
+        let found = finder.find(head, page)?;
+        assert!(rebuild(found) == [head, page].concat());
+        Search { head, page, finder: &mut portable, is_suited: &mut is_suited }.run();
         let portable = &portable.found;
         assert!(is_suited && fields(portable) == fields(found) && portable.literals == found.literals);
-        Some(page.len() - found.literals.len())
+        Some(head.len() + page.len() - found.literals.len())
     }
 
     fn urls(len: usize) -> Vec<u8> {
@@ -459,6 +522,22 @@ pub(super) mod tests {
         }
     }
 
+    #[test]
+    fn the_head_of_a_page_is_literals_of_its_first_block() {
+        for (head_len, len) in
+            [(1, MIN_LEN), (MIN_LEN, MIN_LEN), (MAX_HEAD_LEN, MAX_BLOCK_LEN), (5000, 3 * MAX_BLOCK_LEN)]
+        {
+            let (head, texts) = (urls(head_len), urls(len));
+            let covered = check_with_head(&head, &texts).expect("suited");
+            assert_eq!(Some(covered), check(&texts).filter(|_| len < MAX_BLOCK_LEN).or(Some(covered)));
+            assert!(covered > len / 3, "{covered} of {len}");
+        }
+        let texts = urls(MAX_LEN);
+        for (head_len, len) in [(MAX_HEAD_LEN + 1, MAX_LEN), (MIN_LEN + 1, MIN_LEN)] {
+            assert_eq!(check_with_head(&texts[..head_len], &texts[..len]), None);
+        }
+    }
+
     /// Otherwise the bytes of a page would depend on what the same thread has compressed before.
     #[test]
     fn matches_do_not_depend_on_earlier_pages() {
@@ -466,9 +545,9 @@ pub(super) mod tests {
         let name = "collectedbyworker/index-of-captures";
         let page = |first: &str, last: &str| [first.as_bytes(), &urls(MIN_LEN), last.as_bytes(), &[b'.'; 64]].concat();
         let (earlier, later) = (page(&format!("/{name}/"), ""), page(&format!("x{name}/"), &format!("/{name}/")));
-        let (mut finder, mut other) = (MatchFinder::new(MAX_LEN), MatchFinder::new(MAX_LEN));
-        assert!(finder.find(&earlier).is_some());
-        let (found, alone) = (finder.find(&later).expect("suited"), other.find(&later).expect("suited"));
+        let (mut finder, mut other) = (MatchFinder::new(LIMITS), MatchFinder::new(LIMITS));
+        assert!(finder.find(b"", &earlier).is_some());
+        let (found, alone) = (finder.find(b"", &later).expect("suited"), other.find(b"", &later).expect("suited"));
         assert_eq!(fields(found), fields(alone));
         assert!(found.literals == alone.literals && rebuild(found) == later);
     }
@@ -482,8 +561,8 @@ pub(super) mod tests {
         repeated.copy_within(10..20, 5000);
         for (page, covered) in [(unique, 0), (repeated, 11)] {
             assert_eq!(check(&page), Some(covered));
-            let mut finder = MatchFinder::new(MAX_LEN);
-            let found = finder.find(&page).expect("suited");
+            let mut finder = MatchFinder::new(LIMITS);
+            let found = finder.find(b"", &page).expect("suited");
             assert!(found.literals.capacity() >= found.literals.len() + PADDING);
         }
     }

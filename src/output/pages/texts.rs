@@ -23,7 +23,7 @@ use super::rle::push_levels;
 const ENCODING: Encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;
 
 /// Bytes of text after which a page ends.
-const PAGE_LEN: usize = 1 << 18;
+const PAGE_LEN: usize = 1 << 20;
 /// Rows after which a page ends.
 const PAGE_ROWS: usize = 1 << 16;
 
@@ -187,7 +187,7 @@ mod tests {
         let schema = parse_message_type("message m { required binary uri (UTF8); }").unwrap();
         let column = SchemaDescriptor::new(Arc::new(schema)).column(0);
         let values = TextBuffers::of(&array).unwrap();
-        assert!(values.pages().len() > 9);
+        assert!(values.pages().len() > 3);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         for compression in [Compression::None, Compression::Lz4, Compression::Zstd(1), Compression::Zstd(3)] {
             let codecs = Codecs::new(compression).unwrap();

@@ -6,13 +6,17 @@ use parquet::errors::ParquetError;
 use zstd::zstd_safe::zstd_sys::{self, ZSTD_CCtx, ZSTD_cParameter};
 use zstd::zstd_safe::{compress_bound, get_error_name};
 
-use super::matches::{MIN_MATCH, PADDING, Sequences};
+use super::matches::{MAX_LEN_LOG, MatchLimits, PADDING, Sequences};
 
 /// The hash table of zstd level 1 has 2^13 entries, which leaves room for text in the first-level cache, and its matches have
 /// at least 7 bytes. For pages of URLs this took 10 % less time than zstd's own values, at 3 % more length. Now it applies to
 /// pages that [`super::matches`] does not suit.
 const LEVEL_1_HASH_LOG: i32 = 13;
 const LEVEL_1_MIN_MATCH: i32 = 7;
+/// A page may refer to its first bytes. Level 1 would look back 512 KiB.
+const LEVEL_1_WINDOW_LOG: i32 = MAX_LEN_LOG as i32;
+/// The matches of pages, which are those of zstd level 1. Shorter matches make pages 2 % shorter, and take 6 % more time.
+pub(super) const LIMITS: MatchLimits = MatchLimits { min_len: 6, max_distance: 1 << MAX_LEN_LOG };
 /// The value of a parameter that selects the default of the level.
 const OF_LEVEL: i32 = 0;
 /// `ZSTD_c_blockDelimiters`: sequences state where blocks end.
@@ -35,13 +39,16 @@ impl ZstdContext {
         // SAFETY: the function has no conditions. It returns null if there is no memory.
         let context = NonNull::new(unsafe { zstd_sys::ZSTD_createCCtx() });
         let context = context.ok_or_else(|| ParquetError::General("no memory for zstd".into()))?;
-        let (hash_log, min_match) =
-            if level == 1 { (LEVEL_1_HASH_LOG, LEVEL_1_MIN_MATCH) } else { (OF_LEVEL, OF_LEVEL) };
+        let (hash_log, window_log, min_match) = match level {
+            1 => (LEVEL_1_HASH_LOG, LEVEL_1_WINDOW_LOG, LEVEL_1_MIN_MATCH),
+            _ => (OF_LEVEL, OF_LEVEL, OF_LEVEL),
+        };
         let mut context = ZstdContext { context, min_match };
         context.set((ZSTD_cParameter::ZSTD_c_compressionLevel, i32::from(level)))?;
         context.set(BLOCK_DELIMITERS)?;
         context.set(NO_REPEATED_OFFSETS)?;
         context.set((ZSTD_cParameter::ZSTD_c_hashLog, hash_log))?;
+        context.set((ZSTD_cParameter::ZSTD_c_windowLog, window_log))?;
         Ok(context)
     }
 
@@ -79,7 +86,7 @@ impl ZstdContext {
         let Sequences { literals, sequences } = found;
         assert!(literals.capacity() >= literals.len() + PADDING);
         // No match may be shorter than this.
-        self.set((ZSTD_cParameter::ZSTD_c_minMatch, MIN_MATCH as i32))?;
+        self.set((ZSTD_cParameter::ZSTD_c_minMatch, i32::from(LIMITS.min_len)))?;
         compressed.clear();
         compressed.reserve(compress_bound(len));
         // SAFETY: the context is valid. The literals have the padding that the assertion checked. zstd trusts that no block is
