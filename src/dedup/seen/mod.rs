@@ -48,6 +48,8 @@ pub struct SeenStore {
     runs: Vec<SeenRun>,
     /// The last jobs that changed the store, the oldest first.
     jobs: Vec<FinishedJob>,
+    /// Whether the manifest lacks a job.
+    has_new_job: bool,
     /// Held by a store that is open for changes.
     lock: Option<DirectoryLock>,
     /// The directories of a new store. Dropped after the lock, whose file is in one of them.
@@ -110,6 +112,7 @@ impl SeenStore {
                 generation: 0,
                 runs: Vec::new(),
                 jobs: Vec::new(),
+                has_new_job: false,
                 lock: None,
                 created: None,
             },
@@ -142,7 +145,7 @@ impl SeenStore {
         let StoreManifest { policy, generation, runs, jobs } = StoreManifest::read(directory)?;
         let runs = runs.into_iter().map(|run| SeenRun::open(directory, run)).collect::<Result<_, _>>()?;
         let directory = directory.to_path_buf();
-        Ok(SeenStore { directory, policy, generation, runs, jobs, lock: None, created: None })
+        Ok(SeenStore { directory, policy, generation, runs, jobs, has_new_job: false, lock: None, created: None })
     }
 
     /// Checks that the keys of the store were made with this policy.
@@ -217,11 +220,12 @@ impl SeenStore {
     pub(crate) fn record(&mut self, job: FinishedJob) {
         self.jobs.retain(|other| other.id != job.id);
         self.jobs.push(job);
+        self.has_new_job = true;
     }
 
     /// Adds a run and replaces merged runs. The change is atomic: a reader sees the old store or the new one.
     pub(crate) fn add(&mut self, writer: RunWriter, merged: Option<MergedRuns>) -> Result<(), SeenError> {
-        if writer.count() == 0 && merged.is_none() && self.generation > 0 {
+        if writer.count() == 0 && merged.is_none() && self.generation > 0 && !self.has_new_job {
             return Ok(());
         }
         // Complete before any run gets its name: if the disk is full, both temporary files are removed.
@@ -233,6 +237,7 @@ impl SeenStore {
             self.runs.push(run);
         }
         self.commit()?;
+        self.has_new_job = false;
         if has_merged {
             self.remove_unlisted_files();
         }
@@ -463,6 +468,13 @@ mod tests {
         let output_len = |id| store.finished_jobs().iter().find(|job| job.id == id).map(|job| job.output_len);
         assert_eq!((output_len("a"), output_len("b"), output_len("c")), (Some(2), Some(1), None));
         assert_eq!(store.jobs.len(), 2);
+        drop(store);
+        // Also a job without new keys.
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        store.record(finished_job("c"));
+        add(&mut store, std::iter::empty());
+        let store = SeenStore::open(directory.path()).unwrap();
+        assert!(store.jobs.iter().any(|job| job.id == "c") && store.jobs.len() == 3 && store.count() == 3);
     }
 
     /// Damage in a block is found if the block is read, so that it shows which blocks are read.
