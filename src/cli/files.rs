@@ -71,8 +71,9 @@ impl OutputFiles {
         let layout = &job.layout;
         let by = layout.arrangement.by.clone();
         let options = job.output_options(sources);
+        let format = options.format;
         let threads = job.options.clamped().threads;
-        let read_back = move |threads| Box::new(sorted_rows_counter(by.clone(), threads)) as ReadBack;
+        let read_back = move |threads| Box::new(sorted_rows_counter(by.clone(), format, threads)) as ReadBack;
         let is_read_back = !layout.arrangement.by.is_empty();
         let path = match &job.destination {
             Destination::File(path) | Destination::NewFile(path) if layout.is_directory => path.clone(),

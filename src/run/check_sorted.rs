@@ -19,13 +19,14 @@ use crate::input::{
     CheckedParquet, Defect, OpenOptions, Origin, ParquetBatches, PositionedFile, Source, StoredFile, catch_panic,
     check_ipc_lengths, check_stream_lengths, without_types,
 };
+use crate::output::OutputFormat;
 use crate::process::path_name;
-use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
+use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy, line_key};
 
 /// Bytes of text read at a time.
 const READ_LEN: usize = 256 << 10;
 
-/// Longest line in bytes.
+/// Longest line in bytes, of which more than the first two fields is compared.
 const MAX_LINE_LEN: usize = if cfg!(test) { 1 << 20 } else { 128 << 20 };
 
 /// Rows of a Parquet file read at a time.
@@ -89,8 +90,7 @@ pub enum CheckSortedReason {
 /// # Errors
 /// A row is out of order, or the file cannot be read.
 pub fn check_sorted(path: &Path, check: &mut OrderCheck, threads: usize) -> Result<u64, CheckSortedError> {
-    let refuses_lines = check.has_columns();
-    FileCheck { threads, refuses_lines }.check(path, check)
+    FileCheck { threads, storage: None }.check(path, check)
 }
 
 /// How files are checked.
@@ -98,19 +98,50 @@ pub fn check_sorted(path: &Path, check: &mut OrderCheck, threads: usize) -> Resu
 struct FileCheck {
     /// Threads that read row groups of Parquet.
     threads: usize,
-    /// Lines are refused, because the user named columns.
-    refuses_lines: bool,
+    /// How rows are stored; `None` if the beginning of each file tells.
+    storage: Option<RowStorage>,
 }
 
-/// A function that [`crate::output`] calls with a file that is written but has no name yet, to count its rows and to check
-/// that they are sorted by `by`, on `threads` threads. The rows of each file must come after those of the file before it.
+/// How a file stores its rows.
+#[derive(Clone, Copy)]
+enum RowStorage {
+    Parquet,
+    Arrow,
+    ArrowStream,
+    Lines,
+}
+
+impl RowStorage {
+    /// Returns how files of a format store their rows.
+    fn of(format: OutputFormat) -> RowStorage {
+        match format {
+            OutputFormat::Parquet => RowStorage::Parquet,
+            OutputFormat::Arrow => RowStorage::Arrow,
+            OutputFormat::ArrowStream => RowStorage::ArrowStream,
+            _ => RowStorage::Lines,
+        }
+    }
+
+    /// Returns how a file that begins with `head` stores its rows.
+    fn detect(head: &[u8]) -> RowStorage {
+        let magics = [
+            (PARQUET_MAGIC, RowStorage::Parquet),
+            (ARROW_MAGIC, RowStorage::Arrow),
+            (STREAM_MAGIC, RowStorage::ArrowStream),
+        ];
+        magics.into_iter().find(|(magic, _)| head.starts_with(magic)).map_or(RowStorage::Lines, |(_, storage)| storage)
+    }
+}
+
+/// A function that [`crate::output`] calls with a file of this format that is written but has no name yet, to count its rows and
+/// to check that they are sorted by `by`, on `threads` threads. The rows of each file must come after those of the file before it.
 pub(crate) fn sorted_rows_counter(
     by: SortBy,
+    format: OutputFormat,
     threads: usize,
 ) -> impl FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send + 'static {
     let mut check = OrderCheck::new(Some(by));
-    // The columns of lines of CDXJ are their key and time.
-    let file_check = FileCheck { threads, refuses_lines: false };
+    let file_check = FileCheck { threads, storage: Some(RowStorage::of(format)) };
     move |path| file_check.check(path, &mut check).map_err(CheckSortedError::into_cause)
 }
 
@@ -137,23 +168,35 @@ impl FileCheck {
     }
 
     fn check_rows(self, path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
-        // What is read from a pipe cannot be read again.
-        if path != Path::new("-") && path.is_file() {
-            let mut magic = Vec::new();
-            let file = File::open(path).map_err(Defect::Open)?;
-            file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut magic).map_err(Defect::Read)?;
-            // A panic of a decoder is an error of the file.
-            let panicked = |message| ParquetError::General(message).into();
-            match &magic[..] {
-                magic if magic.starts_with(PARQUET_MAGIC) => {
-                    return catch_panic(|| check_parquet(path, check, self.threads), panicked);
-                }
-                ARROW_MAGIC => return catch_panic(|| check_arrow(path, check), panicked),
-                magic if magic.starts_with(STREAM_MAGIC) => return catch_panic(|| check_stream(path, check), panicked),
-                _ => (),
-            }
+        let storage = match self.storage {
+            Some(storage) => storage,
+            None => detect_storage(path, check)?,
+        };
+        // A panic of a decoder is an error of the file.
+        let panicked = |message| ParquetError::General(message).into();
+        match storage {
+            RowStorage::Parquet => catch_panic(|| check_parquet(path, check, self.threads), panicked),
+            RowStorage::Arrow => catch_panic(|| check_arrow(path, check), panicked),
+            RowStorage::ArrowStream => catch_panic(|| check_stream(path, check), panicked),
+            RowStorage::Lines => check_lines(path, check, self.storage.is_none()),
         }
-        if self.refuses_lines { Err(CheckSortedReason::NoColumns) } else { check_lines(path, check) }
+    }
+}
+
+/// Returns how a file stores its rows.
+///
+/// # Errors
+/// It has lines, but the user named columns.
+fn detect_storage(path: &Path, check: &OrderCheck) -> Result<RowStorage, CheckSortedReason> {
+    let mut head = Vec::new();
+    // What is read from a pipe cannot be read again.
+    if path != Path::new("-") && path.is_file() {
+        let file = File::open(path).map_err(Defect::Open)?;
+        file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut head).map_err(Defect::Read)?;
+    }
+    match RowStorage::detect(&head) {
+        RowStorage::Lines if check.has_columns() => Err(CheckSortedReason::NoColumns),
+        storage => Ok(storage),
     }
 }
 
@@ -219,7 +262,8 @@ fn check_batches(reader: impl RecordBatchReader, check: &mut OrderCheck) -> Resu
     Ok(())
 }
 
-fn check_lines(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
+/// Checks lines. If `is_detected`, what begins like a table is refused: a pipe from which a table comes.
+fn check_lines(path: &Path, check: &mut OrderCheck, is_detected: bool) -> Result<(), CheckSortedReason> {
     let origin = if path == Path::new("-") { Origin::Stdin } else { Origin::Path(path.to_path_buf()) };
     let source = Source { name: path_name(path), origin, len: None };
     let mut stream = source.open(OpenOptions::sequential(false))?.into_stream();
@@ -230,7 +274,7 @@ fn check_lines(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedRea
         // The bytes before have no line end.
         let (mut start, mut at) = (0, text.len());
         text.extend_from_slice(&buffer[..count]);
-        if check.rows() == first_row && (text.starts_with(PARQUET_MAGIC) || text.starts_with(ARROW_MAGIC)) {
+        if is_detected && check.rows() == first_row && !matches!(RowStorage::detect(&text), RowStorage::Lines) {
             return Err(CheckSortedReason::NoFile);
         }
         while let Some(len) = memchr::memchr(b'\n', &text[at..]) {
@@ -240,7 +284,12 @@ fn check_lines(path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedRea
         }
         text.drain(..start);
         if text.len() > MAX_LINE_LEN {
-            return Err(CheckSortedReason::LineTooLong(check.rows() - first_row));
+            // The rest of a line does not matter if its first two fields are `key time`.
+            let key_len = line_key(&text).len();
+            if key_len == text.len() {
+                return Err(CheckSortedReason::LineTooLong(check.rows() - first_row));
+            }
+            text.truncate(key_len + 1);
         }
         if count == 0 {
             break;
@@ -290,7 +339,7 @@ mod tests {
             writer.flush().unwrap();
         }
         writer.close().unwrap();
-        let mut count = sorted_rows_counter(SortBy::parse(["number"]), threads);
+        let mut count = sorted_rows_counter(SortBy::parse(["number"]), OutputFormat::Parquet, threads);
         // The rows of a second file come after those of the first.
         let counts = [count(file.path()), count(file.path())];
         let [first, second] =
@@ -311,6 +360,24 @@ mod tests {
             assert_eq!(check(&[&[1, 2], &[3, 5, 4], &[4, 3], &[1]]), out_of_order("row 5: 4 comes after 5"));
             assert_eq!(check(&[&[1, 2], &[0, 5, 4], &[6]]), out_of_order("row 3: 0 comes after 2"));
         }
+    }
+
+    /// A line of an index may begin like a table, and be as long as the record that it describes.
+    #[test]
+    fn any_lines_of_an_index_are_read_back() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut lines: Vec<String> = ["ARROW1:a", "PAR1:a", "\u{7f}"].map(|key| format!("{key} - {{}}\n")).to_vec();
+        lines[1] = format!("PAR1:a - {}\n", "x".repeat(3 * MAX_LINE_LEN));
+        let check = |lines: &[String]| {
+            std::fs::write(file.path(), lines.concat()).unwrap();
+            let by = SortBy::parse(["url_surtkey_ia", "fetch_time"]);
+            sorted_rows_counter(by, OutputFormat::Cdxj, 1)(file.path()).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&lines), Ok(3));
+        assert_eq!(check(&lines[1..]), Ok(2));
+        lines.swap(1, 2);
+        let error = check(&lines).unwrap_err().replace('"', "");
+        assert!(error.contains("row 3: PAR1:a - comes after "), "{error}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) use block::{EncodedBlock, PickedRows, PlainMemory, SortSchema};
 pub(crate) use byte_strings::{BytesBuffer, BytesMerger, BytesRun, BytesRuns, BytesSorter};
 pub(crate) use merge::MergeLimits;
 pub use order::{OrderCheck, OrderError, SortBy};
-pub(crate) use order::{OrderColumn, SORT_METADATA_KEY};
+pub(crate) use order::{OrderColumn, SORT_METADATA_KEY, line_key};
 pub use partition::{Partition, SplitPoints};
 pub(crate) use run_file::RunFileWriter;
 pub(crate) use runs::SortedRuns;

@@ -297,7 +297,7 @@ fn value_type(kind: &DataType) -> &DataType {
 }
 
 /// `key time` of a line that begins with these two fields; otherwise the whole line.
-fn line_key(line: &[u8]) -> &[u8] {
+pub(crate) fn line_key(line: &[u8]) -> &[u8] {
     let spaces: Vec<usize> = memchr::memchr_iter(b' ', line).take(2).collect();
     let [key_end, end] = spaces[..] else { return line };
     let time = &line[key_end + 1..end];

@@ -230,6 +230,20 @@ fn the_files_of_common_crawl_agree() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--prefix is for lists"));
 }
 
+/// The keys of URLs that are not hierarchical may begin like a table.
+#[test]
+fn an_index_may_begin_like_a_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    for (text, suffix) in [("PAR1:abc", "cdxj"), ("PAR1:abc", "cdx.gz"), ("ARROW1:abc", "cdxj")] {
+        let (input, index) = (path("in.txt"), path(&format!("out.{suffix}")));
+        fs::write(&input, format!("http://a.example/\n{text}\n")).unwrap();
+        succeed(&["canon", "-q", &input, "-o", &index]);
+        let lines = printed(&["canon", "-q", &index, "--output-format", "text"], b"");
+        assert_eq!(lines.to_lowercase(), format!("{}\nhttp://a.example/\n", text.to_lowercase()));
+    }
+}
+
 /// Directories `NAME=VALUE` are columns in every format, also of rows that were spilled or compared.
 #[test]
 fn values_in_paths_of_inputs_are_columns() {
