@@ -18,9 +18,6 @@ use crate::process::path_name;
 use crate::run::{SortedRows, sorted_rows_counter};
 use crate::sort::{Partition, SplitPoints};
 
-/// The state of the parts when only files about them are missing.
-pub(crate) const COMPLETE: &str = "the parts are complete";
-
 /// The output while it is written.
 pub(crate) enum OutputFiles {
     /// A file, or standard output.
@@ -180,10 +177,10 @@ impl OutputDirectory {
         let path = series.directory().to_path_buf();
         let (files, mark) = series.finish()?;
         if let Some(splits) = splits {
-            write_atomically(&root.join(SPLITS), &splits.to_string(), COMPLETE)?;
+            write_atomically(&root.join(SPLITS), &splits.to_string(), mark.consequence())?;
         }
         let manifest = manifest(job, &root, &files);
-        write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"), COMPLETE)?;
+        write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"), mark.consequence())?;
         mark.complete()?;
         Ok(WrittenFiles::in_directory(path, files))
     }

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::error::CommandError;
 use super::file_stamp::FileStamp;
-use super::files::{COMPLETE, OutputFiles, WrittenFiles, check_written};
+use super::files::{OutputFiles, WrittenFiles, check_written};
 use super::job::Job;
 use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::progress::watch;
@@ -38,6 +38,9 @@ use crate::sort::RunFileWriter;
 
 /// Directory of sorted runs, below the output.
 const RUNS: &str = "_runs";
+
+/// What is finished if the manifest cannot be written in the end.
+const COMPLETE: &str = "the parts are complete";
 
 /// Suffix of a file of sorted runs.
 const RUNS_SUFFIX: &str = "runs";

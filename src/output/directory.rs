@@ -155,8 +155,12 @@ impl PartDirectory {
             return current.output.append(encoded);
         }
         self.close()?;
+        self.open_part(partition, part)?.append(encoded)
+    }
+
+    fn open_part(&mut self, partition: u32, part: u32) -> Result<&mut Output, OutputError> {
         let output = self.open(&self.layout.file(partition, part, self.files.format.suffixes()[0]))?;
-        self.current.insert(OpenPart { partition, part, output }).output.append(encoded)
+        Ok(&mut self.current.insert(OpenPart { partition, part, output }).output)
     }
 
     /// Opens the next file.
@@ -207,8 +211,12 @@ impl PartDirectory {
         }
     }
 
-    /// Finishes the last file. Returns all files, and the mark of the directory, which the caller completes.
+    /// Finishes the last file. Returns all files, and the mark of the directory, which the caller completes. Without rows, there
+    /// is one part, which has the schema, unless the directory has partitions.
     pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, DirectoryMark), OutputError> {
+        if self.current.is_none() && self.finished.is_empty() && self.layout.partitions.is_none() {
+            self.open_part(0, 0)?;
+        }
         self.close()?;
         self.mark_index_files()?;
         commit_all(std::mem::take(&mut self.pending))?;
@@ -271,20 +279,33 @@ pub(crate) fn lock_directory(directory: &Path) -> Result<DirectoryLock, OutputEr
 }
 
 /// Removes the parts of an interrupted job, and nothing else. The caller has the lock of the directory.
+///
+/// # Errors
+/// [`OutputError::NotEmpty`] if there are other files; then none is removed.
 fn remove_parts(root: &Path) -> Result<(), OutputError> {
     let entries = fs::read_dir(root).map_err(|error| io_error(root, "list", error))?;
+    let (mut files, mut partitions) = (Vec::new(), Vec::new());
     for entry in entries {
         let entry = entry.map_err(|error| io_error(root, "list", error))?;
         let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
-        let is_partition = name.split_once('=').is_some_and(|(name, _)| PARTITIONS.contains(&name));
-        let removed = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            true if is_partition => fs::remove_dir_all(&path),
-            false if is_part_file(&name) => fs::remove_file(&path),
-            _ => Ok(()),
-        };
-        removed.map_err(|error| io_error(&path, "remove", error))?;
+        match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            true if is_partition(&name) => partitions.push(path),
+            false if is_part_file(&name) => files.push(path),
+            _ if is_hidden_name(name.as_bytes()) => (),
+            _ => return Err(OutputError::NotEmpty(root.to_path_buf())),
+        }
     }
-    Ok(())
+    let remove_all = |paths: Vec<PathBuf>, remove: fn(&Path) -> std::io::Result<()>| {
+        paths.iter().try_for_each(|path| remove(path).map_err(|error| io_error(path, "remove", error)))
+    };
+    remove_all(files, |path| fs::remove_file(path))?;
+    remove_all(partitions, |path| fs::remove_dir_all(path))
+}
+
+/// Whether a job writes a directory of this name, as [`DirectoryLayout`] makes it.
+fn is_partition(name: &str) -> bool {
+    let is_number = |number: &str| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    name.split_once('=').is_some_and(|(name, number)| PARTITIONS.contains(&name) && is_number(number))
 }
 
 /// Whether a job writes a file of this name in its directory, besides the manifest.
@@ -364,6 +385,47 @@ mod tests {
         for number in [0, 0, 0, 1, 1] {
             parts.append(encoder.encode_batch(&batch).unwrap(), 0, number).unwrap();
             assert_eq!(encoder.pooled_buffer_count(), 1);
+        }
+    }
+
+    /// A job that is refused removes nothing.
+    #[test]
+    fn only_parts_of_an_interrupted_job_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let parts = ["part-00000.csv", "part-a100000.csv", "splits.txt", "surt_range=07/part-00000.csv"];
+        let others = ["part-mine.txt", "host_hash=mine/f", "x"];
+        fs::create_dir_all(path("surt_range=07")).unwrap();
+        fs::create_dir_all(path("host_hash=mine")).unwrap();
+        parts.iter().chain(&others).for_each(|name| fs::write(path(name), "").unwrap());
+        for other in others {
+            let refused = claim_directory(directory.path(), true);
+            assert!(matches!(refused, Err(OutputError::NotEmpty(_))), "{other}");
+            assert!(parts.iter().all(|name| path(name).exists()) && path(other).exists());
+            fs::remove_file(path(other)).unwrap();
+            let _ = fs::remove_dir(path("host_hash=mine"));
+        }
+        claim_directory(directory.path(), true).unwrap();
+        assert!(!has_visible_files(directory.path()).unwrap());
+    }
+
+    /// Readers need a schema also if there are no rows.
+    #[test]
+    fn a_directory_without_rows_has_one_part_or_no_partition() {
+        for partitions in [None, Some((Partition::HOST_DIRECTORY, 4))] {
+            let directory = tempfile::tempdir().unwrap();
+            let layout =
+                DirectoryLayout { directory: directory.path().join("out"), partitions, ..DirectoryLayout::default() };
+            let options = OutputOptions::of_uris(OutputFormat::Parquet);
+            let (_, parts) = PartDirectory::create(layout, options, &Arrangement::default(), None).unwrap();
+            let (files, mark) = parts.finish().unwrap();
+            mark.complete().unwrap();
+            let paths: Vec<_> = files.iter().filter_map(|file| file.path.clone()).collect();
+            match partitions {
+                None => assert_eq!(paths, [directory.path().join("out/part-00000.parquet")]),
+                Some(_) => assert!(paths.is_empty()),
+            }
+            assert!(paths.iter().all(|path| path.exists()));
         }
     }
 

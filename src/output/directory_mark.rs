@@ -39,6 +39,14 @@ impl DirectoryMark {
         matches!(self, DirectoryMark::Lock(_))
     }
 
+    /// Returns what becomes of the parts if the mark is not removed.
+    pub(crate) fn consequence(&self) -> &'static str {
+        match self {
+            DirectoryMark::Lock(_) => "the parts are complete, but marked as incomplete; run the job again",
+            DirectoryMark::Store(_) => "the parts are removed; run the job again",
+        }
+    }
+
     /// Removes the mark: the directory is complete.
     ///
     /// # Errors

@@ -63,9 +63,11 @@ pub(crate) fn part_name(number: u64, suffix: &str) -> String {
     format!("{PART_PREFIX}{letter}{digits}.{suffix}")
 }
 
-/// Returns whether a file has the name of a part.
+/// Returns whether a file has the name of a part, as [`part_name`] makes it.
 pub(crate) fn is_part_name(name: &str) -> bool {
-    name.starts_with(PART_PREFIX)
+    let number = name.strip_prefix(PART_PREFIX).and_then(|rest| rest.split_once('.'));
+    let digits = number.map(|(number, _)| number.strip_prefix(|c: char| c.is_ascii_lowercase()).unwrap_or(number));
+    digits.is_some_and(|digits| digits.len() >= DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// Removes the files of a directory or prefix that have no records, but the index of other files: the split points and the
@@ -100,6 +102,9 @@ mod tests {
         let names: Vec<String> = numbers.map(|number| part_name(number, "cdx.gz")).collect();
         assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
         assert!(names.iter().all(|name| is_part_name(name)));
+        let others =
+            ["part-", "part-mine.txt", "part-0000.csv", "part-00000", "part-00000-4f2e.csv", "part-ab00000.csv"];
+        assert!(!others.into_iter().any(is_part_name));
     }
 
     #[test]
