@@ -114,6 +114,11 @@ impl ColumnSet {
         COLUMNS.iter().filter(|column| column.id == id).for_each(|column| self.push(*column));
     }
 
+    /// Adds the columns of another set at the end, unless the set contains them.
+    pub(crate) fn add_all(&mut self, others: &ColumnSet) {
+        others.iter().for_each(|column| self.push(*column));
+    }
+
     /// Adds the columns with these names at the end, unless the set contains them. Ignores unknown names.
     pub(crate) fn add_named<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {

@@ -56,6 +56,12 @@ impl SortBy {
         SortBy(columns)
     }
 
+    /// Returns the order by columns of these names, one for each column, instead of its own.
+    pub(crate) fn renamed<'a>(self, names: impl IntoIterator<Item = &'a str>) -> SortBy {
+        let columns = self.0.into_iter().zip(names);
+        SortBy(columns.map(|(column, name)| OrderColumn { name: name.to_string(), ..column }).collect())
+    }
+
     /// The columns, the most significant first.
     pub(crate) fn columns(&self) -> &[OrderColumn] {
         &self.0

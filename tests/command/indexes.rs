@@ -269,6 +269,10 @@ fn values_in_paths_of_inputs_are_columns() {
     let sorted =
         printed(&["canon", "-q", &input, "--sort", "uri", "--columns", "uri,crawl=", "--output-format", "csv"], b"");
     assert_eq!(sorted, "uri,crawl\nhttp://a/,a/b\nhttp://a/,c\nhttp://b/,a/b\nhttp://c/,\n");
+    let by_value = ["--sort", "-crawl=,uri", "--output-format", "csv", "--columns"];
+    let sorted = |columns| printed(&[&["canon", "-q", &input][..], &by_value, &[columns]].concat(), b"");
+    assert_eq!(sorted("uri,crawl="), "uri,crawl\nhttp://a/,c\nhttp://a/,a/b\nhttp://b/,a/b\nhttp://c/,\n");
+    assert_eq!(sorted("uri"), "uri\nhttp://a/\nhttp://a/\nhttp://b/\nhttp://c/\n");
     let (kept, twice) = (name("kept.jsonl"), name("twice.parquet"));
     succeed(&["dedup", "-q", &input, "-o", &kept, "--columns", "crawl=,uri", "--duplicates", &twice]);
     let expected = "{\"crawl\":\"a/b\",\"uri\":\"http://a/\"}\n{\"crawl\":\"a/b\",\"uri\":\"http://b/\"}\n\

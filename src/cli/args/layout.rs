@@ -161,11 +161,16 @@ impl SortArgs {
         Ok(layout)
     }
 
+    /// The columns of `--sort`.
+    pub(crate) fn columns(&self) -> Result<ColumnSet, CommandError> {
+        let by = sort_order("--sort", &self.sort)?;
+        ColumnSet::named(by.names()).map_err(|error| CommandError::Usage(format!("--sort: {error}")))
+    }
+
     /// What rows are sorted by: the flag, or what the format or the partitions require.
     fn order(&self, format: OutputFormat) -> Result<SortBy, CommandError> {
-        let by = sort_order("--sort", &self.sort)?;
-        let unknown = |error| CommandError::Usage(format!("--sort: {error}"));
-        ColumnSet::named(by.names()).map_err(unknown)?;
+        // The column of `NAME=` is called `NAME`.
+        let by = sort_order("--sort", &self.sort)?.renamed(self.columns()?.names());
         if format.is_index() {
             if !by.is_empty() && by != SortBy::parse(INDEX_ORDER) {
                 let message = format!("{} is sorted by {}; remove --sort", format.name(), INDEX_ORDER.join(","));

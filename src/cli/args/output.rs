@@ -121,6 +121,7 @@ impl OutputArgs {
         layout.is_directory |= sort.is_some() && self.output.as_deref().is_some_and(ends_with_slash);
         let mut columns = self.columns(format, keys)?;
         if format != OutputFormat::Text {
+            columns.add_all(&sort.map_or(Ok(ColumnSet::of(&[])), SortArgs::columns)?);
             columns.add_named(layout.arrangement.by.names());
         }
         if layout.arrangement.bloom && !columns.contains(ColumnId::Key) {
