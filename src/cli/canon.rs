@@ -247,6 +247,8 @@ mod tests {
             ("-o x.csv --columns ,", "a name is empty"),
             ("-o x.csv --columns +iri,+", "a name is empty"),
             ("-o x.cdxj --sort uri", "remove --sort"),
+            ("--output-format zipnum", "beside its data"),
+            ("--output-format zipnum -o -", "beside its data"),
             ("-o x.cdxj --columns uri", "fixed columns"),
             ("-o x.csv --bloom-filter", "Parquet"),
             ("-o x.parquet --bloom-filter --columns uri", "add key to --columns"),

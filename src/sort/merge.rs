@@ -31,7 +31,7 @@ impl MergeLimits {
 
 impl Default for MergeLimits {
     fn default() -> MergeLimits {
-        // A multiple of 3000: the lines of a ZipNum member.
+        // A multiple of 3000, the lines of a full ZipNum member. Rows that reach `len` first end with a shorter member.
         MergeLimits { rows: 129_000, len: 16 << 20, part_rows: None }
     }
 }

@@ -1,5 +1,6 @@
 //! The flags that say what is written: destination, format and columns.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
 use crate::output::{Compression, CompressionError, Destination, OutputFormat, OutputOptions, index_columns};
-use crate::process::HandleName;
+use crate::process::{HandleName, path_name};
 use crate::run::MAX_ROW_GROUP_LEN;
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
@@ -24,7 +25,7 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
     format_choice(OutputFormat::Cdxj, "CDXJ: SURT key, time and JSON per line, sorted by these; only canon writes it"),
     format_choice(
         OutputFormat::Zipnum,
-        "CDXJ in gzip members of 3000 lines, with an index of the members beside it (.idx); only canon writes it",
+        "CDXJ in gzip members of at most 3000 lines, with an index of the members beside it (.idx); only canon writes it",
     ),
     format_choice(
         OutputFormat::Text,
@@ -199,6 +200,9 @@ impl OutputArgs {
 
     fn check(&self, destination: &Destination, format: OutputFormat, keys: &[ColumnId]) -> Result<(), CommandError> {
         let name = format.name();
+        if format == OutputFormat::Zipnum {
+            check_has_index(destination)?;
+        }
         if self.compression.is_some() && format != OutputFormat::Parquet {
             return Err(CommandError::Usage(format!("--compression is for Parquet, but the output is {name}")));
         }
@@ -246,6 +250,21 @@ impl OutputArgs {
             columns.add(ColumnId::HostSkeleton);
         }
         Ok(columns)
+    }
+}
+
+/// Checks that the output can have an index beside it, whose lines end with LF and whose fields are separated by tabs.
+fn check_has_index(destination: &Destination) -> Result<(), CommandError> {
+    let Some(path) = destination.path() else {
+        return Err(CommandError::usage("zipnum writes an index beside its data; name a file or a directory with -o"));
+    };
+    let is_allowed = |name: &OsStr| name.to_str().is_some_and(|name| !name.contains(['\t', '\n', '\r']));
+    match path.file_name().is_none_or(is_allowed) {
+        true => Ok(()),
+        false => Err(CommandError::Usage(format!(
+            "{}: zipnum writes this name into its index; choose one in UTF-8 without tabs and line ends",
+            path_name(path)
+        ))),
     }
 }
 
