@@ -1,17 +1,56 @@
-"""Shared by bench-pipeline, bench-dedup, bench-scaling and bench-cores: the command, the header of a results file, and where that
-is."""
+"""Shared by the scripts in Python: the target folder, the command that is measured, the header and the path of a results file."""
 
 import datetime
+import functools
 import os
+import pathlib
 import platform
+import re
 import shlex
 import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The command that is measured.
-IRIKEY = os.environ.get("IRIKEY", os.path.join(ROOT, "target/release/irikey"))
+
+def target_folder():
+    """Returns the folder of what Cargo builds."""
+    command = [os.path.join(ROOT, "scripts/target-folder")]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+@functools.cache
+def irikey():
+    """Returns the path of the measured command: IRIKEY, or the release build. Warns if its commit is not known."""
+    path = os.path.abspath(os.environ.get("IRIKEY") or os.path.join(target_folder(), "release/irikey"))
+    if not os.access(path, os.X_OK):
+        sys.exit(f"{script()}: found no irikey at {path}; run `cargo build --release`, or set IRIKEY to the path of a build")
+    if commit_of(path).startswith("unknown"):
+        print(f"{script()}: the commit of {path} is {commit_of(path)}", file=sys.stderr)
+    return path
+
+
+@functools.cache
+def commit_of(binary):
+    """Returns the commit that a binary was built from, or "unknown" with the reason.
+
+    A binary does not state its commit. It is the commit of this checkout if Cargo built the binary from the sources here, which
+    it lists in a file next to the binary, and if none of them is newer than the binary.
+    """
+    listing = pathlib.Path(f"{binary}.d")
+    if not listing.exists():
+        return "unknown: Cargo's list of sources is not next to the binary"
+    names = re.split(r"(?<!\\) ", listing.read_text().split(": ", 1)[1].strip())
+    sources = [name.replace("\\ ", " ") for name in names] + [os.path.join(ROOT, name) for name in ("Cargo.toml", "Cargo.lock")]
+    if os.path.join(ROOT, "src/main.rs") not in sources:
+        return "unknown: the binary was built from another checkout"
+    built = os.path.getmtime(binary)
+    for source in sources:
+        if not os.path.exists(source) or os.path.getmtime(source) > built:
+            return f"unknown: {os.path.relpath(source, ROOT)} was changed after the build"
+    git = lambda *words: subprocess.run(["git", "-C", ROOT, *words], stdout=subprocess.PIPE, text=True).stdout.strip()
+    is_changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "Cargo.toml", "Cargo.lock") != ""
+    return git("rev-parse", "--short=12", "HEAD") + ", with uncommitted changes" * is_changed
 
 
 def count_lines(path):
@@ -20,28 +59,29 @@ def count_lines(path):
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def head(name, paths, lines, how="", of=""):
-    """Returns the header of a results file: input, machine and `how` it was used, commit and what was made `of` it."""
+def describe_files(paths, lines):
+    """Describes inputs for the header of a results file."""
     more = f" and {len(paths) - 1} more files" if len(paths) > 1 else ""
+    size = sum(map(os.path.getsize, paths))
+    return f"`{os.path.basename(paths[0])}`{more}, {lines} lines, {size} bytes, in the page cache"
+
+
+def script():
+    return f"scripts/{os.path.basename(sys.argv[0])}"
+
+
+def head(name, inputs, how="", of=""):
+    """Returns the header of a results file: inputs, machine and `how` it was used, commit and what was made `of` it."""
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
     words = [os.path.basename(word) if os.path.isabs(word) else word for word in sys.argv[1:]]
-    command = shlex.join([f"scripts/{os.path.basename(sys.argv[0])}", *words])
     return [
         f"# {name}, {today()}",
         "",
-        f"- command: `{command}`",
-        f"- input: `{os.path.basename(paths[0])}`{more}, {lines} lines, {sum(map(os.path.getsize, paths))} bytes, "
-        "in the page cache",
+        f"- command: `{shlex.join([script(), *words])}`",
+        f"- input: {inputs}",
         f"- CPU: {cpu or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} at the end{how}",
-        f"- commit: {commit()}{of}",
+        f"- commit: {commit_of(irikey())}{of}",
     ]
-
-
-def commit():
-    """Returns the commit of the checkout, and whether its sources differ from it."""
-    git = lambda *words: subprocess.run(["git", "-C", ROOT, *words], stdout=subprocess.PIPE, text=True).stdout.strip()
-    is_changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "Cargo.toml", "Cargo.lock") != ""
-    return git("rev-parse", "--short=12", "HEAD") + ", with uncommitted changes" * is_changed
 
 
 def today():
