@@ -1,5 +1,6 @@
 """Shared by the scripts in Python: the target folder, the command that is measured, the header and the path of a results file."""
 
+import collections
 import datetime
 import functools
 import os
@@ -51,6 +52,33 @@ def commit_of(binary):
     git = lambda *words: subprocess.run(["git", "-C", ROOT, *words], stdout=subprocess.PIPE, text=True).stdout.strip()
     is_changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "Cargo.toml", "Cargo.lock") != ""
     return git("rev-parse", "--short=12", "HEAD") + ", with uncommitted changes" * is_changed
+
+
+Usage = collections.namedtuple("Usage", "seconds cpu_seconds resident_bytes")
+
+# The peak of a process includes the pages of the process that started it, because it is counted from before the new program
+# is loaded. This small program starts the measured one, so that these are 9 MB and not those of a benchmark with its packages.
+LAUNCHER = """
+import os, sys, time
+began = time.perf_counter()
+_, status, usage = os.wait4(os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ), 0)
+seconds = time.perf_counter() - began
+line = f"{os.waitstatus_to_exitcode(status)} {seconds} {usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}"
+os.write(int(sys.argv[1]), line.encode())
+"""
+
+
+def run(words, **options):
+    """Runs a command, with options of `subprocess.Popen`. Returns its seconds, CPU seconds and peak of resident memory."""
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as answer:
+        command = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(writer), *map(str, words)]
+        process = subprocess.Popen(command, pass_fds=[writer], **options)
+        os.close(writer)
+        fields = answer.read().split()
+    if process.wait() or not fields or fields[0] != "0":
+        sys.exit(f"{script()}: {shlex.join(map(str, words[:4]))}... failed with status {fields[0] if fields else 'unknown'}")
+    return Usage(float(fields[1]), float(fields[2]), int(fields[3]) * 1024)
 
 
 def count_lines(path):
