@@ -3,11 +3,15 @@
 import collections
 import datetime
 import functools
+import importlib.machinery
+import importlib.util
+import mmap
 import os
 import pathlib
 import platform
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 
@@ -81,10 +85,44 @@ def run(words, **options):
     return Usage(float(fields[1]), float(fields[2]), int(fields[3]) * 1024)
 
 
+def load(name):
+    """Returns the script `scripts/NAME` as a module."""
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"), os.path.join(ROOT, "scripts", name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def count_rows(path):
+    """Counts the rows of a Parquet file."""
+    if not os.path.exists(path):
+        sys.exit(f"{script()}: found no output")
+    return load("parquet-rows").num_rows(path)
+
+
 def count_lines(path):
-    """Counts the line ends of a file, and thereby reads it into the page cache."""
+    """Counts the lines of a file, and thereby reads it into the page cache. The last one may lack its line end."""
+    count, last = 0, b"\n"
     with open(path, "rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+        for block in iter(lambda: file.read(1 << 20), b""):
+            count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
+
+
+def ratio(figures, base):
+    """Returns the median of the ratios within each round. A disturbance affects all contestants of its round."""
+    return statistics.median(one / other for one, other in zip(figures, base))
+
+
+def duckdb_lines(path):
+    """Returns the table function by which DuckDB reads the lines of a file. An empty line is an empty text, and not null."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        is_crlf = content.find(b"\r\n") >= 0
+    # By default, DuckDB reads an empty line between CR and LF. With this setting, it refuses files without CR.
+    new_line = r", new_line='\r\n'" if is_crlf else ""
+    name = path.replace("'", "''")
+    return (f"read_csv('{name}', header=false, columns={{'line': 'VARCHAR'}}, delim='\x01', quote='', escape='', "
+            f"auto_detect=false, strict_mode=false, force_not_null=['line']{new_line})")
 
 
 def describe_files(paths, lines):
