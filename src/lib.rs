@@ -100,3 +100,8 @@ mod spill;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct ReadmeExamples;
+
+/// Compiles the examples of the guide.
+#[cfg(all(doctest, feature = "remote"))]
+#[doc = include_str!("../docs/guide/rust.md")]
+struct GuideExamples;
