@@ -104,6 +104,24 @@ fn the_readme_is_short() {
     assert!(text.len() < 10_000 && text.lines().count() < 200, "README.md: {} bytes", text.len());
 }
 
+/// Scripts write "unknown" if a binary may be of another commit than the checkout.
+#[test]
+fn every_results_file_names_a_commit() {
+    let is_hash = |word: &str| {
+        let hash = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        (7..=40).contains(&hash.len()) && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let names_commit = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.windows(2).any(|pair| pair[0].to_lowercase().contains("commit") && is_hash(pair[1]))
+    };
+    let files = markdown_files().into_iter().filter(|path| path.starts_with("benches/results"));
+    let (named, missing): (Vec<_>, Vec<_>) =
+        files.filter(|path| !path.ends_with("README.md")).partition(|path| names_commit(&read(path)));
+    assert!(missing.is_empty(), "these files do not name the commit that was measured: {missing:?}");
+    assert!(named.len() >= 60, "found only {} files", named.len());
+}
+
 #[test]
 fn every_fuzz_target_is_described() {
     let targets = read(Path::new("fuzz/src/main.rs"));
