@@ -62,9 +62,14 @@ pub fn columns() -> ColumnSet {
 }
 
 impl Outcome {
+    fn row_count(&self) -> usize {
+        self.rows.as_ref().map_or(0, RecordBatch::num_rows)
+    }
+
     /// Panics if the outcomes differ in a count or a column whose name does not begin with one of `ignored`.
     pub fn assert_equals(&self, other: &Outcome, ignored: &[&str], how: &str) {
         assert_eq!(self.counts, other.counts, "counts, {how}");
+        assert_eq!(self.row_count(), other.row_count(), "rows, {how}");
         let (Some(left), Some(right)) = (&self.rows, &other.rows) else { return };
         for (at, field) in left.schema().fields().iter().enumerate() {
             if !ignored.iter().any(|prefix| field.name().starts_with(prefix)) {
