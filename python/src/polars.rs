@@ -5,7 +5,8 @@
 //! series of URLs (and of bases) --take--> arrays --Operands--> arrays --give--> series
 //! ```
 //!
-//! An expression carries its canonicalizer as a pickled dictionary, so that it can be sent to other processes.
+//! An expression carries its canonicalizer as a pickled dictionary, so that it can be sent to other processes. The dictionary
+//! begins with a digest of the canonicalizer, by which [`engine`] finds it in a cache.
 
 #![expect(unsafe_code, reason = "the interface passes structures of C")]
 
@@ -20,6 +21,7 @@ use arrow::array::{Array, ArrayRef, UInt32Array, make_array, new_null_array};
 use arrow::compute::{concat, take};
 use arrow::datatypes::{DataType, Field};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use irikey::key::{KeyAlgorithm, KeyBytes};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -34,8 +36,19 @@ use crate::schema::arrow_error;
 /// The version of the interface: the major number in the upper 16 bits, the minor one in the lower.
 const VERSION: u32 = 1;
 
-/// Most canonicalizers that are kept between calls.
-const MAX_KEPT: usize = 64;
+/// Most engines in the cache.
+const MAX_CACHED: usize = 64;
+
+/// Most bytes that the pickled arguments of the cached engines have together: an engine holds suffix lists and equivalences of
+/// about this length. The last engine is cached even if it is larger.
+const MAX_CACHED_LEN: usize = 256 << 20;
+
+/// What precedes the digest in pickled arguments: the key `digest`, the instruction that memoizes it, and the instruction for
+/// bytes with their length.
+const BEFORE_DIGEST: &[u8] = b"digest\x94C\x10";
+
+/// The pickled arguments begin with the digest, after the instructions for the protocol, a frame and a dictionary.
+const DIGEST_END: usize = 64;
 
 /// A series as Polars passes it: a field, and chunks that it describes.
 #[repr(C)]
@@ -135,24 +148,66 @@ fn give(name: &str, kind: &DataType, chunks: &[ArrayRef]) -> PyResult<SeriesExpo
     })
 }
 
-/// The canonicalizer of an expression, with the pickled arguments that it was made of.
-type KeptEngine = (Box<[u8]>, Arc<Engine>);
+/// An engine in the cache.
+struct CachedEngine {
+    digest: KeyBytes,
+    /// Length of its pickled arguments in bytes.
+    len: usize,
+    engine: Arc<Engine>,
+}
 
-/// Returns the canonicalizer of an expression from its pickled arguments.
+/// Engines of expressions by digest, the last used one first.
+static CACHE: Mutex<VecDeque<CachedEngine>> = Mutex::new(VecDeque::new());
+
+/// Returns the digest of pickled arguments: the one that they begin with, or a digest of all their bytes if they do not begin
+/// with one. Polars calls once per chunk, and comparing or hashing 25 MB of equivalences takes milliseconds.
+fn digest_of(pickled: &[u8]) -> KeyBytes {
+    let head = &pickled[..pickled.len().min(DIGEST_END)];
+    let at = head.windows(BEFORE_DIGEST.len()).position(|window| window == BEFORE_DIGEST);
+    let digest = at.and_then(|at| head[at + BEFORE_DIGEST.len()..].first_chunk());
+    digest.copied().unwrap_or_else(|| KeyAlgorithm::Xxh3.key(pickled))
+}
+
+/// Returns the engine of an expression from its pickled arguments, and caches it.
 fn engine(pickled: &[u8]) -> PyResult<Arc<Engine>> {
-    static KEPT: Mutex<VecDeque<KeptEngine>> = Mutex::new(VecDeque::new());
-    if let Some((_, engine)) = lock(&KEPT).iter().find(|(known, _)| **known == *pickled) {
-        return Ok(engine.clone());
+    let digest = digest_of(pickled);
+    if let Some(engine) = cached(&digest) {
+        return Ok(engine);
     }
     // The lock is not held meanwhile: the thread that holds the interpreter may wait for it.
     let engine = Python::attach(|py| -> PyResult<_> {
         let arguments = py.import("pickle")?.call_method1("loads", (PyBytes::new(py, pickled),))?;
         Ok(arguments.get_item("canonicalizer")?.cast::<Canonicalizer>()?.get().0.clone())
     })?;
-    let mut kept = lock(&KEPT);
-    kept.truncate(MAX_KEPT - 1);
-    kept.push_front((pickled.into(), engine.clone()));
+    insert(CachedEngine { digest, len: pickled.len(), engine: engine.clone() });
     Ok(engine)
+}
+
+/// Returns a cached engine, which becomes the last used one.
+fn cached(digest: &KeyBytes) -> Option<Arc<Engine>> {
+    let mut cache = lock(&CACHE);
+    let place = cache.iter().position(|entry| entry.digest == *digest)?;
+    let entry = cache.remove(place)?;
+    let engine = entry.engine.clone();
+    cache.push_front(entry);
+    Some(engine)
+}
+
+/// Inserts an engine into the cache, and removes the least recently used ones that exceed its limits.
+fn insert(entry: CachedEngine) {
+    let mut cache = lock(&CACHE);
+    // Another thread may have inserted it meanwhile.
+    cache.retain(|other| other.digest != entry.digest);
+    cache.push_front(entry);
+    let lens = cache.iter().scan(0, |sum, entry| {
+        *sum += entry.len;
+        Some(*sum)
+    });
+    let count = lens.take(MAX_CACHED).take_while(|sum| *sum <= MAX_CACHED_LEN).count();
+    let removed = cache.split_off(count.max(1));
+    // Freeing equivalences takes time, and other threads need not wait for it.
+    drop(cache);
+    drop(removed);
 }
 
 /// Returns an array with `len` values: Polars passes a literal as a series of one value.

@@ -1,8 +1,10 @@
 """DuckDB, Polars, DataFusion, Dask, Ray and Spark Connect: the same values as the functions for arrays."""
 
 import os
+import pickle
 import subprocess
 import sys
+import timeit
 
 import pyarrow as pa
 import pytest
@@ -141,6 +143,63 @@ def test_a_query_of_polars_runs_in_another_process():
     )
     done = subprocess.run([sys.executable, "-c", code], input=query.serialize(), capture_output=True)
     assert done.stdout.decode().strip() == "[None, 'http://h/']", done.stderr.decode()
+
+
+def counted_loads(monkeypatch):
+    """The lengths of the canonicalizers that expressions of Polars unpickle."""
+    lens, loads = [], pickle.loads
+
+    def counting(pickled):
+        lens.append(len(pickled))
+        return loads(pickled)
+
+    monkeypatch.setattr(pickle, "loads", counting)
+    return lens
+
+
+def test_expressions_of_polars_keep_the_canonicalizers_that_were_used_last(monkeypatch):
+    polars = pytest.importorskip("polars")
+    import irikey.polars  # noqa: F401
+
+    frame, lens, url = polars.DataFrame({"url": ["HTTP://h/12"]}), counted_loads(monkeypatch), polars.col("url").irikey
+    used = url.uri(max_url=1_000)
+    for length in range(2_000, 2_100):
+        assert frame.select(used)["url"][0] == "http://h/12"
+        frame.select(url.uri(max_url=length))
+    assert len(lens) == 101
+    # Equal options are one canonicalizer, other options are not.
+    assert frame.select(url.uri(max_url=1_000))["url"][0] == "http://h/12" and len(lens) == 101
+    assert frame.select(url.uri(max_url=10))["url"][0] is None and len(lens) == 102
+
+
+def long_list(number):
+    """A Public Suffix List of 30 MB, most of which is a comment."""
+    return b"// ===BEGIN ICANN DOMAINS===\nexample\n// %d" % number + b" " * 30_000_000
+
+
+def test_expressions_of_polars_keep_a_limited_amount_of_options(monkeypatch):
+    polars = pytest.importorskip("polars")
+    import irikey.polars  # noqa: F401
+
+    frame, lens = polars.DataFrame({"url": ["HTTP://h"]}), counted_loads(monkeypatch)
+    expressions = [polars.col("url").irikey.uri(psl=long_list(number)) for number in range(10)]
+    for expression in expressions:
+        frame.select(expression)
+    assert len(lens) == 10 and sum(lens) > 256 << 20
+    frame.select(expressions[-1])
+    assert len(lens) == 10
+    frame.select(expressions[0])
+    assert len(lens) == 11
+
+
+def test_a_call_of_an_expression_of_polars_does_not_read_its_options():
+    polars = pytest.importorskip("polars")
+    import irikey.polars  # noqa: F401
+
+    frame, url = polars.DataFrame({"url": ["HTTP://h"]}), polars.col("url").irikey
+    plain, long = url.uri(), url.uri(psl=long_list(0))
+    of_plain, of_long = (min(timeit.repeat(lambda: frame.select(call), number=3, repeat=7)) for call in (plain, long))
+    assert of_long < 10 * of_plain
 
 
 def test_functions_of_datafusion():

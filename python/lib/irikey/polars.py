@@ -9,7 +9,9 @@ elementwise, so lazy frames stay lazy and the streaming engine calls them morsel
 
 from __future__ import annotations
 
+import hashlib
 import pathlib
+import pickle
 from typing import TYPE_CHECKING, Any, Literal, Optional
 
 import polars as pl
@@ -36,11 +38,13 @@ def _expression(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any
         raise TypeError(f"base: {type(base).__name__} is not supported; expected an expression, a text or lit(value)")
     options = loaded(one_value(policy, "charset", "query_charset"), has_types=False)
     canonicalizer = Canonicalizer(columns=[column], types="spark", **options)
+    # The plug-in expects the digest first: it finds the canonicalizer by it, without reading equivalences of many megabytes.
+    digest = hashlib.blake2b(pickle.dumps(canonicalizer), digest_size=16).digest()
     return register_plugin_function(
         plugin_path=pathlib.Path(_irikey.__file__),
         function_name="irikey",
         args=arguments,
-        kwargs={"canonicalizer": canonicalizer},
+        kwargs={"digest": digest, "canonicalizer": canonicalizer},
         is_elementwise=True,
     )
 
