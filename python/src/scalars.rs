@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use irikey::canon::Rung;
 use irikey::iri::{
-    Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, find_scheme, normalize_to_rung, spoofing_flags,
-    to_iri, whatwg_href,
+    Base, Fault as RowFault, FaultKind, Flags, HostMapping, ParseMode, Parts, find_scheme, normalize_to_rung,
+    spoofing_flags, to_iri, whatwg_href,
 };
 use irikey::key::{Draft, KeyAlgorithm, Recipe};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -260,6 +260,7 @@ pub fn resolve<'py>(
 }
 
 /// Returns the lowest rung on which two references are equivalent, or None, and their URIs on that rung or the highest one.
+/// Relative references without a base have no URIs; equal ones are equivalent on the rung "simple", as for the command.
 #[pyfunction]
 #[pyo3(signature = (a, b, base=None, *, strict=None), text_signature = "(a, b, base=None, *, strict=False)")]
 pub fn compare<'py>(
@@ -271,7 +272,12 @@ pub fn compare<'py>(
 ) -> PyResult<(Option<&'static str>, Bound<'py, PyString>, Bound<'py, PyString>)> {
     let strict = or_default("strict", strict, argument::flag, false)?;
     let (a, b) = (absolute(py, a, base)?, absolute(py, b, base)?);
-    let on = irikey::iri::compare(&a, &b, parse_mode(strict)).map_err(|fault| raise_without_policy(py, fault))?;
+    let on = match irikey::iri::compare(&a, &b, parse_mode(strict)) {
+        Err(fault) if fault.kind == FaultKind::Relative && a == b => {
+            return Ok((Some(Rung::Simple.name()), text_of(py, &a)?, text_of(py, &b)?));
+        }
+        found => found.map_err(|fault| raise_without_policy(py, fault))?,
+    };
     let text = |reference: &[u8]| text_of(py, &normalized(py, reference, on.unwrap_or_default(), strict)?.0);
     Ok((on.map(Rung::name), text(&a)?, text(&b)?))
 }

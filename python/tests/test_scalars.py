@@ -1,5 +1,8 @@
 """Functions for single references."""
 
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 
@@ -137,6 +140,23 @@ def test_surrogates_of_a_text_are_bytes():
     for options in ({}, {"base": "page"}):
         assert pa.table(irikey.canonicalize(frame, **options))["uri"].to_pylist() == [*uris, None, "http://h/%FF", None]
     assert irikey.uris(["x"], base=texts[0] + "/") == [irikey.uri("x", texts[0] + "/")] == [uris[0] + "/x"]
+
+
+def test_comparisons_are_those_of_the_command():
+    pairs = [("x", "x"), ("x", "y"), ("", ""), ("a b", "a b"), ("http://h:x", "http://h:x"), ("http://h", "HTTP://h:80/")]
+    for a, b in pairs:
+        for options, flags in (({}, []), ({"strict": True}, ["--strict"]), ({"base": "http://b/"}, ["--base", "http://b/"])):
+            command = [sys.executable, "-m", "irikey", "compare", *flags, "--", a, b]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode == 2:
+                with pytest.raises(irikey.Fault):
+                    irikey.compare(a, b, **options)
+                continue
+            found = irikey.compare(a, b, **options)
+            assert done.stdout.split()[-1] == found.rung if found else done.returncode == 1, (a, b, options)
+    # Without a base, these have no URIs.
+    same = irikey.compare("a b", b"a b")
+    assert (same.rung, same.a, same.b) == ("simple", "a b", "a b")
 
 
 def test_rungs():

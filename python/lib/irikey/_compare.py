@@ -41,5 +41,9 @@ class Comparison:
 
 
 def compare(a: Reference, b: Reference, base: Optional[Reference] = None, *, strict: bool = False) -> Comparison:
-    """Compares two references by RFC 3987 section 5.3; relative ones are resolved against ``base``."""
+    """Compares two references by RFC 3987 section 5.3; relative ones are resolved against ``base``.
+
+    Without a base, equal relative references are equivalent on the rung "simple", as for the command; any other comparison with
+    a relative reference raises :class:`irikey.Fault`.
+    """
     return Comparison(*_irikey.compare(a, b, base, strict=strict))
