@@ -75,7 +75,8 @@ impl Canonicalizer {
     }
 
     /// Returns one column for an array of URLs: a list for a list, an Array for an object with __arrow_c_array__, and an array of
-    /// the same kind for a series, a chunked array, or an array of numpy. base and charset are arrays of the same length. Each value of a dictionary is canonicalized once, and counts once in the counters.
+    /// the same kind for a series, a chunked array, or an array of numpy. base and charset are arrays of the same length. Each
+    /// value of a dictionary is canonicalized once, and counts once in the counters.
     #[pyo3(signature = (values, column=None, base=None, charset=None),
         text_signature = "($self, values, column='uri', base=None, charset=None)")]
     fn array<'py>(

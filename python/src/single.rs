@@ -19,8 +19,9 @@ struct Arguments<'a, 'py> {
     recipe: Argument<'a, 'py>,
     strict: Argument<'a, 'py>,
     key_hash: Argument<'a, 'py>,
-    /// The options of a policy by name.
-    policy: [(&'static str, Argument<'a, 'py>); 12],
+    equivalences: Argument<'a, 'py>,
+    /// The other options of a policy by name.
+    policy: [(&'static str, Argument<'a, 'py>); 11],
 }
 
 /// Defines a function of a reference, its base, the keyword arguments in brackets, and the options of a policy. They are written
@@ -30,7 +31,7 @@ macro_rules! function_of_policy {
         function_of_policy! {
             $(#[doc = $doc])* fn $name[$($own),*] $signature -> $result = $function;
             query_charset, drop_fragment, literal_base, assume_scheme, max_url, profile, trim, inner_spaces,
-            character_references, backslashes, psl, equivalences
+            character_references, backslashes, psl
         }
     };
     ($(#[doc = $doc:tt])* fn $name:ident[$($own:ident),*] $signature:tt -> $result:ty = $function:ident;
@@ -46,7 +47,8 @@ macro_rules! function_of_policy {
             $($option: Option<&Bound<'py, PyAny>>),*
         ) -> PyResult<$result> {
             let policy = [$((stringify!($option), $option)),*];
-            let mut arguments = Arguments { rung: None, recipe: None, strict: None, key_hash: None, policy };
+            let mut arguments =
+                Arguments { rung: None, recipe: None, strict: None, key_hash: None, equivalences: None, policy };
             $(arguments.$own = $own;)*
             $function(reference, base, &arguments)
         }
@@ -54,31 +56,32 @@ macro_rules! function_of_policy {
 }
 
 function_of_policy! {
-    /// Returns the canonical URI of a reference, which is ASCII. With rung="simple" it is that of "syntax"; with a recipe, it is
-    /// the text of the recipe's key. Other options: irikey.Policy.
-    fn uri[rung, recipe, strict]
-    "(reference, base=None, *, rung='scheme', recipe=None, strict=False, query_charset=None, drop_fragment=False, \
-     literal_base=False, assume_scheme=None, max_url=1048576, profile='rfc3987', trim=False, inner_spaces=None, \
-     character_references=None, backslashes=None, psl=None, equivalences=None)"
+    /// Returns the canonical URI of a reference, which is ASCII. With rung="simple" it is that of "syntax", with rung="protocol"
+    /// and equivalences that of "scheme"; with a recipe, it is the text of the recipe's key. key_hash has no effect. Options:
+    /// irikey.Options.
+    fn uri[rung, recipe, strict, key_hash, equivalences]
+    "(reference, base=None, *, rung='scheme', recipe=None, strict=False, key_hash='xxh3', equivalences=None, \
+     query_charset=None, drop_fragment=False, literal_base=False, assume_scheme=None, max_url=1048576, profile='rfc3987', \
+     trim=False, inner_spaces=None, character_references=None, backslashes=None, psl=None)"
     -> Bound<'py, PyString> = uri_of
 }
 
 function_of_policy! {
-    /// Returns the canonical IRI of a reference: the URI decoded by RFC 3987 section 3.2, with a Unicode host. Other options:
-    /// irikey.Policy.
-    fn iri[strict]
-    "(reference, base=None, *, strict=False, query_charset=None, drop_fragment=False, literal_base=False, \
+    /// Returns the canonical IRI of a reference: the URI decoded by RFC 3987 section 3.2, with a Unicode host. key_hash has no
+    /// effect. Options: irikey.Policy.
+    fn iri[strict, key_hash]
+    "(reference, base=None, *, strict=False, key_hash='xxh3', query_charset=None, drop_fragment=False, literal_base=False, \
      assume_scheme=None, max_url=1048576, profile='rfc3987', trim=False, inner_spaces=None, character_references=None, \
-     backslashes=None, psl=None, equivalences=None)"
+     backslashes=None, psl=None)"
     -> String = iri_of
 }
 
 function_of_policy! {
-    /// Returns the key of a reference, 16 bytes. Other options: irikey.Policy.
-    fn key[rung, recipe, strict, key_hash]
-    "(reference, base=None, *, rung='scheme', recipe=None, strict=False, key_hash='xxh3', query_charset=None, \
-     drop_fragment=False, literal_base=False, assume_scheme=None, max_url=1048576, profile='rfc3987', trim=False, \
-     inner_spaces=None, character_references=None, backslashes=None, psl=None, equivalences=None)"
+    /// Returns the key of a reference, 16 bytes. Options: irikey.Options.
+    fn key[rung, recipe, strict, key_hash, equivalences]
+    "(reference, base=None, *, rung='scheme', recipe=None, strict=False, key_hash='xxh3', equivalences=None, \
+     query_charset=None, drop_fragment=False, literal_base=False, assume_scheme=None, max_url=1048576, profile='rfc3987', \
+     trim=False, inner_spaces=None, character_references=None, backslashes=None, psl=None)"
     -> Bound<'py, PyBytes> = key_of
 }
 
@@ -100,13 +103,19 @@ impl<'py> Arguments<'_, 'py> {
         })
     }
 
-    /// Returns the canonicalizer of a call with options of a policy; `None` if there are none of these. `name` is what the
-    /// function returns, "uri" or "key".
+    /// Returns the canonicalizer of a call with equivalences or other options of a policy; `None` if there are none of these.
+    /// `name` is what the function returns, "uri" or "key".
     fn canonicalizer(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, Canonicalizer>>> {
-        if self.policy.iter().all(|(_, value)| value.is_none()) {
+        if self.equivalences.is_none() && self.policy.iter().all(|(_, value)| value.is_none()) {
             return Ok(None);
         }
-        let own = [("rung", self.rung), ("recipe", self.recipe), ("strict", self.strict), ("key_hash", self.key_hash)];
+        let own = [
+            ("rung", self.rung),
+            ("recipe", self.recipe),
+            ("strict", self.strict),
+            ("key_hash", self.key_hash),
+            ("equivalences", self.equivalences),
+        ];
         let options = PyDict::new(py);
         for (name, value) in self.policy.iter().chain(&own) {
             value.map_or(Ok(()), |value| options.set_item(name, value))?;

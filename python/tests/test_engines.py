@@ -307,6 +307,16 @@ rows: Union[irikey.Batch, irikey.Table] = irikey.canonicalize(["x"])
 made: Union[irikey.Batch, irikey.Table] = irikey.Canonicalizer(profile="whatwg", psl="list.dat").canonicalize(["x"])
 length = len(rows) + len(made)
 uri: str = irikey.uri("h.example", assume_scheme="https", profile="whatwg")
+policy: irikey.Policy = {"strict": True, "key_hash": "blake3", "query_charset": "koi8-r", "psl": "list.dat", "max_url": 9}
+texts: list[str] = [irikey.uri("http://h", **policy), irikey.iri(b"http://h", "http://b/", **policy)]
+key: bytes = irikey.key("http://h", rung="protocol", equivalences="eq.parquet", **policy)
+one: irikey.Options = {"rung": "protocol", "recipe": "surt-ia", "equivalences": b"", "strict": True}
+texts += [irikey.uri("http://h", **one), irikey.Canonicalizer(**one).uri("http://h")]
+irikey.keys(["http://h"], rung="protocol", equivalences="eq.parquet", **policy)
+irikey.canonicalize(["http://h"], rung="protocol", equivalences="eq.parquet", **policy)
+irikey.read("urls.txt", rung="protocol", equivalences="eq.parquet", **policy)
+irikey.batch_function(rung="protocol", equivalences="eq.parquet", **policy)
+irikey.Canonicalizer(equivalences="eq.parquet", **policy)
 """
 WRONG = """
 import irikey
@@ -314,6 +324,8 @@ irikey.Canonicalizer(profile="whatwq")
 irikey.Canonicalizer(key_hash="md5")
 irikey.Canonicalizer(types="pandas")
 irikey.uri("http://h", max_url="3")
+irikey.iri("http://h", equivalences="eq.parquet")
+irikey.uri("http://h", rung="nope")
 """
 
 
@@ -325,4 +337,4 @@ def test_types_of_calls(tmp_path):
     command = [sys.executable, "-m", "mypy", "--strict", "typed.py", "wrong.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     errors = [line.partition(" error: ")[0] for line in done.stdout.splitlines() if " error: " in line]
-    assert errors == [f"wrong.py:{line}:" for line in range(3, 7)], done.stdout + done.stderr
+    assert errors == [f"wrong.py:{line}:" for line in range(3, 9)], done.stdout + done.stderr

@@ -67,6 +67,9 @@ def test_every_policy_of_the_command_is_a_parameter():
     for function in (irikey.uris, irikey.keys, irikey.canonicalize, irikey.read, irikey.batch_function):
         assert expected - {"columns"} <= parameters(function), function
     assert set(EXAMPLES) | {"columns", "recipe", "psl", "equivalences", "key_hash"} == expected
+    policy, options = set(irikey.Policy.__annotations__), set(typing.get_type_hints(irikey.Options))
+    for function, own in ((irikey.uri, options), (irikey.key, options), (irikey.iri, policy)):
+        assert parameters(function) == own | {"reference", "base"}, function
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

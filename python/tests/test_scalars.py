@@ -75,7 +75,13 @@ def test_single_references_take_the_options_of_a_policy():
         assert function("http://h/?\u044f", query_charset="windows-1251") == function(b"http://h/?%FF")
         with pytest.raises(irikey.Fault, match="max_url="):
             function("http://h/", max_url=3)
-        for option in ("nope", "columns", "charset", "types"):
+        for key_hash in ("xxh3", "blake3"):
+            assert (function("http://h/a", key_hash=key_hash) == function("http://h/a")) == (
+                key_hash == "xxh3" or function is not irikey.key
+            )
+        with pytest.raises(ValueError, match='key_hash is "xxh3" or "blake3"'):
+            function("http://h/", key_hash="md5")
+        for option in ("nope", "columns", "charset", "types", *(["equivalences"] if function is irikey.iri else [])):
             with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
                 function("http://h/", **{option: "x"})
     options = {"assume_scheme": "https", "recipe": "surt-ia", "drop_fragment": True}

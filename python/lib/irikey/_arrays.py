@@ -6,7 +6,20 @@ import functools
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union, overload
 
 from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, _binary, _schema, lit
-from ._policy import Operand, Options, Policy, Reference, Rung, Types, canonicalizer, column_names, loaded, one_value, output
+from ._policy import (
+    Contents,
+    Operand,
+    Options,
+    Policy,
+    Reference,
+    Rung,
+    Types,
+    canonicalizer,
+    column_names,
+    loaded,
+    one_value,
+    output,
+)
 
 if TYPE_CHECKING:
     import os
@@ -15,6 +28,7 @@ if TYPE_CHECKING:
 
     class _WithoutRecipe(Policy, total=False):
         rung: Rung
+        equivalences: Optional[Contents]
 
 
 Data = TypeVar("Data")
@@ -397,6 +411,7 @@ def canonicalize(
     *,
     recipe: Optional[str] = None,
     types: Types = "arrow",
+    equivalences: Optional[Contents] = None,
     **policy: Unpack[Policy],
 ) -> Union[Batch, Table]: ...
 @overload
@@ -410,6 +425,7 @@ def canonicalize(
     *,
     recipe: Optional[str] = None,
     types: Types = "arrow",
+    equivalences: Optional[Contents] = None,
     **policy: Unpack[Policy],
 ) -> Union[Batch, Table, Reader]: ...
 def canonicalize(
@@ -422,6 +438,7 @@ def canonicalize(
     *,
     recipe: Optional[str] = None,
     types: Types = "arrow",
+    equivalences: Optional[Contents] = None,
     **policy: Unpack[Policy],
 ) -> Union[Batch, Table, Reader]:
     """Returns canonical URIs, keys, faults and flags, one row per row of ``data``.
@@ -434,16 +451,17 @@ def canonicalize(
     ``ValueError``. If a URL is null, its row is null.
 
     ``rung`` is that of ``uri`` and ``key``: "scheme", "syntax" or "simple". With "protocol", ``uri`` is that of "scheme", and
-    ``key`` is that of its representative by ``equivalences=``. With ``recipe``, ``key`` is that of the recipe. ``columns`` are
-    names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``types`` is "arrow", or "spark"
-    for types that Spark reads. Other options: :class:`irikey.Policy`.
+    ``key`` is that of its representative by ``equivalences``, what ``irikey learn`` wrote (path, or contents by
+    :func:`irikey.equivalences`), which the column ``key_protocol`` needs as well. With ``recipe``, ``key`` is that of the
+    recipe. ``columns`` are names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``types`` is "arrow",
+    or "spark" for types that Spark reads. Other options: :class:`irikey.Policy`.
 
     A reference that cannot be parsed gives a row with a fault, not an exception. A missing column raises ``KeyError``, a
     column of another type ``TypeError``, and an invalid option ``ValueError``. If the source of a reader fails, its message is
     raised, as ``ValueError``, ``OSError``, ``MemoryError`` or ``NotImplementedError``: the C interface of Arrow passes a number
     and a text, but no exception of Python, such as ``KeyboardInterrupt``.
     """
-    options: dict[str, Any] = {"rung": rung, "types": types, **policy, "base": base, "charset": charset}
+    options = {**policy, "rung": rung, "base": base, "charset": charset, "equivalences": equivalences, "types": types}
     names = column_names(columns)
     canonical = Canonicalizer(url=url, recipe=recipe, columns=names, **loaded(options))
     result: Union[Batch, Table, Reader] = canonical.canonicalize(data)
@@ -473,6 +491,7 @@ def read(
     base: Optional[Operand] = None,
     charset: Optional[Operand] = None,
     types: Types = "arrow",
+    equivalences: Optional[Contents] = None,
     **policy: Unpack[Policy],
 ) -> Read:
     """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, compressed or not. Every
@@ -485,13 +504,13 @@ def read(
 
     ``url`` is the column of a table, or the member of JSON lines, that holds the URL: its name, or its number from "1", as for
     ``irikey canon --column``. Without it, the column is found by its usual names. ``base``, ``charset`` and ``query_charset``
-    are columns of the table, or values, as in :func:`canonicalize`. A table that lacks one of the columns raises ``KeyError``,
+    are columns of the table, or values, as in :func:`canonicalize`, and ``equivalences`` is that of :func:`canonicalize`. A table that lacks one of the columns raises ``KeyError``,
     and a ``format`` without columns ``ValueError``. ``types`` is "arrow", or "spark" for types that Spark reads.
 
     A damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it. A path that
     cannot be opened raises what ``open`` raises, such as ``FileNotFoundError`` or ``PermissionError``.
     """
-    options: dict[str, Any] = {"rung": rung, "types": types, "base": base, "charset": charset, **policy}
+    options = {**policy, "rung": rung, "base": base, "charset": charset, "equivalences": equivalences, "types": types}
     names = column_names(columns)
     # A canonicalizer takes equivalences only if a column needs them. It has no columns of files.
     needed = [name for name in names or () if name == "key_protocol"] or None
@@ -515,12 +534,13 @@ def batch_function(
     columns: Optional[Sequence[str]] = None,
     *,
     recipe: Optional[str] = None,
+    equivalences: Optional[Contents] = None,
     **policy: Unpack[Policy],
 ) -> Callable[[Data], Data]:
     """Returns a function that adds the columns of :func:`canonicalize` to a pyarrow Table or RecordBatch, or to a pandas or
     polars data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like. The function raises
     ``ValueError`` if the data already has one of the columns."""
-    options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
+    options = {**policy, "rung": rung, "base": base, "charset": charset, "equivalences": equivalences}
     names = column_names(columns)
     made = Canonicalizer(url=url, recipe=recipe, columns=names, types="spark", **loaded(options, has_types=False))
     return functools.partial(_with_columns, made)

@@ -4,7 +4,7 @@ from typing import Any, Literal, Optional, Sequence, TypedDict, Union, final, ov
 from typing_extensions import disjoint_base
 
 _Reference = Union[str, bytes]
-_Rung = Literal["simple", "syntax", "scheme"]
+_Rung = Literal["simple", "syntax", "scheme", "protocol"]
 _Operand = Union[str, lit, tuple[str, lit], None]
 _Profile = Literal["rfc3987", "duerst-00", "duerst-01", "masinter-07", "weber-00", "whatwg"]
 _Contents = Union[str, os.PathLike[str], bytes, None]
@@ -118,7 +118,7 @@ class Canonicalizer:
         base: _Operand = None,
         charset: _Operand = None,
         query_charset: _Operand = None,
-        rung: Optional[Literal["simple", "syntax", "scheme", "protocol"]] = None,
+        rung: Optional[_Rung] = None,
         recipe: Optional[str] = None,
         columns: Optional[Sequence[str]] = None,
         strict: bool = False,
@@ -176,7 +176,9 @@ def uri(
     rung: _Rung = "scheme",
     recipe: Optional[str] = None,
     strict: bool = False,
-    query_charset: Union[str, lit, None] = None,
+    key_hash: Literal["xxh3", "blake3"] = "xxh3",
+    equivalences: _Contents = None,
+    query_charset: _Operand = None,
     drop_fragment: bool = False,
     literal_base: bool = False,
     assume_scheme: Optional[str] = None,
@@ -187,14 +189,14 @@ def uri(
     character_references: Optional[Literal["xml", "html"]] = None,
     backslashes: Optional[Literal["slash", "encode"]] = None,
     psl: _Contents = None,
-    equivalences: _Contents = None,
 ) -> str: ...
 def iri(
     reference: _Reference,
     base: Optional[_Reference] = None,
     *,
     strict: bool = False,
-    query_charset: Union[str, lit, None] = None,
+    key_hash: Literal["xxh3", "blake3"] = "xxh3",
+    query_charset: _Operand = None,
     drop_fragment: bool = False,
     literal_base: bool = False,
     assume_scheme: Optional[str] = None,
@@ -205,7 +207,6 @@ def iri(
     character_references: Optional[Literal["xml", "html"]] = None,
     backslashes: Optional[Literal["slash", "encode"]] = None,
     psl: _Contents = None,
-    equivalences: _Contents = None,
 ) -> str: ...
 def key(
     reference: _Reference,
@@ -215,7 +216,8 @@ def key(
     recipe: Optional[str] = None,
     strict: bool = False,
     key_hash: Literal["xxh3", "blake3"] = "xxh3",
-    query_charset: Union[str, lit, None] = None,
+    equivalences: _Contents = None,
+    query_charset: _Operand = None,
     drop_fragment: bool = False,
     literal_base: bool = False,
     assume_scheme: Optional[str] = None,
@@ -226,7 +228,6 @@ def key(
     character_references: Optional[Literal["xml", "html"]] = None,
     backslashes: Optional[Literal["slash", "encode"]] = None,
     psl: _Contents = None,
-    equivalences: _Contents = None,
 ) -> bytes: ...
 def surt(reference: _Reference, dialect: Literal["wayback", "ia"] = "wayback") -> str: ...
 def resolve(base: _Reference, reference: _Reference) -> str: ...

@@ -15,6 +15,7 @@ Reference: TypeAlias = "Union[str, bytes]"
 Rung: TypeAlias = 'Literal["simple", "syntax", "scheme", "protocol"]'
 Operand: TypeAlias = "Union[str, lit, tuple[str, lit]]"
 Types: TypeAlias = 'Literal["arrow", "spark"]'
+Contents: TypeAlias = "Union[str, os.PathLike[str], bytes]"
 
 
 class Policy(TypedDict, total=False):
@@ -22,8 +23,7 @@ class Policy(TypedDict, total=False):
     the command with the same names.
 
     ``query_charset`` is a column, ``lit(label)`` or ``(column, lit(label))``; in functions of arrays, expressions and single
-    references, which have no columns, a label. ``psl`` is a Public Suffix List (path or contents), ``equivalences`` what
-    ``irikey learn`` wrote (path, or contents by :func:`irikey.equivalences`).
+    references, which have no columns, a label. ``psl`` is a Public Suffix List (path or contents).
     """
 
     query_charset: Optional[Operand]
@@ -38,19 +38,19 @@ class Policy(TypedDict, total=False):
     inner_spaces: Optional[Literal["remove", "encode"]]
     character_references: Optional[Literal["xml", "html"]]
     backslashes: Optional[Literal["slash", "encode"]]
-    psl: Union[str, os.PathLike[str], bytes, None]
-    equivalences: Union[str, os.PathLike[str], bytes, None]
+    psl: Optional[Contents]
 
 
 class Options(Policy, total=False):
-    """Options of functions that return one column: those of :class:`Policy`, and which text and key are computed.
+    """Options of functions that return one text or key per URL: those of :class:`Policy`, and which text and key are computed.
 
-    ``rung`` is "scheme" by default, "syntax" or "simple"; "protocol" needs ``equivalences``. With ``recipe``, the text and the
-    key are those of the recipe.
+    ``rung`` is "scheme" by default, "syntax" or "simple"; "protocol" needs ``equivalences``, what ``irikey learn`` wrote (path,
+    or contents by :func:`irikey.equivalences`). With ``recipe``, the text and the key are those of the recipe.
     """
 
     rung: Rung
     recipe: Optional[str]
+    equivalences: Optional[Contents]
 
 
 class SqlOptions(Options, total=False):

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from . import Canonicalizer, Flags
 from ._irikey import _FAULTS
-from ._policy import Operand, Policy, Rung, column_names, loaded
+from ._policy import Contents, Operand, Policy, Rung, column_names, loaded
 from ._spark_columns import _arrow_udf, _found, _quoted
 
 if typing.TYPE_CHECKING:
@@ -141,6 +141,7 @@ def canonicalize(
     counters: Optional[Counters] = None,
     *,
     recipe: Optional[str] = None,
+    equivalences: Optional[Contents] = None,
     **policy: Unpack[Policy],
 ) -> DataFrame:
     """Returns ``df`` with the columns of :func:`irikey.canonicalize`; rows and their order within partitions do not change.
@@ -150,7 +151,8 @@ def canonicalize(
     :class:`Counters`, which is filled as tasks end. If ``df`` already has one of the columns, in upper or lower case, the
     function raises ``ValueError``.
     """
-    options = loaded({"rung": rung, **policy, "base": base, "charset": charset}, has_types=False)
+    given = {**policy, "rung": rung, "base": base, "charset": charset, "equivalences": equivalences}
+    options = loaded(given, has_types=False)
     names = column_names(columns)
     canonicalizer = Canonicalizer(url="url", recipe=recipe, columns=names, types="spark", **_renamed(options))
     added = _added(canonicalizer)
