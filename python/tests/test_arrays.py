@@ -444,9 +444,21 @@ def test_what_is_no_array_is_refused_by_the_name_of_its_parameter():
 
 
 def test_an_array_without_chunks_has_the_type_of_the_results():
-    for kind in (pa.string(), pa.dictionary(pa.int8(), pa.string())):
+    for kind in (pa.string(), pa.dictionary(pa.int8(), pa.string()), pa.string_view(), pa.null()):
         none = pa.chunked_array([], kind)
         assert (irikey.uris(none).type, irikey.keys(none).type) == (pa.string(), pa.binary(16))
+        for base in ("http://b/", [], none, pa.array([], kind)):
+            assert irikey.uris(none, base=base).num_chunks == 0
+
+
+def test_the_type_of_an_array_without_chunks_is_checked():
+    numbers, texts = pa.chunked_array([], pa.int64()), pa.chunked_array([], pa.string())
+    for values in (numbers, pa.chunked_array([[]], pa.int64())):
+        with pytest.raises(TypeError, match="^values has the type Int64; expected text or bytes"):
+            irikey.uris(values)
+    for name in ("base", "charset"):
+        with pytest.raises(TypeError, match=f"^{name} has the type Int64; expected text or bytes"):
+            irikey.uris(texts, **{name: numbers})
 
 
 def test_tables_may_have_columns_that_arrow_has_no_type_for():

@@ -336,12 +336,13 @@ def _chunked(canonical: Canonicalizer, column: str, values: Any, others: dict[st
         if len(array) != len(values):
             raise ValueError(f"{name} has {len(array)} values; expected {len(values)}, one per URL")
     parts, begin = [], 0
-    for chunk in values.iterchunks():
+    # The types of an array without chunks are checked with a chunk that has no rows.
+    for chunk in values.chunks or [pa.array([], values.type)]:
         end = begin + len(chunk)
         named = {name: _slice(array, begin, end) for name, array in others.items()}
         parts.append(pa.array(canonical.array(chunk, column, **named)))
         begin = end
-    return pa.chunked_array(parts, parts[0].type if parts else pa.schema(canonical.schema).field(column).type)
+    return pa.chunked_array(parts[: values.num_chunks], parts[0].type)
 
 
 def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any]) -> Any:
