@@ -446,6 +446,14 @@ def test_wrong_arguments_raise_the_class_of_the_mistake():
         irikey.uris(["http://h"], rung="nope")
 
 
+def test_an_option_of_a_wrong_type_is_refused_after_an_equal_one():
+    for function in (lambda **options: irikey.uris(["http://h"], **options), lambda **options: irikey.uri("http://h", **options)):
+        for name, value, wrong in (("strict", True, 1), ("trim", False, 0), ("max_url", 2_000, 2_000.0)):
+            function(**{name: value}, drop_fragment=True)
+            with pytest.raises(TypeError, match=f"^{name}: expected "):
+                function(**{name: wrong}, drop_fragment=True)
+
+
 def test_messages_name_the_argument_and_both_types():
     reference, canonicalizer = "http://h", irikey.Canonicalizer()
     for expected, call in [

@@ -188,20 +188,20 @@ def loaded(options: dict[str, Any], has_types: bool = True) -> dict[str, Any]:
     return options
 
 
-@functools.lru_cache(maxsize=64)
-def _kept(items: tuple[tuple[str, Any], ...]) -> Canonicalizer:
-    return Canonicalizer(**dict(items))
+# True equals 1, but only True is a valid flag: arguments of other types are other arguments.
+@functools.lru_cache(maxsize=64, typed=True)
+def _kept(**options: Any) -> Canonicalizer:
+    return Canonicalizer(**options)
 
 
 def canonicalizer(options: dict[str, Any]) -> Canonicalizer:
     """Returns a canonicalizer with these options; the last ones are kept. Counters of kept ones are of all their calls."""
-    items = tuple(sorted(options.items()))
     try:
-        hash(items)
+        hash(tuple(options.values()))
     except TypeError:
         # An option has a wrong type.
         return Canonicalizer(**options)
-    return _kept(items)
+    return _kept(**dict(sorted(options.items())))
 
 
 def of_single(name: str, options: dict[str, Any]) -> Canonicalizer:
