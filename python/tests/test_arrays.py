@@ -168,6 +168,35 @@ def test_bases_of_the_other_kind_are_decoded_like_bytes():
     assert irikey.uris(polars.Series(urls[:1]), base=bases[:1], charset="latin1").to_list() == [expected]
 
 
+def test_objects_of_derived_classes_are_those_of_their_library():
+    numpy, pandas, polars = pytest.importorskip("numpy"), pytest.importorskip("pandas"), pytest.importorskip("polars")
+
+    class OwnSeries(pandas.Series):
+        @property
+        def _constructor(self):
+            return OwnSeries
+
+    class OwnFrame(pandas.DataFrame):
+        @property
+        def _constructor(self):
+            return OwnFrame
+
+    class OwnArray(numpy.ndarray):
+        pass
+
+    of_polars = (type("OwnSeries", (polars.Series,), {}), type("OwnFrame", (polars.DataFrame,), {}))
+    urls = ["HTTP://h", "x"]
+    series, array = OwnSeries(urls, index=[2, 1], name="page"), numpy.array(urls, dtype=object).view(OwnArray)
+    assert list(irikey.uris(series, base=series.map(lambda url: "http://b/")).index) == [2, 1]
+    for values in (series, array, of_polars[0]("page", urls)):
+        assert irikey.uris(values)[2 if values is series else 0] == "http://h/"
+    for frame in (OwnFrame({"url": urls}), of_polars[1]({"url": urls})):
+        assert pa.table(irikey.canonicalize(frame))["uri"].to_pylist() == ["http://h/", None]
+        assert irikey.batch_function(columns=["uri"])(frame)["uri"][0] == "http://h/"
+        with pytest.raises(TypeError, match="^values: OwnFrame is not supported; .*; canonicalize takes tables$"):
+            irikey.uris(frame)
+
+
 def test_objects_of_pandas_and_numpy_that_are_not_plain_series():
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     found = irikey.uris(numpy.array(URLS, dtype=object))

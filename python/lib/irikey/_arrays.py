@@ -49,8 +49,34 @@ def _operand(name: str, value: Any, values: Any) -> tuple[Optional[Any], Any]:
         return name, [value] * len(values)
 
 
-def _module(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
+#: The classes that functions take and return, by library.
+_CLASSES = {
+    "numpy": ("ndarray",),
+    "pandas": ("Series", "Index", "DataFrame"),
+    "polars": ("Series", "DataFrame"),
+    "pyarrow": ("Array", "ChunkedArray", "RecordBatch", "Table", "RecordBatchReader"),
+}
+
+
+@functools.lru_cache(maxsize=256)
+def _base_class(kind: type) -> tuple[str, str]:
+    """Returns the library and the name of the class in ``_CLASSES`` that ``kind`` is or inherits from, or two empty texts."""
+    for base in kind.__mro__:
+        library = base.__module__.partition(".")[0]
+        if base.__name__ in _CLASSES.get(library, ()):
+            return library, base.__name__
+    return "", ""
+
+
+def _class(value: Any) -> tuple[str, str]:
+    """Returns the library and the name of the class of an array or a table, or two empty texts."""
+    kind: Any = type(value)
+    return _base_class(kind)
+
+
+def _library(value: Any) -> str:
+    """Returns the library of an array or a table, or an empty text."""
+    return _class(value)[0]
 
 
 #: Most bytes of an array of pyarrow whose offsets have 32 bits.
@@ -86,7 +112,7 @@ def _is_array(values: Any) -> bool:
         return True
     if hasattr(type(values), "columns"):
         return False
-    kind = _module(values)
+    kind = _library(values)
     if kind == "numpy":
         return bool(values.ndim == 1)
     if kind == "pandas":
@@ -94,7 +120,7 @@ def _is_array(values: Any) -> bool:
 
         return isinstance(values, (pd.Series, pd.Index)) and not isinstance(values, pd.MultiIndex)
     if kind == "polars":
-        return type(values).__name__ == "Series"
+        return _class(values)[1] == "Series"
     return hasattr(values, "__arrow_c_array__") or hasattr(values, "iterchunks")
 
 
@@ -111,7 +137,7 @@ def _check_array(name: str, values: Any) -> None:
 
 def _pieces(values: Any) -> Any:
     """Returns an array as a list, a chunked array, or an object with ``__arrow_c_array__``."""
-    kind = _module(values)
+    kind = _library(values)
     if kind == "polars":
         try:
             import pyarrow  # noqa: F401
@@ -167,9 +193,9 @@ def _table(values: Any, canonical: Canonicalizer) -> Any:
 
 def importable(data: Any, canonical: Canonicalizer) -> Any:
     """Returns data as the core takes it: arrays of libraries that do not export them are converted."""
-    if hasattr(data, "iterchunks") or (_module(data) in ("numpy", "pandas", "polars") and _is_array(data)):
+    if hasattr(data, "iterchunks") or (_library(data) in ("numpy", "pandas", "polars") and _is_array(data)):
         return _table(_pieces(data), canonical)
-    if _module(data) == "pyarrow" and hasattr(data, "read_next_batch"):
+    if _library(data) == "pyarrow" and hasattr(data, "read_next_batch"):
         return _checked_reader(data)
     return _importable(data, canonical)
 
@@ -198,8 +224,8 @@ def _checked_reader(reader: Any) -> Any:
 def _importable(data: Any, canonical: Canonicalizer) -> Any:
     """Returns a data frame without the columns that are not read: their library may not be able to export them, or exports them
     in a way that the core refuses."""
-    kind = _module(data)
-    if type(data).__name__ != "DataFrame" or kind not in ("pandas", "polars"):
+    kind, name = _class(data)
+    if name != "DataFrame":
         return data
     present, names = [str(name) for name in data.columns], set(canonical._input_columns)
     for name in sorted(names):
@@ -278,7 +304,7 @@ def column_of(canonical: Canonicalizer, column: str, values: Any, others: dict[s
     """Returns a column of the results, of the kind of ``values``."""
     for name, array in {"values": values, **others}.items():
         _check_array(name, array)
-    kind = _module(values)
+    kind = _library(values)
     if kind == "polars":
         return _of_polars(canonical, column, values, others)
     if kind == "pandas":
@@ -316,7 +342,7 @@ def _series(name: str, values: Any) -> Any:
     """Returns an array as a series of polars."""
     import polars as pl
 
-    pieces = values if _module(values) == "polars" else _pieces(values)
+    pieces = values if _library(values) == "polars" else _pieces(values)
     if not isinstance(pieces, (list, tuple)):
         return pl.Series(name, pieces)
     try:
@@ -553,10 +579,11 @@ def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
 
         # A batch of Ray, if no format is named.
         data = pa.table(data)
-    kind, name = _module(data), type(data).__name__
-    if (kind, name) not in (("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("pandas", "DataFrame"), ("polars", "DataFrame")):
+    kind, name = _class(data)
+    if name not in ("Table", "RecordBatch", "DataFrame"):
         raise TypeError(
-            f"data: {name} is not supported; expected a Table or RecordBatch of pyarrow, or a DataFrame of pandas or polars"
+            f"data: {type(data).__name__} is not supported; expected a Table or RecordBatch of pyarrow, or a DataFrame of pandas"
+            " or polars"
         )
     present = set(data.schema.names if kind == "pyarrow" else data.columns)
     clashing = [name for name in canonical.schema.names if name in present]
