@@ -46,6 +46,20 @@ def test_sql_functions_of_duckdb():
     assert many == [(100_000, 100)]
 
 
+def test_sql_functions_of_duckdb_can_be_registered_again():
+    duckdb = pytest.importorskip("duckdb")
+    import irikey.duckdb
+
+    con, select = duckdb.connect(), "SELECT irikey_uri('http://h/a b'), irikey_uri_from('x', 'http://b/')"
+    for options, expected in (({}, "http://h/a%20b"), ({}, "http://h/a%20b"), ({"strict": True}, None)):
+        irikey.duckdb.register(con, **options)
+        assert con.sql(select).fetchall() == [(expected, "http://b/x")]
+    # A wrong call changes nothing.
+    with pytest.raises(ValueError, match="max_url is from 1"):
+        irikey.duckdb.register(con, max_url=0)
+    assert con.sql(select).fetchall() == [(None, "http://b/x")]
+
+
 def test_options_of_sql_functions_of_duckdb():
     duckdb = pytest.importorskip("duckdb")
     import irikey.duckdb

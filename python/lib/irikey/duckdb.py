@@ -8,14 +8,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow as pa
 
 from ._policy import SqlFunction, SqlOptions, sql_functions
 
 if TYPE_CHECKING:
-    import duckdb
     from typing_extensions import Unpack
 
 
@@ -36,11 +37,16 @@ def register(con: duckdb.DuckDBPyConnection, prefix: str = "irikey_", **options:
     base)`` and ``irikey_key_from(url, base)`` for relative references; the same names as :func:`irikey.spark.register`.
 
     Texts are VARCHAR, keys BLOB. Options: :class:`irikey.SqlOptions`. ``base=`` is also for rows of the functions with a base
-    in which the base is null; ``literal_base=`` without ``base=`` applies to these functions alone. To also register functions
-    with other options, use another ``prefix``.
+    in which the base is null; ``literal_base=`` without ``base=`` applies to these functions alone. Functions that ``con`` has
+    registered with this prefix are replaced. To also register functions with other options, use another ``prefix``.
     """
-    for function in sql_functions({**options}):
-        kinds = ["VARCHAR"] * (2 if function.has_base else 1)
+    # An invalid option raises an exception before a function is replaced.
+    made = [(function, _function(function)) for function in sql_functions({**options})]
+    for function, call in made:
+        name, kinds = prefix + function.name, ["VARCHAR"] * (2 if function.has_base else 1)
+        with contextlib.suppress(duckdb.InvalidInputException):
+            # DuckDB raises this exception if the function is not registered.
+            con.remove_function(name)
         create: Any = con.create_function
         kind = "BLOB" if function.column == "key" else "VARCHAR"
-        create(prefix + function.name, _function(function), kinds, kind, type="arrow", null_handling="special")
+        create(name, call, kinds, kind, type="arrow", null_handling="special")
