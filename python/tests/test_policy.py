@@ -2,12 +2,14 @@
 
 import importlib
 import inspect
+import io
 import os
 import pickle
 import re
 import signal
 import subprocess
 import sys
+import threading
 import tracemalloc
 import typing
 
@@ -120,6 +122,33 @@ def test_suffix_lists_and_hashes(tmp_path):
         ]
         assert pa.table(irikey.read(b"http://x.a.b.example/\n", [column], psl=psl).table)[column].to_pylist() == ["a.b.example"]
     assert irikey.keys(["http://h/"], key_hash="blake3") == [irikey.key("http://h/", key_hash="blake3")]
+
+
+def test_files_of_options_are_read_again_only_if_they_change(tmp_path, monkeypatch):
+    opened, path, column = [], tmp_path / "psl", "url_host_registered_domain"
+
+    def counting(file, *arguments, **options):
+        opened.append(file)
+        return io.open(file, *arguments, **options)
+
+    def domain():
+        return pa.table(irikey.canonicalize(["http://x.a.b.example/"], columns=[column], psl=path))[column][0].as_py()
+
+    monkeypatch.setattr("builtins.open", counting)
+    for suffixes, expected in (("example\n", "b.example"), ("example\nb.example\n", "a.b.example")):
+        path.write_text("// ===BEGIN ICANN DOMAINS===\n" + suffixes)
+        opened.clear()
+        assert [domain() for _ in range(3)] == [expected] * 3
+        assert irikey.uri("HTTP://h", psl=path) == irikey.uri("HTTP://h", psl=str(path)) == "http://h/"
+        assert len(opened) == 1, opened
+    # What can be read once only is not cached.
+    os.mkfifo(tmp_path / "pipe")
+    for suffixes, expected in (("example", "b.example"), ("b.example", "a.b.example")):
+        writer = threading.Thread(target=path.with_name("pipe").write_text, args=["// ===BEGIN ICANN DOMAINS===\n" + suffixes])
+        writer.start()
+        found = pa.table(irikey.canonicalize(["http://x.a.b.example/"], columns=[column], psl=path.with_name("pipe")))
+        writer.join()
+        assert found[column].to_pylist() == [expected]
 
 
 def test_contradictions_are_refused_with_the_names_of_parameters():
