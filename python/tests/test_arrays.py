@@ -22,6 +22,11 @@ URIS = ["http://example.org/~user/", None, None, "http://h/%FF", "http://example
 TEXTS = [url for url in URLS if not isinstance(url, bytes)]
 
 
+def with_none(values):
+    """Returns values as a list, in which missing ones are None: in the text of pandas 3, they are NaN."""
+    return [None if isinstance(value, float) else value for value in values]
+
+
 def test_arrays_of_every_kind_give_the_same_values_in_the_same_kind():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     assert irikey.uris(URLS) == URIS
@@ -40,7 +45,7 @@ def test_arrays_of_every_kind_give_the_same_values_in_the_same_kind():
     series = polars.Series("page", TEXTS)
     assert irikey.uris(series).to_list() == expected and irikey.uris(series).name == "page"
     series = pandas.Series(TEXTS, index=[3, 1, 4, 5], name="page")
-    assert irikey.uris(series).tolist() == expected and list(irikey.keys(series).index) == [3, 1, 4, 5]
+    assert with_none(irikey.uris(series)) == expected and list(irikey.keys(series).index) == [3, 1, 4, 5]
     only_capsules = type("A", (), {"__arrow_c_array__": lambda self, schema=None: pa.array(TEXTS).__arrow_c_array__(schema)})()
     found = irikey.uris(only_capsules)
     assert type(found) is irikey.Array and found.to_pylist() == pa.array(found).to_pylist() == expected
@@ -64,7 +69,7 @@ def test_no_values_are_no_error_with_any_option():
     assert pa.record_batch(irikey.canonicalize([], columns=["uri", "key_surt_ia"])).num_rows == 0
 
 
-@pytest.mark.parametrize("dtype", ["string", "string[python]", "string[pyarrow]", pa.string(), pa.large_string()], ids=str)
+@pytest.mark.parametrize("dtype", ["str", "string", "string[python]", "string[pyarrow]", pa.string(), pa.large_string()], ids=str)
 def test_text_of_pandas_keeps_its_dtype(dtype):
     pandas = pytest.importorskip("pandas")
     if isinstance(dtype, pa.DataType):
@@ -109,7 +114,7 @@ def test_missing_values_are_null_in_every_container():
     empty = pandas.DataFrame({"url": [numpy.nan, numpy.nan]})
     assert irikey.uris(empty["url"]).tolist() == [None, None] and len(irikey.keys(empty["url"])) == 2
     assert pa.table(irikey.canonicalize(empty))["uri"].to_pylist() == [None, None]
-    assert irikey.batch_function(columns=["uri"])(empty)["uri"].tolist() == [None, None]
+    assert with_none(irikey.batch_function(columns=["uri"])(empty)["uri"]) == [None, None]
     for values, found in (([1.5], "float"), ([float("inf")], "float"), ([pandas.NaT], "NaTType")):
         with pytest.raises(TypeError, match=f"^row 0: expected a reference as str or bytes, found {found}$"):
             irikey.uris(values)
@@ -150,7 +155,7 @@ def test_text_is_not_decoded_again():
         frame = pandas.DataFrame({"url": [value]})
         assert pa.table(irikey.canonicalize(frame, charset=irikey.lit("latin1")))["uri"].to_pylist() == [expected]
         assert irikey.Canonicalizer(charset=irikey.lit("latin1")).uri(value) == expected
-    surrogates = pandas.DataFrame({"url": [text + "\ud800"]})
+    surrogates = pandas.DataFrame({"url": [text + "\ud800"]}, dtype=object)
     assert pa.table(irikey.canonicalize(surrogates, charset=irikey.lit("latin1")))["uri"].to_pylist() == [expected + "%ED%A0%80"]
     # Labels of text have no effect, and those of bytes must be known.
     assert irikey.uris(mixed, charset=["nope", "nope", None]) == [expected, None, None]
@@ -203,7 +208,7 @@ def test_objects_of_pandas_and_numpy_that_are_not_plain_series():
     assert found.dtype == object and found.tolist() == URIS
     assert irikey.uris(numpy.array(["HTTP://h"])).tolist() == ["http://h/"]
     index = irikey.uris(pandas.Index(["HTTP://h", None], name="page"))
-    assert isinstance(index, pandas.Index) and index.tolist() == ["http://h/", None] and index.name == "page"
+    assert isinstance(index, pandas.Index) and with_none(index) == ["http://h/", None] and index.name == "page"
     # Different categories may have one canonical URI.
     categories = pandas.Series(["HTTP://h", "http://h/", None, "http://g/"], dtype="category")
     assert [uri if isinstance(uri, str) else None for uri in irikey.uris(categories)] == [
@@ -279,9 +284,9 @@ def test_a_canonicalizer_takes_the_arrays_that_functions_take():
         for other in kinds:
             found = canonicalizer.array(kind(texts), base=other(bases))
             assert type(found) is (irikey.Array if kind is pa.array else type(irikey.uris(kind(texts))))
-            assert (found.to_pylist() if hasattr(found, "to_pylist") else list(found)) == uris, (kind, other)
+            assert with_none(found.to_pylist() if hasattr(found, "to_pylist") else found) == uris, (kind, other)
         faults = canonicalizer.array(kind(texts), "fault", bases)
-        faults = faults.to_pylist() if hasattr(faults, "to_pylist") else list(faults)
+        faults = with_none(faults.to_pylist() if hasattr(faults, "to_pylist") else faults)
         assert faults == [None, None, None, "port"], kind
         with pytest.raises(KeyError, match="unknown column .nope"):
             canonicalizer.array(kind(texts), "nope", bases)

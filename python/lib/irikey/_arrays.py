@@ -323,10 +323,11 @@ def column_of(canonical: Canonicalizer, column: str, values: Any, others: dict[s
         # The column fault has a dictionary, which pandas would read as a categorical.
         found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
         dtype = values.dtype if pa.types.is_string(found.type) and _holds_text(values.dtype) else object
-        found = found.to_pandas().to_numpy()
+        # Unlike to_pandas of pandas 3, this keeps None in arrays of objects.
+        found = found.to_numpy(**({} if isinstance(found, pa.ChunkedArray) else {"zero_copy_only": False}))
         if isinstance(values, pd.Index):
             return pd.Index(found, name=values.name, dtype=dtype)
-        return pd.Series(found, index=values.index, name=values.name, dtype=dtype)
+        return pd.Series(found, index=values.index, name=values.name, dtype=dtype, copy=False)
     if kind == "numpy":
         import numpy as np
 
@@ -393,7 +394,8 @@ def uris(values: Any, base: Any = None, charset: Any = None, **options: Unpack[O
 
     ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, a numpy array of
     these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. A pandas Series of a
-    string dtype gives one of the same dtype. The result is null if the URL is null or cannot be parsed. In lists and arrays of
+    string dtype gives one of the same dtype, with the missing value of the dtype: NaN in ``str``, the default of pandas 3,
+    ``pandas.NA`` in ``string``. The result is null if the URL is null or cannot be parsed. In lists and arrays of
     objects, the float NaN and ``pandas.NA`` are null as well. Each value of a dictionary is normalized once; the result is a
     plain array, because different values may become equal. In a str, the surrogates U+DC80 to U+DCFF stand for the bytes that
     ``surrogateescape`` could not decode; other lone surrogates are read as three bytes each.
