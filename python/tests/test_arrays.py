@@ -455,10 +455,14 @@ def test_wrong_values_name_parameter_row_and_type():
 def test_what_is_no_array_is_refused_by_the_name_of_its_parameter():
     numpy, pandas, polars = pytest.importorskip("numpy"), pytest.importorskip("pandas"), pytest.importorskip("polars")
     frame = pandas.DataFrame({"url": ["HTTP://h"]})
-    tables = [frame, polars.DataFrame(frame), polars.LazyFrame(frame), pa.table({"url": ["x"]}), pa.record_batch({"url": ["x"]})]
+    tables = [frame, polars.DataFrame(frame), pa.table({"url": ["x"]}), pa.record_batch({"url": ["x"]})]
     for values in tables:
         with pytest.raises(TypeError, match=f"^values: {type(values).__name__} is not supported; .*; canonicalize takes tables$"):
             irikey.uris(values)
+    lazy, functions = polars.LazyFrame(frame), (irikey.uris, irikey.canonicalize, irikey.batch_function())
+    for function, name in zip(functions, ("values", "data", "data")):
+        with pytest.raises(TypeError, match=f"^{name}: LazyFrame is not supported, .*; call .collect.., or .* irikey.polars"):
+            function(lazy)
     others = [
         numpy.array("x"), numpy.array([["x"]]), pandas.MultiIndex.from_tuples([("a", "b")]), frame["url"].array,
         polars.col("url"),

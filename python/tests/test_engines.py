@@ -144,6 +144,11 @@ def test_expressions_of_polars_broadcast_literals_and_keep_chunks():
             TypeError, match=f"^base: {type(wrong).__name__} is not supported; expected an expression, a text or lit"
         ):
             url.uri(wrong)
+    # A text is a base, and not the name of a column.
+    with pytest.raises(ValueError, match="^base: .*an absolute IRI; for a column, pass pl.col.'page'.$"):
+        url.uri("page")
+    with pytest.raises(ValueError, match="^base: [^;]*$"):
+        url.uri("http://h:x/")
 
 
 def test_a_query_of_polars_runs_in_another_process():
@@ -240,7 +245,7 @@ def test_batch_functions_keep_the_kind_of_the_data():
     assert list(function(frame)["uri"].replace({float("nan"): None})) == expected and list(function(frame).index) == list(frame.index)
     assert function(polars.DataFrame({"url": URLS}))["uri"].to_list() == expected
     assert function({"url": URLS})["uri"].to_pylist() == expected
-    for data in (URLS, None, frame["url"], polars.LazyFrame({"url": URLS}), pa.RecordBatchReader.from_batches(table.schema, [])):
+    for data in (URLS, None, frame["url"], pa.RecordBatchReader.from_batches(table.schema, [])):
         with pytest.raises(TypeError, match=f"^data: {type(data).__name__} is not supported; expected a Table"):
             function(data)
     # Other columns may have values that Arrow has no type for.

@@ -53,7 +53,7 @@ def _operand(name: str, value: Any, values: Any) -> tuple[Optional[Any], Any]:
 _CLASSES = {
     "numpy": ("ndarray",),
     "pandas": ("Series", "Index", "DataFrame"),
-    "polars": ("Series", "DataFrame"),
+    "polars": ("Series", "DataFrame", "LazyFrame"),
     "pyarrow": ("Array", "ChunkedArray", "RecordBatch", "Table", "RecordBatchReader"),
 }
 
@@ -128,11 +128,21 @@ def _check_array(name: str, values: Any) -> None:
     """Raises ``TypeError`` if the argument ``name`` is not an array."""
     if _is_array(values):
         return
+    _check_not_lazy(name, values)
     hint = "; canonicalize takes tables" if hasattr(type(values), "columns") else ""
     raise TypeError(
         f"{name}: {type(values).__name__} is not supported; expected a list of str or bytes, an array of numpy with one"
         f" dimension, a Series, or an array with the Arrow PyCapsule interface{hint}"
     )
+
+
+def _check_not_lazy(name: str, values: Any) -> None:
+    """Raises ``TypeError`` if the argument ``name`` is a query of polars."""
+    if _class(values) == ("polars", "LazyFrame"):
+        raise TypeError(
+            f"{name}: LazyFrame is not supported, because it has no rows yet; call .collect(), or use the expressions of"
+            ' irikey.polars, such as pl.col("url").irikey.uri()'
+        )
 
 
 def _pieces(values: Any) -> Any:
@@ -195,6 +205,7 @@ def importable(data: Any, canonical: Canonicalizer) -> Any:
     """Returns data as the core takes it: arrays of libraries that do not export them are converted."""
     if hasattr(data, "iterchunks") or (_library(data) in ("numpy", "pandas", "polars") and _is_array(data)):
         return _table(_pieces(data), canonical)
+    _check_not_lazy("data", data)
     if _library(data) == "pyarrow" and hasattr(data, "read_next_batch"):
         return _checked_reader(data)
     return _importable(data, canonical)
@@ -536,6 +547,9 @@ def read(
     are columns of the table, or values, as in :func:`canonicalize`, and ``equivalences`` is that of :func:`canonicalize`. A table that lacks one of the columns raises ``KeyError``,
     and a ``format`` without columns ``ValueError``. ``types`` is "arrow", or "spark" for types that Spark reads.
 
+    The rows are returned together, in memory. For a larger input, run ``irikey canon INPUT -o rows.parquet`` (or ``python -m
+    irikey canon``), which needs little memory, and read its output with any reader of Parquet.
+
     A damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it. A path that
     cannot be opened raises what ``open`` raises, such as ``FileNotFoundError`` or ``PermissionError``.
     """
@@ -582,6 +596,7 @@ def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
         # A batch of Ray, if no format is named.
         data = pa.table(data)
     kind, name = _class(data)
+    _check_not_lazy("data", data)
     if name not in ("Table", "RecordBatch", "DataFrame"):
         raise TypeError(
             f"data: {type(data).__name__} is not supported; expected a Table or RecordBatch of pyarrow, or a DataFrame of pandas"

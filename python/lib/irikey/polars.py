@@ -37,7 +37,12 @@ def _expression(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any
     else:
         raise TypeError(f"base: {type(base).__name__} is not supported; expected an expression, a text or lit(value)")
     options = loaded(one_value(policy, "charset", "query_charset"), has_types=False)
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **options)
+    try:
+        canonicalizer = Canonicalizer(columns=[column], types="spark", **options)
+    except ValueError as error:
+        if isinstance(base, str) and ":" not in base and str(error).startswith("base: "):
+            raise ValueError(f"{error}; for a column, pass pl.col({base!r})") from None
+        raise
     # The plug-in expects the digest first: it finds the canonicalizer by it, without reading equivalences of many megabytes.
     digest = hashlib.blake2b(pickle.dumps(canonicalizer), digest_size=16).digest()
     return register_plugin_function(
