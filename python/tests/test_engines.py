@@ -242,7 +242,8 @@ def test_batch_functions_keep_the_kind_of_the_data():
         assert type(found) is type(data)
         assert found.column("uri").to_pylist() == expected[: len(data)] and found.schema.names == ["url", "uri", "key"]
     frame = pandas.DataFrame({"url": URLS}, index=range(5, 10))
-    assert list(function(frame)["uri"].replace({float("nan"): None})) == expected and list(function(frame).index) == list(frame.index)
+    found = function(frame)
+    assert list(found["uri"].replace({float("nan"): None})) == expected and list(found.index) == list(frame.index)
     assert function(polars.DataFrame({"url": URLS}))["uri"].to_list() == expected
     assert function({"url": URLS})["uri"].to_pylist() == expected
     for data in (URLS, None, frame["url"], pa.RecordBatchReader.from_batches(table.schema, [])):

@@ -544,8 +544,9 @@ def read(
 
     ``url`` is the column of a table, or the member of JSON lines, that holds the URL: its name, or its number from "1", as for
     ``irikey canon --column``. Without it, the column is found by its usual names. ``base``, ``charset`` and ``query_charset``
-    are columns of the table, or values, as in :func:`canonicalize`, and ``equivalences`` is that of :func:`canonicalize`. A table that lacks one of the columns raises ``KeyError``,
-    and a ``format`` without columns ``ValueError``. ``types`` is "arrow", or "spark" for types that Spark reads.
+    are columns of the table, or values, and ``equivalences`` is a file, as in :func:`canonicalize`. A table that lacks one of
+    the columns raises ``KeyError``, and a ``format`` without columns ``ValueError``. ``types`` is "arrow", or "spark" for types
+    that Spark reads.
 
     The rows are returned together, in memory. For a larger input, run ``irikey canon INPUT -o rows.parquet`` (or ``python -m
     irikey canon``), which needs little memory, and read its output with any reader of Parquet.

@@ -25,8 +25,8 @@ class Policy(TypedDict, total=False):
 
     ``query_charset`` is a column, ``lit(label)`` or ``(column, lit(label))``; in functions of arrays, expressions and single
     references, which have no columns, a label. ``psl`` is a Public Suffix List (path or contents). Files are read again only if
-    they change. Many calls with the same options for single references take less time as methods of one
-    :class:`Canonicalizer`.
+    they change. Many calls for single references with the same options take less time as methods of one
+    :class:`irikey.Canonicalizer`.
     """
 
     query_charset: Optional[Operand]
@@ -41,7 +41,7 @@ class Policy(TypedDict, total=False):
     inner_spaces: Optional[Literal["remove", "encode"]]
     character_references: Optional[Literal["xml", "html"]]
     backslashes: Optional[Literal["slash", "encode"]]
-    psl: Optional[Contents]
+    psl: Union[str, os.PathLike[str], bytes, None]
 
 
 class Options(Policy, total=False):
@@ -53,7 +53,7 @@ class Options(Policy, total=False):
 
     rung: Rung
     recipe: Optional[str]
-    equivalences: Optional[Contents]
+    equivalences: Union[str, os.PathLike[str], bytes, None]
 
 
 class SqlOptions(Options, total=False):
