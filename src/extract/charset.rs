@@ -175,7 +175,7 @@ fn declared_in_html(bytes: &[u8], is_decided: bool) -> Option<DeclaredCharset> {
 fn declared_in_meta(bytes: &[u8], elements: RawElements) -> Option<DeclaredCharset> {
     let mut found: Option<DeclaredCharset> = None;
     let mut tag = StartTag::default();
-    for_each_event(bytes, elements, &mut |event, span| {
+    for_each_event(bytes, elements, &mut |event, span, _| {
         match event {
             CallbackEvent::OpenStartTag { name } => tag = StartTag::new(name, span.start),
             CallbackEvent::AttributeName { name } => {

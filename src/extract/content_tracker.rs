@@ -5,17 +5,21 @@
 //! by the names of tags alone: it begins with `svg` and `math`, it ends with them and at tags such as `<p>`, and some of its
 //! elements contain HTML again (HTML Standard, 13.2.6.5 and 13.2.4.2). Attributes do not count: those of `font` and
 //! `annotation-xml` would.
+//!
+//! The content of a `template` is not part of the document (HTML Standard, 4.12.3).
 
 use html5gum::emitters::callback::CallbackEvent;
 use html5gum::{Error, State as TokenizerState};
 
-/// An open element of foreign content that is followed.
+/// An open element that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ForeignElement {
+enum OpenElement {
     /// `svg` or `math`.
-    Root,
-    /// An element whose content is HTML.
+    ForeignRoot,
+    /// An element of foreign content whose content is HTML.
     OfHtml,
+    /// A `template` of HTML.
+    Template,
 }
 
 /// Follows tags and chooses the state of the tokenizer.
@@ -30,8 +34,10 @@ pub(super) struct ContentTracker {
     /// The number of open elements `a` of SVG, which have the name of an element of HTML.
     foreign_links: usize,
     /// The open elements, outermost first.
-    open: Vec<ForeignElement>,
-    /// The last tag is the start tag of the last one of `open`, which is [`ForeignElement::OfHtml`].
+    open: Vec<OpenElement>,
+    /// The number of templates in `open`.
+    templates: usize,
+    /// The last tag is the start tag of the last one of `open`, which is [`OpenElement::OfHtml`].
     is_directly_in_it: bool,
 }
 
@@ -39,6 +45,11 @@ impl ContentTracker {
     /// The text that follows is a script or a style sheet.
     pub(super) fn is_in_script(&self) -> bool {
         self.is_in_script || self.foreign_script.is_some()
+    }
+
+    /// An element of HTML that begins here is part of the document.
+    pub(super) fn is_in_document(&self) -> bool {
+        self.templates == 0 && !self.is_in_foreign_content()
     }
 
     /// Returns the state of the tokenizer after an event, if the tokenizer does not choose it itself.
@@ -69,12 +80,16 @@ impl ContentTracker {
             return None;
         }
         if is_root {
-            self.open.push(ForeignElement::Root);
+            self.open.push(OpenElement::ForeignRoot);
         } else if !is_foreign {
+            if self.tag == b"template" {
+                self.open.push(OpenElement::Template);
+                self.templates += 1;
+            }
             self.is_in_script = is_script(&self.tag);
             return state_after(&self.tag);
         } else if contains_html(&self.tag) {
-            self.open.push(ForeignElement::OfHtml);
+            self.open.push(OpenElement::OfHtml);
             self.is_directly_in_it = true;
         } else if is_script(&self.tag) {
             self.foreign_script.get_or_insert(self.open.len());
@@ -90,12 +105,14 @@ impl ContentTracker {
             self.close_last();
         }
         let ends_last = match self.open.last() {
-            Some(ForeignElement::Root) => is_foreign_root(name),
-            Some(ForeignElement::OfHtml) => contains_html(name),
-            None => false,
+            Some(OpenElement::ForeignRoot) => is_foreign_root(name),
+            Some(OpenElement::OfHtml) => contains_html(name),
+            Some(OpenElement::Template) | None => false,
         };
         if ends_last {
             self.close_last();
+        } else if name == b"template" {
+            self.end_template();
         } else if name == b"a" && self.is_in_foreign_content() && self.foreign_links > 0 {
             self.foreign_links -= 1;
         } else if name == b"a" || ends_foreign_content(name) || contains_foreign_content(name) {
@@ -105,8 +122,18 @@ impl ContentTracker {
         }
     }
 
+    /// Closes the innermost template and all elements in it, if a template is open.
+    fn end_template(&mut self) {
+        let outer = self.templates.saturating_sub(1);
+        while self.templates > outer {
+            self.close_last();
+        }
+    }
+
     fn close_last(&mut self) {
-        self.open.pop();
+        if self.open.pop() == Some(OpenElement::Template) {
+            self.templates -= 1;
+        }
         if !self.is_in_foreign_content() {
             self.foreign_links = 0;
         }
@@ -115,7 +142,7 @@ impl ContentTracker {
 
     /// Elements that begin here are foreign, unless they end foreign content.
     fn is_in_foreign_content(&self) -> bool {
-        self.open.last() == Some(&ForeignElement::Root)
+        self.open.last() == Some(&OpenElement::ForeignRoot)
     }
 
     /// The innermost open element is foreign, as far as tags show it.

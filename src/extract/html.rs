@@ -68,18 +68,18 @@ struct HtmlCollector<'a, 'b> {
     tag: Option<StartTag>,
 }
 
-/// Calls `handle` with every event of the tokenizer until it returns false, but not with the text of scripts and style
-/// sheets. All callers share one instance of the tokenizer, because its code is large.
+/// Calls `handle` with every event of the tokenizer, and what is open after it, until it returns false, but not with the text
+/// of scripts and style sheets. All callers share one instance of the tokenizer, because its code is large.
 pub(super) fn for_each_event(
     text: &[u8],
     elements: RawElements,
-    handle: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>) -> bool,
+    handle: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>, &ContentTracker) -> bool,
 ) {
     let mut tracker = ContentTracker::default();
     let step = |event: CallbackEvent<'_>, span: Span<usize>| {
         let state = tracker.follow(&event).filter(|_| elements == RawElements::Known);
         let is_script = tracker.is_in_script() && matches!(event, CallbackEvent::String { .. });
-        match is_script || handle(event, span) {
+        match is_script || handle(event, span, &tracker) {
             true => state.map(TokenizerStep::Enter),
             false => Some(TokenizerStep::Stop),
         }
@@ -97,7 +97,7 @@ pub(super) fn for_each_event(
 /// Reads a document and gives its references to `sink`.
 pub(super) fn read(text: &[u8], sink: &mut LinkSink<'_>) {
     let mut collector = HtmlCollector { sink, tag: None };
-    for_each_event(text, RawElements::Known, &mut |event, span| collector.handle(event, span));
+    for_each_event(text, RawElements::Known, &mut |event, span, tracker| collector.handle(event, span, tracker));
     let HtmlCollector { sink, tag, .. } = collector;
     if let Some(tag) = tag.filter(|_| !sink.is_done()) {
         let name = String::from_utf8_lossy(&tag.name);
@@ -108,7 +108,7 @@ pub(super) fn read(text: &[u8], sink: &mut LinkSink<'_>) {
 
 impl HtmlCollector<'_, '_> {
     /// Takes an event. Returns false if the parser can stop.
-    fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> bool {
+    fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>, tracker: &ContentTracker) -> bool {
         match event {
             CallbackEvent::OpenStartTag { name } => {
                 self.tag = Some(StartTag::new(name, span.start));
@@ -127,7 +127,7 @@ impl HtmlCollector<'_, '_> {
             }
             CallbackEvent::CloseStartTag { .. } => {
                 if let Some(tag) = self.tag.take() {
-                    self.end_tag(&tag);
+                    self.end_tag(&tag, tracker.is_in_document());
                 }
             }
             CallbackEvent::EndTag { name: b"a" } => self.sink.end_text(),
@@ -142,8 +142,8 @@ impl HtmlCollector<'_, '_> {
         !self.sink.is_done()
     }
 
-    /// Ends a start tag.
-    fn end_tag(&mut self, tag: &StartTag) {
+    /// Ends a start tag. A `base` counts only in the document.
+    fn end_tag(&mut self, tag: &StartTag, is_in_document: bool) {
         let value_of = |name: &[u8]| tag.attribute(name).map(|attribute| &attribute.value[..]);
         let is_refresh =
             value_of(b"http-equiv").is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"refresh"));
@@ -159,7 +159,7 @@ impl HtmlCollector<'_, '_> {
                 continue;
             }
             let bad_reference = tag.replaced_in(span);
-            let is_html_base = element == "base" && name == "href";
+            let is_html_base = is_in_document && element == "base" && name == "href";
             let (element, span) = (&element, span.clone());
             let attribute =
                 LinkAttribute { element, name, rel, syntax, value, span, bad_reference, is_html_base, base: 0 };

@@ -37,7 +37,7 @@ pub(super) struct LinkAttribute<'a> {
     pub(super) span: Range<usize>,
     /// Position in the text of the first invalid character reference of the value.
     pub(super) bad_reference: Option<usize>,
-    /// It is the `href` of a `base` element of HTML.
+    /// It is the `href` of a `base` element of HTML that is part of the document.
     pub(super) is_html_base: bool,
     /// Its base: an index in the bases of the document, or [`LONG_BASE`].
     pub(super) base: usize,

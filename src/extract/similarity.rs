@@ -23,7 +23,7 @@ pub(crate) fn similarity_hash(bytes: &[u8], context: &DocumentContext) -> Option
     }
     let text = DocumentText::new(bytes, &choice);
     let mut hasher = SimilarityHasher { words: [0; 2], count: 0, sums: [0; 64] };
-    for_each_event(text.text(), RawElements::Known, &mut |event, _| {
+    for_each_event(text.text(), RawElements::Known, &mut |event, _, _| {
         if let CallbackEvent::String { value } = event {
             hasher.add_text(&String::from_utf8_lossy(value));
         }

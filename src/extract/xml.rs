@@ -52,6 +52,8 @@ struct Scope {
     is_anchor: bool,
     /// It is a script or a style sheet, or within one: its text is not that of a link.
     is_in_script: bool,
+    /// It is a `template` of XHTML, or within one.
+    is_in_template: bool,
 }
 
 /// An element whose content is a reference.
@@ -167,6 +169,11 @@ impl XmlCollector<'_, '_, '_> {
         self.scopes.last().is_some_and(|scope| scope.is_in_script)
     }
 
+    /// Whether the open element is a template, or within one: its content is not part of the document.
+    fn is_in_template(&self) -> bool {
+        self.scopes.last().is_some_and(|scope| scope.is_in_template)
+    }
+
     fn push_reference(&mut self, reference: &BytesRef<'_>, at: usize) {
         let character = reference.resolve_char_ref();
         let mut buffer = [0; 4];
@@ -209,7 +216,8 @@ impl XmlCollector<'_, '_, '_> {
             None => self.sink.end_tag(),
         }
         let is_in_script = self.is_in_script() || self.is_script(tag);
-        Scope { base, name: parent_name(element), is_anchor, is_in_script }
+        let is_in_template = self.is_in_template() || self.is_template(tag);
+        Scope { base, name: parent_name(element), is_anchor, is_in_script, is_in_template }
     }
 
     /// Whether an element is a script or a style sheet of XHTML or SVG.
@@ -217,6 +225,15 @@ impl XmlCollector<'_, '_, '_> {
         let (namespace, local) = self.reader.resolver().resolve_element(tag.name());
         let is_markup = matches!(namespace, ResolveResult::Bound(Namespace(XHTML | SVG)));
         is_markup && matches!(local.as_ref(), "script" | "style")
+    }
+
+    /// Whether an element is a template of XHTML.
+    fn is_template(&self, tag: &BytesStart<'_>) -> bool {
+        let is_xhtml = || {
+            let (namespace, _) = self.reader.resolver().resolve_element(tag.name());
+            matches!(namespace, ResolveResult::Bound(Namespace(XHTML)))
+        };
+        tag.local_name().as_ref() == "template" && is_xhtml()
     }
 
     /// Ends an element.
@@ -276,7 +293,7 @@ impl XmlCollector<'_, '_, '_> {
             let known = known.filter(|(_, syntax)| *syntax != ReferenceSyntax::Refresh || is_refresh);
             let Some((name, syntax)) = known else { continue };
             let (value, span, bad_reference) = value(self.text, &attribute);
-            let is_html_base = html_element == Some("base") && name == "href";
+            let is_html_base = html_element == Some("base") && name == "href" && !self.is_in_template();
             let base = if name == "xml:base" { outer } else { inner };
             let (rel, value) = (rel.as_bytes(), &value);
             let attribute =

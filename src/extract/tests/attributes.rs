@@ -167,6 +167,38 @@ fn only_the_first_base_with_an_address_counts() {
     assert_eq!(xml(xhtml), ["a href k http://d/x/z/", "base href z/ http://d/x/y"]);
 }
 
+/// The content of a template is not part of the document, and `base` elements of SVG and MathML are not those of HTML.
+#[test]
+fn a_base_outside_of_the_document_does_not_count() {
+    for text in [
+        "<template><base href=/no/></template><base href=/b/>",
+        "<template><p><template></template><base href=/no/></template><base href=/b/>",
+        "<template/><base href=/no/></template><base href=/b/>",
+        "<template><svg><desc><base href=/no/></template><base href=/b/>",
+        "<svg><base href=/no/></svg><base href=/b/>",
+        "<math><base href=/no/ /></math><base href=/b/>",
+        "<template><svg></svg><base href=/no/></template></template><base href=/b/>",
+        // Here, HTML continues.
+        "<svg><p><base href=/b/>",
+        "<svg><desc><base href=/b/></svg>",
+        "</template><base href=/b/>",
+        "<svg><template></svg><base href=/b/>",
+    ] {
+        for text in [format!("{text}<a href=k>"), format!("<a href=k>{text}")] {
+            let links = html(&text);
+            assert!(links.contains(&"a href k http://d/b/".to_string()), "{text}: {links:?}");
+            // Every base has a row.
+            assert_eq!(links.len(), 1 + text.matches("<base").count(), "{text}");
+        }
+    }
+    let xhtml = "<html xmlns='http://www.w3.org/1999/xhtml'><template><p><base href='/no/'/></p></template>\
+                 <svg xmlns='http://www.w3.org/2000/svg'><base href='/no/'/><template/></svg><base href='/b/'/><a href='k'/></html>";
+    assert_eq!(xml(xhtml).last().unwrap(), "a href k http://d/b/");
+    let other = "<html xmlns='http://www.w3.org/1999/xhtml'><template xmlns='x'><base xmlns='http://www.w3.org/1999/xhtml' href='/b/'/>\
+                 </template><a href='k'/></html>";
+    assert_eq!(xml(other).last().unwrap(), "a href k http://d/b/");
+}
+
 #[test]
 fn relations_of_links() {
     let text =
