@@ -30,7 +30,8 @@ pub(super) fn choose(bytes: &[u8], context: &DocumentContext) -> CharsetChoice {
     let mark = Charset::from_bom(bytes);
     let mark_len = mark.map_or(0, |(_, len)| len);
     let unmarked = mark.map(|(charset, _)| charset).or_else(|| utf16_of_xml(bytes));
-    let markup = context.markup.unwrap_or_else(|| detect_markup(&bytes[mark_len..], unmarked));
+    let assumed = context.charset.unwrap_or(context.default_charset);
+    let markup = context.markup.unwrap_or_else(|| detect_markup(bytes, Some(assumed)));
     let declared = match (markup, unmarked) {
         // UTF-16 is known without a declaration.
         (_, Some(charset)) if charset != Charset::UTF_8 => None,
@@ -64,11 +65,20 @@ const SNIFF_LEN: usize = 4 << 10;
 /// Roots of feeds and sitemaps, which are XML also without a declaration.
 const XML_ROOTS: [&[u8]; 6] = [b"rss", b"feed", b"rdf:rdf", b"urlset", b"sitemapindex", b"opml"];
 
+/// The first bytes of a document without the byte order mark, in ASCII if the document begins so: of UTF-16, zero bytes are left
+/// out. `charset` is that of a document whose first bytes do not show the charset.
+pub(crate) fn document_head(bytes: &[u8], charset: Option<Charset>) -> Vec<u8> {
+    let (marked, mark_len) = Charset::from_bom(bytes).unzip();
+    let charset = marked.or_else(|| utf16_of_xml(bytes)).or(charset);
+    let is_wide = charset.is_some_and(Charset::is_utf16);
+    let text = bytes[mark_len.unwrap_or(0)..].iter().copied();
+    text.filter(|byte| !is_wide || *byte != 0).take(SNIFF_LEN).collect()
+}
+
 /// Detects the markup by the first tag. A document with an XML declaration is XML, unless its root is `html`: most of those
 /// are not well-formed, and browsers read them as HTML.
 pub(super) fn detect_markup(bytes: &[u8], charset: Option<Charset>) -> Markup {
-    let is_wide = charset.is_some_and(|charset| charset != Charset::UTF_8);
-    let head: Vec<u8> = bytes.iter().copied().filter(|byte| !is_wide || *byte != 0).take(SNIFF_LEN).collect();
+    let head = document_head(bytes, charset);
     let text = head.trim_ascii_start();
     match text.first() {
         Some(b'<') => markup_of_root(text),

@@ -32,7 +32,7 @@ mod xml;
 
 pub use document::{DefectKind, Document, DocumentContext, DocumentDefect, Link, Markup};
 
-pub(crate) use charset::utf16_of_xml;
+pub(crate) use charset::{document_head, utf16_of_xml};
 use document::{CharsetChoice, DocumentText, ReadDocument};
 pub(crate) use headers::{HTTP_ELEMENT, HeaderField, for_each_header_link};
 pub(crate) use links::LinkScope;

@@ -5,7 +5,7 @@ use super::archive::{ArchiveBytes, ArchiveReader};
 use super::open_source::UNMARKED_UTF16;
 use super::row_reader::{ReadEnd, RowReader, StreamBytes};
 use crate::encoding::Charset;
-use crate::extract::{HeaderField, Markup, utf16_of_xml};
+use crate::extract::{HeaderField, Markup, document_head, utf16_of_xml};
 use crate::input::detect::{ContentType, content_type};
 use crate::input::{BodyDefect, DecodedBody, Defect, OpenOptions, Source, Stream, decode_body, unpack_body};
 use crate::record::archive::{
@@ -213,7 +213,7 @@ pub(crate) struct CaptureBody<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     /// `None` if it is to be recognized by its content.
     pub(crate) markup: Option<Markup>,
-    /// The charset that the transport declares.
+    /// The charset that is known, or that the transport declares.
     pub(crate) charset: Option<Charset>,
     /// Why the content is not whole.
     pub(crate) defect: Option<BodyDefect>,
@@ -254,8 +254,8 @@ impl<'a> CapturedDocument<'a> {
         .collect()
     }
 
-    /// The content with at most `max_len` bytes, or why it is not read.
-    pub(crate) fn body(&self, max_len: usize) -> Result<CaptureBody<'a>, SkipReason> {
+    /// The content with at most `max_len` bytes, or why it is not read. `charset` is used instead of that of the transport.
+    pub(crate) fn body(&self, max_len: usize, charset: Option<Charset>) -> Result<CaptureBody<'a>, SkipReason> {
         if self.document.kind == DocumentKind::Revisit {
             return Err(SkipReason::Revisit);
         }
@@ -265,17 +265,17 @@ impl<'a> CapturedDocument<'a> {
         if self.status().is_some_and(|status| !(200..300).contains(&status)) {
             return Err(SkipReason::Status);
         }
-        let (mime, charset) = match &self.http {
+        let (mime, declared) = match &self.http {
             Some(http) => (&http.mime, &http.charset),
             None => (&self.document.mime, &self.document.charset),
         };
         let mime = mime.to_ascii_lowercase();
         let markup = markup_of(&mime, &self.document.url).ok_or(SkipReason::MediaType)?;
+        let charset = charset.or_else(|| std::str::from_utf8(declared).ok().and_then(Charset::named));
         let (bytes, defect) = self.decoded(max_len);
-        if markup == KnownMarkup::ByContent && defect.is_none() && !is_document(&bytes) {
+        if markup == KnownMarkup::ByContent && defect.is_none() && !is_document(&bytes, charset) {
             return Err(SkipReason::MediaType);
         }
-        let charset = std::str::from_utf8(charset).ok().and_then(Charset::named);
         let markup = if let KnownMarkup::Known(markup) = markup { Some(markup) } else { None };
         Ok(CaptureBody { bytes, markup, charset, defect })
     }
@@ -328,8 +328,9 @@ fn markup_of(mime: &[u8], url: &[u8]) -> Option<KnownMarkup> {
     }
 }
 
-/// Whether a content without a media type is a document (MIME Sniffing Standard section 7.1, shortened).
-fn is_document(bytes: &[u8]) -> bool {
+/// Whether a content without a media type is a document (MIME Sniffing Standard section 7.1, shortened). `charset` is that of a
+/// content whose first bytes do not show the charset.
+fn is_document(bytes: &[u8], charset: Option<Charset>) -> bool {
     const STARTS: [&[u8]; 17] = [
         b"<!doctype html",
         b"<html",
@@ -349,7 +350,8 @@ fn is_document(bytes: &[u8]) -> bool {
         b"<?xml",
         b"<meta",
     ];
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let head = document_head(bytes, charset);
+    let text = head.trim_ascii_start();
     let begins_with = |start: &[u8]| text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
     STARTS.iter().any(|start| begins_with(start)) || !matches!(Markup::of_content(text), Markup::Html)
 }
@@ -364,7 +366,7 @@ mod tests {
     }
 
     fn outcome(document: &ArchivedDocument) -> Result<(String, Option<Markup>), SkipReason> {
-        let body = CapturedDocument::new(document).body(1 << 20)?;
+        let body = CapturedDocument::new(document).body(1 << 20, None)?;
         Ok((String::from_utf8_lossy(&body.bytes).into_owned(), body.markup))
     }
 
@@ -397,5 +399,20 @@ mod tests {
             ..document(DocumentKind::Resource, "", b"HTTP/1.1 200\n\n")
         };
         assert_eq!(outcome(&resource), Ok(("HTTP/1.1 200\n\n".to_string(), Some(Markup::Html))));
+    }
+
+    #[test]
+    fn documents_in_utf16_are_recognized() {
+        let page: Vec<u8> = " <!DOCTYPE HTML>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let markup = |head: &[u8], charset: Option<&str>| {
+            let content = [b"HTTP/1.1 200 OK\r\n", head, &page].concat();
+            let document = document(DocumentKind::Response, "http://a/", &content);
+            let body = CapturedDocument::new(&document).body(1 << 20, charset.and_then(Charset::named));
+            body.map(|body| body.markup)
+        };
+        assert_eq!(markup(b"\r\n", None), Err(SkipReason::MediaType));
+        assert_eq!(markup(b"\r\n\xFF\xFE", None), Ok(None));
+        assert_eq!(markup(b"\r\n", Some("utf-16le")), Ok(None));
+        assert_eq!(markup(b"Content-Type: application/octet-stream; charset=utf-16le\r\n\r\n", None), Ok(None));
     }
 }

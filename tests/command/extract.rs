@@ -451,6 +451,8 @@ fn utf_16_without_a_mark_needs_its_charset() {
     assert!(refused.status.code() == Some(4) && message.contains("--charset utf-16le"), "{message}");
     let flags = [&flags[..], &["-q", "--charset", "utf-16le"]].concat();
     assert_eq!(printed(&flags, &page), "url\nhttp://h/x\n");
+    let list: Vec<u8> = "http://a/\nhttp://b/\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(printed(&flags, &list), "url\nhttp://a/\nhttp://b/\n");
 }
 
 /// A page without links has no row, but is counted, like the records that describe no page. extract refers to canon.

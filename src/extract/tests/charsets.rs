@@ -46,6 +46,31 @@ fn byte_order_mark_transport_and_declaration_have_this_priority() {
     }
 }
 
+/// UTF-16 without a byte order mark is known from elsewhere.
+#[test]
+fn markup_is_recognized_in_utf16() {
+    for (text, markup, count) in [
+        ("http://a/\nhttp://b/\n", Markup::Urls, 2),
+        (" <rss><channel><link>http://a/</link></channel></rss>", Markup::Xml, 1),
+        ("User-agent: *\nSitemap: http://a/\n", Markup::Robots, 1),
+        (r#"{"version":"https://jsonfeed.org/version/1","feed_url":"f"}"#, Markup::JsonFeed, 1),
+        ("<p><a href=x>\u{e9}", Markup::Html, 1),
+    ] {
+        for (name, bytes) in [
+            ("utf-16le", text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()),
+            ("utf-16be", text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
+        ] {
+            let charset = Charset::named(name);
+            let given = DocumentContext { charset, ..DocumentContext::default() };
+            let default = DocumentContext { default_charset: charset.unwrap(), ..DocumentContext::default() };
+            for context in [given, default] {
+                let document = extract(&bytes, &context);
+                assert_eq!((document.markup, document.links.len()), (markup, count), "{name} {text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_replacement_is_reported() {
     let koi = "<a href='ok'><a href='";

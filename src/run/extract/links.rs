@@ -146,7 +146,7 @@ impl<'a> LinkFinder<'a> {
         if self.options.room.is_empty() {
             return;
         }
-        let body = match capture.body(self.options.max_len) {
+        let body = match capture.body(self.options.max_len, self.options.context.charset) {
             Ok(body) => body,
             Err(reason) => return *self.counts.skipped.entry(reason).or_default() += 1,
         };
@@ -162,7 +162,7 @@ impl<'a> LinkFinder<'a> {
         let given = &self.options.context;
         let context = DocumentContext {
             markup: given.markup.or(body.markup),
-            charset: given.charset.or(body.charset),
+            charset: body.charset,
             base: Some(page.to_vec()),
             ..given.clone()
         };

@@ -131,7 +131,7 @@ struct DocumentReader {
 impl DocumentReader {
     fn read(&mut self, document: &ArchivedDocument, has_texts: bool, has_canonical: bool) {
         let capture = CapturedDocument::new(document);
-        let Ok(body) = capture.body(MAX_DOCUMENT_LEN) else { return };
+        let Ok(body) = capture.body(MAX_DOCUMENT_LEN, None) else { return };
         self.page.clear();
         self.page.extend_from_slice(self.urls.canonicalize_one(&document.url, None).uri);
         if self.page.is_empty() {
@@ -210,7 +210,7 @@ mod tests {
             let (url, content) = (b"http://h/p".to_vec(), content.into_bytes());
             let document = ArchivedDocument { url, content, ..ArchivedDocument::default() };
             let capture = CapturedDocument::new(&document);
-            let body = capture.body(MAX_DOCUMENT_LEN).unwrap();
+            let body = capture.body(MAX_DOCUMENT_LEN, None).unwrap();
             let context = DocumentContext { markup: body.markup, ..DocumentContext::default() };
             canonical_link(&capture, &body.bytes, &context).map(|(url, _)| String::from_utf8(url).unwrap())
         };
