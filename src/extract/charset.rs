@@ -23,6 +23,10 @@ impl DeclaredCharset {
     fn new(label: &[u8], at: usize) -> DeclaredCharset {
         DeclaredCharset { label: String::from_utf8_lossy(label).into_owned(), at }
     }
+
+    fn is_known(&self) -> bool {
+        Charset::named(&self.label).is_some()
+    }
 }
 
 /// Chooses charset and markup language of a document.
@@ -168,16 +172,22 @@ fn check_contradiction(marked: Charset, given: Option<Charset>, named: Option<Ch
     }
 }
 
-/// The charset that an HTML document declares in a `meta` element, otherwise in an XML declaration.
+/// The charset that an HTML document declares in a `meta` element, otherwise in an XML declaration. A known charset precedes
+/// unknown ones.
 ///
 /// Browsers look for the `meta` element in the first 1,024 bytes first. If there is none, they begin to read, and read
 /// again when they find one further on (HTML Standard, "changing the encoding while parsing"), so a declaration at any
 /// place is used. `is_decided`: the declaration is only compared.
 fn declared_in_html(bytes: &[u8], is_decided: bool) -> Option<DeclaredCharset> {
     let prescan = declared_in_meta(&bytes[..bytes.len().min(PRESCAN_LEN)], RawElements::Ignored);
-    let has_more = !is_decided && prescan.is_none() && find_ignoring_case(bytes, b"charset").is_some();
+    if prescan.as_ref().is_some_and(DeclaredCharset::is_known) {
+        return prescan;
+    }
+    let has_more = !is_decided && find_ignoring_case(bytes, b"charset").is_some();
     let later = if has_more { declared_in_meta(bytes, RawElements::Known) } else { None };
-    prescan.or(later).or_else(|| declared_in_xml(bytes))
+    let found = [prescan, later, declared_in_xml(bytes)].into_iter().flatten();
+    let (known, unknown): (Vec<_>, Vec<_>) = found.partition(DeclaredCharset::is_known);
+    known.into_iter().chain(unknown).next()
 }
 
 /// The first known charset of `<meta charset=...>` or `<meta http-equiv=content-type content="...; charset=...">`; otherwise
@@ -195,7 +205,7 @@ fn declared_in_meta(bytes: &[u8], elements: RawElements) -> Option<DeclaredChars
             CallbackEvent::AttributeValue { value } => tag.set_value(value, span),
             CallbackEvent::CloseStartTag { .. } => {
                 if let Some(declared) = declared_by(&tag) {
-                    let is_known = Charset::named(&declared.label).is_some();
+                    let is_known = declared.is_known();
                     if is_known || found.is_none() {
                         found = Some(declared);
                     }

@@ -8,15 +8,20 @@ type ChoiceCase = (&'static [u8], Option<Charset>, &'static str, &'static [Defec
 #[test]
 fn byte_order_mark_transport_and_declaration_have_this_priority() {
     let given = Charset::named("koi8-r");
-    let late: &[u8] = Box::leak([&b"<title>"[..], &b"x".repeat(5_000), b"</title>"].concat().into_boxed_slice());
-    let late = |rest: &str| -> &'static [u8] { Box::leak([late, rest.as_bytes()].concat().into_boxed_slice()) };
-    let cases: [ChoiceCase; 26] = [
+    let title = format!("<title>{}</title>", "x".repeat(5_000));
+    let around = |first: &str, rest: &str| -> &'static [u8] { format!("{first}{title}{rest}").leak().as_bytes() };
+    let late = |rest: &str| around("", rest);
+    let cases: [ChoiceCase; 30] = [
         (late("<meta charset=windows-1251>"), None, "windows-1251", &[]),
         (late("<meta charset=windows-1251>"), given, "KOI8-R", &[]),
         (late("<body><meta http-equiv=content-type content='text/html; charset=gbk'>"), None, "GBK", &[]),
         (late("<script>'<meta charset=gbk>'</script><!-- <meta charset=gbk> -->"), None, "UTF-8", &[]),
         (late("<meta charset=klingon><meta charset=gbk>"), None, "GBK", &[]),
         (b"<meta charset=klingon><meta charset=gbk>", None, "GBK", &[]),
+        (around("<meta charset=klingon>", "<meta charset=gbk>"), None, "GBK", &[]),
+        (around("<meta charset=klingon>", "<meta charset=dothraki>"), None, "UTF-8", &[DefectKind::UnknownCharset]),
+        (around("<meta charset=klingon>", "<meta charset=gbk>"), given, "KOI8-R", &[DefectKind::UnknownCharset]),
+        (b"<?xml version='1.0' encoding='gbk'?><html><meta charset=klingon>", None, "GBK", &[]),
         (b"<?xml version='1.0' encoding='windows-1251'?><html><br>", None, "windows-1251", &[]),
         (b"<?xml version='1.0' encoding='windows-1251'?><html><meta charset=gbk>", None, "GBK", &[]),
         (b"<?xml version='1.0' encoding='utf-16'?><html>", None, "UTF-8", &[]),
