@@ -232,11 +232,12 @@ fn declared_by(meta: &StartTag) -> Option<DeclaredCharset> {
         return Some(DeclaredCharset::new(&charset.value, charset.span.start));
     }
     let content = meta.attribute(b"content")?;
-    let is_type = meta.attribute(b"http-equiv")?.value.trim_ascii().eq_ignore_ascii_case(b"content-type");
+    let is_type = meta.attribute(b"http-equiv")?.value.eq_ignore_ascii_case(b"content-type");
     label_in(&content.value).filter(|_| is_type).map(|label| DeclaredCharset::new(label, content.span.start))
 }
 
-/// The label after `charset =` in the content of a `meta` element.
+/// The label after `charset =` in the content of a `meta` element (HTML Standard, "algorithm for extracting a character encoding
+/// from a meta element").
 fn label_in(content: &[u8]) -> Option<&[u8]> {
     const NAME: &[u8] = b"charset";
     let mut at = 0;
@@ -244,11 +245,11 @@ fn label_in(content: &[u8]) -> Option<&[u8]> {
         at += find_ignoring_case(&content[at..], NAME)? + NAME.len();
         let Some(label) = content[at..].trim_ascii_start().strip_prefix(b"=") else { continue };
         let label = label.trim_ascii_start();
-        let (label, is_end): (_, &dyn Fn(u8) -> bool) = match label.first() {
-            Some(quote @ (b'"' | b'\'')) => (&label[1..], &move |byte| byte == *quote),
-            _ => (label, &|byte: u8| byte == b';' || byte.is_ascii_whitespace()),
+        return match label.split_first()? {
+            // Without the second quote, there is no label.
+            (quote @ (b'"' | b'\''), label) => memchr::memchr(*quote, label).map(|len| &label[..len]),
+            _ => label.split(|byte| *byte == b';' || byte.is_ascii_whitespace()).next(),
         };
-        return Some(&label[..label.iter().position(|byte| is_end(*byte)).unwrap_or(label.len())]);
     }
 }
 

@@ -145,8 +145,7 @@ impl HtmlCollector<'_, '_> {
     /// Ends a start tag. A `base` counts only in the document.
     fn end_tag(&mut self, tag: &StartTag, is_in_document: bool) {
         let value_of = |name: &[u8]| tag.attribute(name).map(|attribute| &attribute.value[..]);
-        let is_refresh =
-            value_of(b"http-equiv").is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"refresh"));
+        let is_refresh = value_of(b"http-equiv").is_some_and(|value| value.eq_ignore_ascii_case(b"refresh"));
         let rel = value_of(b"rel").unwrap_or_default();
         let is_anchor = tag.name == b"a";
         if is_anchor {

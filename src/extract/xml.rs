@@ -281,8 +281,8 @@ impl XmlCollector<'_, '_, '_> {
         let element = &short_name(local.as_ref().as_bytes());
         let html_element = is_html.then_some(element.as_str());
         let rel = attribute_of(tag, "rel").unwrap_or_default();
-        let is_refresh = is_html
-            && attribute_of(tag, "http-equiv").is_some_and(|value| value.trim().eq_ignore_ascii_case("refresh"));
+        let is_refresh =
+            is_html && attribute_of(tag, "http-equiv").is_some_and(|value| value.eq_ignore_ascii_case("refresh"));
         let is_anchor = html_element == Some("a");
         if is_anchor {
             self.sink.end_text();

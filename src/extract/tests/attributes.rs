@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn html_attributes_are_found_on_their_elements() {
-    let cases: [(&str, &[&str]); 21] = [
+    let cases: [(&str, &[&str]); 22] = [
         ("<a href=' x '>", &["a href x http://d/x/y"]),
         ("<A HREF=x>", &["a href x http://d/x/y"]),
         ("<a href>", &["a href  http://d/x/y"]),
@@ -19,6 +19,8 @@ fn html_attributes_are_found_on_their_elements() {
         ("<svg><use xlink:href='#a'/>", &["use xlink:href #a http://d/x/y"]),
         ("<meta http-equiv=Refresh content='0; url=a'>", &["meta content a http://d/x/y"]),
         ("<meta name=description content='0; url=a'>", &[]),
+        // White space is part of an enumerated attribute.
+        ("<meta http-equiv=' refresh' content='0; url=a'>", &[]),
         ("<!-- <a href=x> --><script>'<a href=x>'</script><title><a href=x></title>", &[]),
         ("<noscript><img src=a></noscript>", &["img src a http://d/x/y"]),
         ("<a href='&amp;eacute;&#x26;&eacute;&notanentity;'>", &["a href &eacute;&é&notanentity; http://d/x/y"]),

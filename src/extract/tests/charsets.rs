@@ -11,7 +11,7 @@ fn byte_order_mark_transport_and_declaration_have_this_priority() {
     let title = format!("<title>{}</title>", "x".repeat(5_000));
     let around = |first: &str, rest: &str| -> &'static [u8] { format!("{first}{title}{rest}").leak().as_bytes() };
     let late = |rest: &str| around("", rest);
-    let cases: [ChoiceCase; 30] = [
+    let cases: [ChoiceCase; 33] = [
         (late("<meta charset=windows-1251>"), None, "windows-1251", &[]),
         (late("<meta charset=windows-1251>"), given, "KOI8-R", &[]),
         (late("<body><meta http-equiv=content-type content='text/html; charset=gbk'>"), None, "GBK", &[]),
@@ -32,6 +32,9 @@ fn byte_order_mark_transport_and_declaration_have_this_priority() {
         (b"<meta charset=windows-1251>", given, "KOI8-R", &[]),
         (b"<META http-equiv='Content-Type' content='text/html; charset = \"Shift_JIS\"'>", None, "Shift_JIS", &[]),
         (b"<meta http-equiv=content-type content=text/html><meta charset=gb18030>", None, "gb18030", &[]),
+        (b"<meta http-equiv=content-type content='charset=\"gbk'><meta charset=gb18030>", None, "gb18030", &[]),
+        (b"<meta http-equiv=content-type content='charset='>", None, "UTF-8", &[]),
+        (b"<meta http-equiv=' content-type' content='charset=gbk'>", None, "UTF-8", &[]),
         (b"<!-- <meta charset=gb18030> -->", None, "UTF-8", &[]),
         (b"<meta charset=utf-16>", None, "UTF-8", &[]),
         (b"<meta charset=x-user-defined>", None, "windows-1252", &[]),

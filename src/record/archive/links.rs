@@ -241,7 +241,7 @@ impl LinkBuffers {
                     self.rel.clear();
                     self.rel.extend_from_slice(value);
                 }
-                b"http-equiv" => is_refresh |= value.trim_ascii().eq_ignore_ascii_case(b"refresh"),
+                b"http-equiv" => is_refresh |= value.eq_ignore_ascii_case(b"refresh"),
                 _ => {}
             }
         }
