@@ -100,11 +100,11 @@ impl XmlCollector<'_, '_, '_> {
             };
             match event {
                 Event::Start(tag) => {
-                    let scope = self.begin_element(&tag);
+                    let scope = self.begin_element(&tag, before);
                     self.scopes.push(scope);
                 }
                 Event::Empty(tag) => {
-                    let scope = self.begin_element(&tag);
+                    let scope = self.begin_element(&tag, before);
                     self.content = None;
                     self.end_element(Some(scope));
                 }
@@ -194,11 +194,11 @@ impl XmlCollector<'_, '_, '_> {
         }
     }
 
-    /// Gives the attributes of a tag to the sink; returns the scope of its content.
-    fn begin_element(&mut self, tag: &BytesStart<'_>) -> Scope {
+    /// Gives the attributes of a tag that begins at `at` to the sink; returns the scope of its content.
+    fn begin_element(&mut self, tag: &BytesStart<'_>, at: usize) -> Scope {
         let outer = self.scopes.last().map_or(0, |scope| scope.base);
         let parent = self.scopes.last().map_or("", |scope| scope.name);
-        self.end_content(self.position());
+        self.end_content(at);
         let is_core = self.is_core(tag);
         let TagScope { base, is_anchor, alt } = self.push_attributes(tag, outer);
         let local = tag.local_name();

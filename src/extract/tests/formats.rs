@@ -97,6 +97,17 @@ fn contents_of_elements_have_their_place() {
     assert_eq!(document.links[2].url, b"b");
 }
 
+/// Bytes in the tag of a child that are not text are no part of the content before it.
+#[test]
+fn content_ends_before_the_tag_of_a_child() {
+    let text = b"<urlset><url><loc>http://a/<b href='\xFF' src='http://b/'/></loc><loc>\xFF<b/></loc></url></urlset>";
+    let context = DocumentContext { charset: Charset::named("shift_jis"), ..DocumentContext::default() };
+    let document = extract(text, &context);
+    let found: Vec<_> = document.links.iter().map(|link| (url_or_defect(link), link.offset as usize)).collect();
+    let expected = [("http://a/", 18), ("undecodable", 36), ("http://b/", 44), ("undecodable", 67)];
+    assert_eq!(found, expected.map(|(url, at)| (url.to_string(), at)));
+}
+
 #[test]
 fn robots_and_lists() {
     let text = "\u{feff}User-agent: *\r\nSITEMAP : http://a/1.xml # c\rsitemap:http://a/2.xml#no\n  Sitemap http://a/3.xml \n\
