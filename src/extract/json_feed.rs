@@ -2,13 +2,14 @@
 //!
 //! The text is read token by token. So the references before the end of a truncated feed are found, and nothing recurses.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::document::DefectKind;
 use super::feeds::IDENTIFIER;
 use super::links::{LinkAttribute, LinkSink, ParserStop};
 use crate::iri::find_scheme;
-use crate::record::json::{quoted, unescape};
+use crate::record::json::{find_lone_surrogate, quoted, unescape};
 
 /// Maximum nesting depth of objects and arrays.
 const MAX_DEPTH: usize = 64;
@@ -56,7 +57,7 @@ struct FeedReader<'a, 's, 'sink> {
     at: usize,
     open: Vec<Container>,
     /// The name of the member whose value comes next.
-    member: Option<&'a [u8]>,
+    member: Option<Cow<'a, [u8]>>,
     unescaped: Vec<u8>,
     sink: &'s mut LinkSink<'sink>,
 }
@@ -97,9 +98,9 @@ impl<'a> FeedReader<'a, '_, '_> {
         self.at = end + 1;
         let container = *self.open.last().ok_or(NO_VALUE)?;
         if container.is_object && self.member.is_none() {
-            self.member = Some(string);
+            self.member = Some(unescaped(string));
         } else if let Some(member) = self.member.take()
-            && let Some((_, element, rel)) = reference(container.name, member)
+            && let Some((_, element, rel)) = reference(container.name, &member)
         {
             self.push(element, rel, end - string.len()..end);
         }
@@ -107,14 +108,16 @@ impl<'a> FeedReader<'a, '_, '_> {
     }
 
     fn push(&mut self, element: &'static str, rel: &'static str, span: Range<usize>) {
+        let string = &self.text[span.clone()];
         self.unescaped.clear();
-        unescape(&self.text[span.clone()], &mut self.unescaped);
+        unescape(string, &mut self.unescaped);
         let value = self.unescaped.trim_ascii();
         // As in other feeds, an identifier without a scheme is not a reference, and neither is nothing.
         if value.is_empty() || rel == IDENTIFIER && find_scheme(value).is_none() {
             return;
         }
-        self.sink.push(&LinkAttribute::content(element, rel, value, span));
+        let bad_reference = find_lone_surrogate(string).map(|at| span.start + at);
+        self.sink.push(&LinkAttribute { bad_reference, ..LinkAttribute::content(element, rel, value, span) });
     }
 
     fn begin(&mut self, is_object: bool) -> Result<(), Stop> {
@@ -123,7 +126,7 @@ impl<'a> FeedReader<'a, '_, '_> {
         }
         let name = match (self.open.last(), self.member.take()) {
             (None, _) => is_object.then_some(""),
-            (Some(_), Some(member)) => holder(member),
+            (Some(_), Some(member)) => holder(&member),
             (Some(array), None) => array.name.filter(|_| !array.is_object),
         };
         self.open.push(Container { is_object, name });
@@ -147,6 +150,16 @@ impl<'a> FeedReader<'a, '_, '_> {
         self.at += self.text[self.at..].iter().take_while(is_part).count();
         self.member = None;
     }
+}
+
+/// The text of a string, without escapes.
+fn unescaped(string: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'\\', string).is_none() {
+        return Cow::Borrowed(string);
+    }
+    let mut text = Vec::new();
+    unescape(string, &mut text);
+    Cow::Owned(text)
 }
 
 /// The reference that the member of an object is.

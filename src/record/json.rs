@@ -305,13 +305,34 @@ fn unescape_one(text: &[u8], out: &mut Vec<u8>) -> usize {
 }
 
 fn unescape_unit(text: &[u8], out: &mut Vec<u8>) -> usize {
-    let Some(high) = unit(text) else {
+    let Some((code, len)) = code_point(text) else {
         out.push(b'\\');
         return 1;
     };
+    push_code_point(code, out);
+    len
+}
+
+/// The code point of the escape `\u` with which `text` begins, and the length of the escape, or of both for a pair of
+/// surrogates.
+fn code_point(text: &[u8]) -> Option<(u32, usize)> {
+    let high = unit(text)?;
     let low = unit(&text[6..]).filter(|low| (0xDC00..0xE000).contains(low) && (0xD800..0xDC00).contains(&high));
-    push_code_point(low.map_or(high, |low| 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)), out);
-    if low.is_some() { 12 } else { 6 }
+    Some(low.map_or((high, 6), |low| (0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00), 12)))
+}
+
+/// The position of the first escape of a lone surrogate in a string.
+pub(crate) fn find_lone_surrogate(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr(b'\\', &text[at..])?;
+        match code_point(&text[at..]) {
+            Some((0xD800..0xE000, _)) => return Some(at),
+            Some((_, len)) => at += len,
+            // The character after the backslash may be a backslash.
+            None => at = text.len().min(at + 2),
+        }
+    }
 }
 
 /// `\uXXXX`

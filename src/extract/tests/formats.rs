@@ -152,6 +152,19 @@ fn json_feeds() {
 }
 
 #[test]
+fn json_feeds_have_escapes() {
+    let feed = r#"{"version": "https://jsonfeed.org/version/1", "\u0066eed_url": "f\ud83d\ude00", "it\u0065ms": [{"\u0075rl": "\ud800x"},
+        {"url": "x\\ud800"}, {"url": "a\udc00\ud800"}, {"url": "\u0075\"\\"}]}"#;
+    let document = extract(feed.as_bytes(), &DocumentContext::default());
+    let found: Vec<_> = document.links.iter().map(|link| (&link.element[..], url_or_defect(link))).collect();
+    let bad = DefectKind::CharacterReference.name();
+    let expected = [("feed_url", "f\u{1f600}"), ("url", bad), ("url", "x\\ud800"), ("url", bad), ("url", "u\"\\")];
+    assert_eq!(found, expected.map(|(element, url)| (element, url.to_string())));
+    let places: Vec<_> = document.links.iter().filter_map(|link| link.defect).map(|(_, at)| at as usize).collect();
+    assert_eq!(places, [feed.find(r"\ud800x").unwrap(), feed.find(r"\udc00").unwrap()]);
+}
+
+#[test]
 fn broken_json_feeds_give_the_references_before() {
     let whole = read(FEED.as_bytes(), Markup::JsonFeed).links;
     for len in 1..FEED.len() {
