@@ -7,8 +7,8 @@ use super::value_shape::ValueShape;
 use crate::kernel::{any_byte, any_pair, mask_of, masks_of, positions_by_mask};
 use std::ops::Range;
 
-/// What is written instead of a value that makes no difference.
-pub(super) const PLACEHOLDER: &[u8] = b"*";
+/// What is written instead of a value that makes no difference. No canonical URI contains it, so it equals no value.
+pub(super) const PLACEHOLDER: &[u8] = b"<>";
 
 /// A path in the text that contains it.
 #[derive(Clone, Copy)]

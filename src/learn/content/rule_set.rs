@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn rules_remove_what_they_name() {
-        let cases: [(&[&str], &str, &str); 43] = [
+        let cases: [(&[&str], &str, &str); 45] = [
             (&[], "http://a/b//c/?x=1&&y#z", "http://a/b//c/?x=1&&y#z"),
             (&["ignore-scheme"], "http://a/", "https://a/"),
             (&["ignore-scheme"], "http://a:8080/", "http://a:8080/"),
@@ -276,9 +276,12 @@ mod tests {
             (&["ignore-path-case", "ignore-segment-parameter ref"], "http://a/b/REF=1", "http://a/b"),
             (&["ignore-segment /print/..."], "http://a/print/b", "http://a/b"),
             (&["ignore-segment .../amp"], "http://a/b/amp/", "http://a/b/"),
-            (&["ignore-segment-value /shop/<hex>"], "http://a/shop/0123456789abcdef/x", "http://a/shop/*/x"),
+            (&["ignore-segment-value /shop/<hex>"], "http://a/shop/0123456789abcdef/x", "http://a/shop/<>/x"),
             (&["ignore-segment-value /shop/<hex>"], "http://a/shop/new/x", "http://a/shop/new/x"),
-            (&["ignore-segment-value /a/#/*"], "http://a/a/12/some-words", "http://a/a/12/*"),
+            // `*` is a value like others.
+            (&["ignore-segment-value /shop/<hex>"], "http://a/shop/*/x", "http://a/shop/*/x"),
+            (&["ignore-segment-value /shop/*"], "http://a/shop/*/x", "http://a/shop/<>/x"),
+            (&["ignore-segment-value /a/#/*"], "http://a/a/12/some-words", "http://a/a/12/<>"),
             (&["ignore-parameter sid"], "http://a/?sid=1&x=2", "http://a/?x=2"),
             (&["ignore-parameter sid"], "http://a/?sid=1", "http://a/"),
             (&["ignore-parameter sid=<uuid>"], "http://a/?sid=1", "http://a/?sid=1"),

@@ -1,7 +1,6 @@
 //! What two URLs of a host with equal contents differ in: the rules by which they would be equal. [`find_differences`].
 
 use super::super::path_rules::MAX_SEGMENTS_BEFORE;
-use super::super::path_text::PLACEHOLDER;
 use super::super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, extension_of};
 use super::super::url_parts::{UrlParts, general_segment, name_and_value, parameters_of};
 use super::super::value_shape::ValueShape;
@@ -254,9 +253,9 @@ fn compare_values(a: &[&[u8]], b: &[&[u8]], rules: &mut Vec<ScopedRule>) {
         if at > MAX_SEGMENTS_BEFORE {
             continue;
         }
-        // A value before this one that differs as well makes no difference either, and is replaced.
-        let general =
-            |(a, b): (&&[u8], &&[u8])| if a == b { general_segment(a).to_vec() } else { PLACEHOLDER.to_vec() };
+        // A value before this one that differs as well makes no difference either. What replaces it is neither a name nor a
+        // number.
+        let general = |(a, b): (&&[u8], &&[u8])| if a == b { general_segment(a).to_vec() } else { b"*".to_vec() };
         let before = a[..at].iter().zip(b).map(general).collect();
         let shapes = [a[at], b[at]].map(ValueShape::of);
         let shape = (shapes[0] == shapes[1] && shapes[0].is_made()).then_some(shapes[0]);
