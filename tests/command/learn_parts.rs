@@ -211,6 +211,16 @@ fn files_that_are_not_matching_parts_are_refused() {
         refused(&[&["learn", &text("in.cdxj"), "-o", &text("out.parquet")], flags].concat(), flags[1]);
     }
     refused(&["learn", "--merge", &part, "--min-precision", "0.9", "-o", &text("out.parquet")], "--min-precision");
+    for flags in [
+        &["--weak"][..],
+        &["--max-sources", "9"],
+        &["--same-site"],
+        &["--min-support", "9"],
+        &["--min-confidence", "0.9"],
+    ] {
+        refused(&[&["learn", "--merge", &part, "-o", &text("out.parquet")], flags].concat(), flags[0]);
+    }
+    learn(&["--weak", "--merge", &part], "merged.parquet");
     merge(&[&text("in.cdxj")], "in.cdxj");
     // Files of parts are checked before the inputs are read, which have no such column.
     fs::write(text("in.csv"), "url\nhttp://h/\n").unwrap();

@@ -163,14 +163,25 @@ fn parse_held_out(text: &str) -> Result<f64, String> {
 }
 
 impl LearnArgs {
-    pub(super) fn limits(&self) -> LearnLimits {
-        LearnLimits {
-            weak: self.weak,
-            max_sources: self.max_sources,
-            same_site: self.same_site,
-            min_support: self.min_support,
-            min_confidence: self.min_confidence,
+    /// The limits for redirects, which `--merge` without inputs does not learn from.
+    pub(super) fn limits(&self) -> Result<LearnLimits, CommandError> {
+        let LearnArgs { weak, max_sources, same_site, min_support, min_confidence, .. } = *self;
+        let default = LearnLimits::default();
+        let flags = [
+            ("--weak", weak),
+            ("--max-sources", max_sources != default.max_sources),
+            ("--same-site", same_site),
+            ("--min-support", min_support != default.min_support),
+            ("--min-confidence", min_confidence != default.min_confidence),
+        ];
+        let has_redirects = self.merge.is_empty() || !self.input.files.inputs.is_empty();
+        if let Some((flag, _)) = flags.iter().find(|(_, is_given)| *is_given && !has_redirects) {
+            return Err(CommandError::Usage(format!(
+                "{flag} is for redirects, which are learned from inputs, and --merge without inputs has none; remove {flag}, or name \
+                 inputs"
+            )));
         }
+        Ok(LearnLimits { weak, max_sources, same_site, min_support, min_confidence })
     }
 
     /// The files that the job reads and writes, among them the parts that are merged.
@@ -194,7 +205,7 @@ impl LearnArgs {
         Ok(ObserveOptions {
             memory,
             directory: self.work.directory()?,
-            redirects: self.limits(),
+            redirects: self.limits()?,
             content: (!self.no_content && self.merge.is_empty()).then_some(self.content_limits()),
             parts,
         })

@@ -36,7 +36,7 @@ const MAX_SHOWN: usize = 20;
 
 pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let started = Instant::now();
-    let (policy, limits) = (args.policy()?, args.limits());
+    let (policy, limits) = (args.policy()?, args.limits()?);
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
     let need = WorkerNeed::keys(ROW_GROUP_LEN).with_tables(1).with_data("redirects");
     let memory = args.input.reserve_memory(&args.work, &mut options, need)?;
