@@ -142,12 +142,14 @@ fn a_directory_in_the_place_of_a_file_is_a_usage_error() {
     let text = |name: &str| directory.path().join(name).display().to_string();
     fs::create_dir(text("d.parquet")).unwrap();
     let (input, taken, missing) = (sample("redirects.cdxj"), text("d.parquet"), text("missing.parquet/"));
-    let commands: [(&[&str], String); 11] = [
+    let other = text("other/");
+    let commands: [(&[&str], String); 12] = [
         (&["canon", "-o", &taken], format!("{taken}: -o names a directory; name a file such as {taken}/uris.parquet")),
         (&["dedup", "-o", &taken], format!("{taken}: -o names a directory")),
         (&["dedup", "--groups", &taken], format!("{taken}: names a directory; name a file")),
         (&["learn", "-o", &taken], format!("{taken}: names a directory; name a file")),
-        (&["extract", "-o", &taken], format!("{taken}: names a directory; name a file")),
+        (&["extract", "-o", &taken], format!("{taken}: -o names a directory; name a file such as {taken}/links.csv")),
+        (&["extract", "-o", &other], format!("{other}: -o names a directory; name a file such as {other}links.csv")),
         (
             &["canon", "--report", &taken],
             format!("{taken}: --report names a directory; name a file such as {taken}/report.html"),
@@ -155,7 +157,7 @@ fn a_directory_in_the_place_of_a_file_is_a_usage_error() {
         (&["count", "--report", &taken], format!("{taken}: --report names a directory")),
         (&["dedup", "--duplicates", &missing], format!("{missing}: names a directory; name a file")),
         (&["learn", "-o", &missing], format!("{missing}: names a directory; name a file")),
-        (&["extract", "-o", &missing], format!("{missing}: names a directory; name a file")),
+        (&["extract", "-o", &missing], format!("{missing}: -o names a directory; name a file")),
         (&["canon", "--report", &missing], format!("{missing}: names a directory; name a file")),
     ];
     for (command, expected) in commands {
@@ -163,6 +165,24 @@ fn a_directory_in_the_place_of_a_file_is_a_usage_error() {
         let message = String::from_utf8(ran.stderr).unwrap();
         assert!(ran.status.code() == Some(2) && message.contains(&expected), "{command:?}: {message}");
         assert!(ran.stdout.is_empty(), "{command:?}");
+    }
+}
+
+#[test]
+fn a_suffix_that_names_no_format_is_answered_with_those_that_do() {
+    for (command, path, expected) in [
+        (
+            "extract",
+            "x.html",
+            "expected one of csv, tsv, jsonl, ndjson, parquet, pq, of which csv, tsv, jsonl, ndjson may",
+        ),
+        ("extract", "x.arrow", "x.arrow: the suffix names no format"),
+        ("dedup", "x", "zst; or use --output-format"),
+        ("canon", "x", "for a directory of parts, write x/; or use --output-format"),
+    ] {
+        let ran = irikey(&[command, "-o", path], b"http://h/\n", Stdio::null());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains(expected), "{command} {path}: {message}");
     }
 }
 

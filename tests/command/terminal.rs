@@ -138,6 +138,18 @@ fn rows_are_escaped_only_on_a_terminal() {
 }
 
 #[test]
+fn binary_rows_are_not_written_to_a_terminal() {
+    for command in ["canon", "dedup", "extract"] {
+        let command =
+            format!("{} {command} {} --output-format parquet", env!("CARGO_BIN_EXE_irikey"), sample("urls.txt"));
+        let script = ["-qec", &command, "/dev/null"];
+        let Ok(shown) = Command::new("script").args(script).stdin(Stdio::null()).output() else { return };
+        let message = String::from_utf8_lossy(&shown.stdout);
+        assert!(shown.status.code() == Some(2) && message.contains("parquet is binary"), "{command}: {message}");
+    }
+}
+
+#[test]
 fn most_relative_records_give_advice() {
     let advice = |lines: &[u8]| String::from_utf8(irikey(&["canon", "--format", "lines"], lines, Stdio::null()).stderr);
     let message = advice(b"a\nb\nhttp://h/\n").unwrap();

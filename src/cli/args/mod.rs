@@ -10,6 +10,7 @@
 //! ReportingArgs                         used as they are
 //! ```
 
+mod destination;
 mod input;
 mod layout;
 mod output;
@@ -18,9 +19,12 @@ mod reporting;
 mod values;
 mod work;
 
+pub(crate) use self::destination::{
+    is_written_in_place, output_path, refuse_directory, refuse_terminal, unknown_suffix,
+};
 pub(crate) use self::input::{InputArgs, SourceArgs, StoreArgs};
 pub(crate) use self::layout::{FileLayout, SortArgs};
-pub(crate) use self::output::{COMPRESSIONS, OutputArgs, is_written_in_place};
+pub(crate) use self::output::{COMPRESSIONS, OutputArgs};
 pub(crate) use self::policy::{
     ColumnArgs, KEYS, KeyArgs, PROTOCOL, PolicyArgs, describe_fault_of_base, name_of_key, parse_charset,
 };

@@ -1,18 +1,19 @@
 //! The flags that say what is written: destination, format and columns.
 
-use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::destination::{
+    check_has_index, ends_with_slash, is_name_of_file, is_written_in_place, output_path, refuse_directory,
+    refuse_terminal, unknown_suffix,
+};
 use super::layout::{FileLayout, SortArgs};
 use super::values::{COLUMN_NAMES, Choices, Named, format_choice, listed_columns, parse_size_up_to};
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
 use crate::output::{Compression, CompressionError, Destination, OutputFormat, OutputOptions, index_columns};
-use crate::process::{HandleName, path_name};
 use crate::run::MAX_ROW_GROUP_LEN;
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
@@ -154,7 +155,7 @@ impl OutputArgs {
         sort: Option<&SortArgs>,
     ) -> Result<(Destination, OutputFormat), CommandError> {
         let (is_directory, can_have_parts) = (sort.is_some_and(SortArgs::is_directory), sort.is_some());
-        match self.output.as_ref().filter(|path| path.as_os_str() != "-") {
+        match output_path(self.output.as_ref()) {
             Some(path) if is_directory && is_name_of_file(path) => Err(CommandError::Usage(format!(
                 "{path}: --part-rows, --partition, --hive and --resume write a directory, but the suffix names a file; name \
                  a directory such as {}, or write {path}/ if this is its name",
@@ -162,32 +163,27 @@ impl OutputArgs {
                 path = path.display(),
             ))),
             Some(path) if is_directory || (can_have_parts && ends_with_slash(path)) => {
-                Ok((Destination::File(path.clone()), self.output_format.unwrap_or(OutputFormat::Parquet)))
+                Ok((Destination::File(path.to_path_buf()), self.output_format.unwrap_or(OutputFormat::Parquet)))
             }
             None if is_directory => Err(CommandError::usage(
                 "--part-rows, --partition, --hive and --resume write files; name their directory with -o",
             )),
-            Some(path) if path.is_dir() || ends_with_slash(path) => {
-                let file = path.join("uris.parquet");
-                Err(CommandError::Usage(format!(
-                    "{}: -o names a directory; name a file such as {}{}",
-                    path.display(),
-                    file.display(),
-                    if can_have_parts { ", or add a / to write parts in the directory" } else { "" }
-                )))
-            }
-            Some(path) => {
-                let format = self.file_format(path, keys).ok_or_else(|| unknown_suffix(path, can_have_parts))?;
-                Ok((Destination::File(path.clone()), format))
-            }
+            Some(path) => Ok((Destination::File(path.to_path_buf()), self.file_format(path, keys, can_have_parts)?)),
             None => Ok((Destination::Stdout, self.output_format.unwrap_or_else(|| self.default_text(keys)))),
         }
     }
 
-    /// The format of a file: that of the flag, or the one that its suffix names.
-    fn file_format(&self, path: &Path, keys: &[ColumnId]) -> Option<OutputFormat> {
+    /// The format of a file: that of the flag, or the one that its suffix names. `can_have_parts`: the path could also name a
+    /// directory.
+    fn file_format(&self, path: &Path, keys: &[ColumnId], can_have_parts: bool) -> Result<OutputFormat, CommandError> {
+        let advice = if can_have_parts { ", or add a / to write parts in the directory" } else { "" };
+        refuse_directory(path, "uris.parquet", advice)?;
         let of_device = || is_written_in_place(path).then(|| self.default_text(keys));
-        self.output_format.or_else(|| OutputFormat::of_path(path)).or_else(of_device)
+        let format = self.output_format.or_else(|| OutputFormat::of_path(path)).or_else(of_device);
+        format.ok_or_else(|| {
+            let parts = format!("for a directory of parts, write {}/; ", path.display());
+            unknown_suffix(path, &OutputFormat::ALL, if can_have_parts { &parts } else { "" })
+        })
     }
 
     /// The format of standard output, devices and open handles: text has only one column.
@@ -219,11 +215,7 @@ impl OutputArgs {
                 )));
             }
         }
-        if format.is_binary() && *destination == Destination::Stdout && std::io::stdout().is_terminal() {
-            let message = format!("{name} is binary and standard output is a terminal; use -o FILE or a pipe");
-            return Err(CommandError::Usage(message));
-        }
-        Ok(())
+        refuse_terminal(destination, format)
     }
 
     fn columns(&self, format: OutputFormat, keys: &[ColumnId]) -> Result<ColumnSet, CommandError> {
@@ -251,51 +243,4 @@ impl OutputArgs {
         }
         Ok(columns)
     }
-}
-
-/// Checks that the output can have an index beside it, whose lines end with LF and whose fields are separated by tabs.
-fn check_has_index(destination: &Destination) -> Result<(), CommandError> {
-    let Some(path) = destination.path() else {
-        return Err(CommandError::usage("zipnum writes an index beside its data; name a file or a directory with -o"));
-    };
-    let is_allowed = |name: &OsStr| name.to_str().is_some_and(|name| !name.contains(['\t', '\n', '\r']));
-    match path.file_name().is_none_or(is_allowed) {
-        true => Ok(()),
-        false => Err(CommandError::Usage(format!(
-            "{}: zipnum writes this name into its index; choose one in UTF-8 without tabs and line ends",
-            path_name(path)
-        ))),
-    }
-}
-
-/// No format is chosen for a file. `can_have_parts`: the path could also name a directory.
-fn unknown_suffix(path: &Path, can_have_parts: bool) -> CommandError {
-    let suffixes = |is_listed: fn(OutputFormat) -> bool| -> Vec<&str> {
-        let formats = OutputFormat::ALL.iter().filter(|format| is_listed(**format));
-        formats.flat_map(|format| format.suffixes()).copied().collect()
-    };
-    let (all, packable) = (suffixes(|_| true).join(", "), suffixes(OutputFormat::is_packable).join(", "));
-    let path = path.display();
-    let directory = if can_have_parts { format!("for a directory of parts, write {path}/; ") } else { String::new() };
-    CommandError::Usage(format!(
-        "{path}: the suffix names no format; expected one of {all}, of which {packable} may be followed by .gz or .zst; \
-         {directory}or use --output-format"
-    ))
-}
-
-/// The path has the suffix of a format, and no directory has this name.
-fn is_name_of_file(path: &Path) -> bool {
-    OutputFormat::of_path(path).is_some() && !ends_with_slash(path) && !path.is_dir()
-}
-
-/// The path names a directory, whether it exists or not.
-fn ends_with_slash(path: &Path) -> bool {
-    path.as_os_str().as_encoded_bytes().ends_with(b"/")
-}
-
-/// The path is a device, a pipe or an open handle, such as `/dev/null` or `/dev/stdout`: it has no suffix, and no file replaces
-/// it.
-pub(crate) fn is_written_in_place(path: &Path) -> bool {
-    let is_device_or_pipe = |metadata: std::fs::Metadata| !metadata.is_file() && !metadata.is_dir();
-    std::fs::metadata(path).is_ok_and(is_device_or_pipe) || HandleName::of(path).is_some()
 }

@@ -10,7 +10,8 @@ use clap::Args;
 
 use crate::cli::args::{
     Choices, ReportingArgs, SourceArgs, StoreArgs, ThreadArgs, describe_fault_of_base, format_choice,
-    is_written_in_place, parse_charset, parse_number_from, parse_size,
+    is_written_in_place, output_path, parse_charset, parse_number_from, parse_size, refuse_directory, refuse_terminal,
+    unknown_suffix,
 };
 use crate::cli::error::CommandError;
 use crate::cli::files::abandoned;
@@ -143,18 +144,17 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
 
 impl ExtractArgs {
     fn destination(&self) -> Result<(Destination, OutputFormat), CommandError> {
-        let Some(path) = self.output.as_ref().filter(|path| path.as_os_str() != "-") else {
-            return Ok((Destination::Stdout, self.output_format.unwrap_or(OutputFormat::Csv)));
+        let Some(path) = output_path(self.output.as_ref()) else {
+            let format = self.output_format.unwrap_or(OutputFormat::Csv);
+            refuse_terminal(&Destination::Stdout, format)?;
+            return Ok((Destination::Stdout, format));
         };
-        let by_suffix =
-            || OutputFormat::of_path(path).filter(|format| FORMATS.0.iter().any(|(_, choice, _)| choice == format));
-        let by_path = || by_suffix().or_else(|| is_written_in_place(path).then_some(OutputFormat::Csv));
-        let format = self.output_format.or_else(by_path).ok_or_else(|| {
-            let path = path.display();
-            CommandError::Usage(format!(
-                "{path}: rows are written as CSV, TSV, JSON lines or Parquet; use --output-format"
-            ))
-        })?;
+        refuse_directory(path, "links.csv", "")?;
+        let formats: Vec<OutputFormat> = FORMATS.0.iter().map(|(_, format, _)| *format).collect();
+        let by_suffix = || OutputFormat::of_path(path).filter(|format| formats.contains(format));
+        let of_device = || is_written_in_place(path).then_some(OutputFormat::Csv);
+        let format = self.output_format.or_else(by_suffix).or_else(of_device);
+        let format = format.ok_or_else(|| unknown_suffix(path, &formats, ""))?;
         Ok((self.reporting.replace.file(path), format))
     }
 
