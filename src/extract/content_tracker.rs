@@ -47,9 +47,9 @@ impl ContentTracker {
         self.is_in_script || self.foreign_script.is_some()
     }
 
-    /// An element of HTML that begins here is part of the document.
-    pub(super) fn is_in_document(&self) -> bool {
-        self.templates == 0 && !self.is_in_foreign_content()
+    /// The number of open templates.
+    pub(super) fn template_count(&self) -> usize {
+        self.templates
     }
 
     /// Returns the state of the tokenizer after an event, if the tokenizer does not choose it itself.
@@ -141,7 +141,7 @@ impl ContentTracker {
     }
 
     /// Elements that begin here are foreign, unless they end foreign content.
-    fn is_in_foreign_content(&self) -> bool {
+    pub(super) fn is_in_foreign_content(&self) -> bool {
         self.open.last() == Some(&OpenElement::ForeignRoot)
     }
 

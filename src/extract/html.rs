@@ -66,6 +66,8 @@ pub(super) struct TagAttribute {
 struct HtmlCollector<'a, 'b> {
     sink: &'a mut LinkSink<'b>,
     tag: Option<StartTag>,
+    /// The number of templates around the last `a` element: the content of others is not part of its text.
+    templates: usize,
 }
 
 /// Calls `handle` with every event of the tokenizer, and what is open after it, until it returns false, but not with the text
@@ -96,7 +98,7 @@ pub(super) fn for_each_event(
 
 /// Reads a document and gives its references to `sink`.
 pub(super) fn read(text: &[u8], sink: &mut LinkSink<'_>) {
-    let mut collector = HtmlCollector { sink, tag: None };
+    let mut collector = HtmlCollector { sink, tag: None, templates: 0 };
     for_each_event(text, RawElements::Known, &mut |event, span, tracker| collector.handle(event, span, tracker));
     let HtmlCollector { sink, tag, .. } = collector;
     if let Some(tag) = tag.filter(|_| !sink.is_done()) {
@@ -127,11 +129,13 @@ impl HtmlCollector<'_, '_> {
             }
             CallbackEvent::CloseStartTag { .. } => {
                 if let Some(tag) = self.tag.take() {
-                    self.end_tag(&tag, tracker.is_in_document());
+                    let is_in_document = tracker.template_count() == 0 && !tracker.is_in_foreign_content();
+                    self.push_attributes(&tag, is_in_document);
+                    self.begin_text(&tag, tracker.template_count());
                 }
             }
             CallbackEvent::EndTag { name: b"a" } => self.sink.end_text(),
-            CallbackEvent::String { value } => self.sink.push_text(value),
+            CallbackEvent::String { value } if tracker.template_count() == self.templates => self.sink.push_text(value),
             CallbackEvent::Error(error) if REPLACING_ERRORS.contains(&error) => {
                 if let Some(tag) = &mut self.tag {
                     tag.note_replaced(span.start);
@@ -142,13 +146,12 @@ impl HtmlCollector<'_, '_> {
         !self.sink.is_done()
     }
 
-    /// Ends a start tag. A `base` counts only in the document.
-    fn end_tag(&mut self, tag: &StartTag, is_in_document: bool) {
+    /// Gives the attributes of a start tag to the sink. A `base` counts only in the document.
+    fn push_attributes(&mut self, tag: &StartTag, is_in_document: bool) {
         let value_of = |name: &[u8]| tag.attribute(name).map(|attribute| &attribute.value[..]);
         let is_refresh = value_of(b"http-equiv").is_some_and(|value| value.eq_ignore_ascii_case(b"refresh"));
         let rel = value_of(b"rel").unwrap_or_default();
-        let is_anchor = tag.name == b"a";
-        if is_anchor {
+        if tag.is_anchor() {
             self.sink.end_text();
         }
         let element = short_name(&tag.name);
@@ -166,9 +169,16 @@ impl HtmlCollector<'_, '_> {
                 return;
             }
         }
-        match value_of(b"alt") {
-            Some(alt) => self.sink.set_text(alt),
-            None if is_anchor => self.sink.begin_text(),
+    }
+
+    /// Sets the text of the links of a start tag, or begins it. `templates` is the number of open templates.
+    fn begin_text(&mut self, tag: &StartTag, templates: usize) {
+        match tag.attribute(b"alt") {
+            _ if tag.is_anchor() => {
+                self.templates = templates;
+                self.sink.begin_text();
+            }
+            Some(alt) => self.sink.set_text(&alt.value),
             None => self.sink.end_tag(),
         }
     }
@@ -194,6 +204,10 @@ impl StartTag {
         if let Some(attribute) = self.attributes.last_mut().filter(|_| self.expects_value) {
             (attribute.value, attribute.span) = (value.to_vec(), span.start..span.end);
         }
+    }
+
+    fn is_anchor(&self) -> bool {
+        self.name == b"a"
     }
 
     /// The attribute of this name, if it is kept.

@@ -36,6 +36,7 @@ pub(super) fn read(text: &str, sink: &mut LinkSink<'_>) {
         vocabulary: Vocabulary::Other,
         namespace: None,
         content: None,
+        text_templates: 0,
     };
     if let Some(stop) = collector.read_elements() {
         collector.sink.stop(stop);
@@ -52,8 +53,8 @@ struct Scope {
     is_anchor: bool,
     /// It is a script or a style sheet, or within one: its text is not that of a link.
     is_in_script: bool,
-    /// It is a `template` of XHTML, or within one.
-    is_in_template: bool,
+    /// The number of `template` elements of XHTML that it is or is within.
+    templates: usize,
 }
 
 /// An element whose content is a reference.
@@ -78,6 +79,8 @@ struct XmlCollector<'a, 'b, 'c> {
     namespace: Option<String>,
     /// The open element, if its content is a reference.
     content: Option<ElementContent>,
+    /// The number of templates around the last `a` element: the content of others is not part of its text.
+    text_templates: usize,
 }
 
 /// What the attributes of a tag determine.
@@ -159,7 +162,7 @@ impl XmlCollector<'_, '_, '_> {
         if let Some(content) = &mut self.content {
             content.value.push_str(text);
         }
-        if !self.is_in_script() {
+        if !self.is_in_script() && self.template_count() == self.text_templates {
             self.sink.push_text(text.as_bytes());
         }
     }
@@ -169,9 +172,9 @@ impl XmlCollector<'_, '_, '_> {
         self.scopes.last().is_some_and(|scope| scope.is_in_script)
     }
 
-    /// Whether the open element is a template, or within one: its content is not part of the document.
-    fn is_in_template(&self) -> bool {
-        self.scopes.last().is_some_and(|scope| scope.is_in_template)
+    /// The number of templates that are open: their content is not part of the document.
+    fn template_count(&self) -> usize {
+        self.scopes.last().map_or(0, |scope| scope.templates)
     }
 
     fn push_reference(&mut self, reference: &BytesRef<'_>, at: usize) {
@@ -211,13 +214,16 @@ impl XmlCollector<'_, '_, '_> {
             self.content = Some(ElementContent { element, rel, base, at, value: String::new(), bad_reference: None });
         }
         match alt {
+            _ if is_anchor => {
+                self.text_templates = self.template_count();
+                self.sink.begin_text();
+            }
             Some(alt) => self.sink.set_text(&alt),
-            None if is_anchor => self.sink.begin_text(),
             None => self.sink.end_tag(),
         }
         let is_in_script = self.is_in_script() || self.is_script(tag);
-        let is_in_template = self.is_in_template() || self.is_template(tag);
-        Scope { base, name: parent_name(element), is_anchor, is_in_script, is_in_template }
+        let templates = self.template_count() + usize::from(self.is_template(tag));
+        Scope { base, name: parent_name(element), is_anchor, is_in_script, templates }
     }
 
     /// Whether an element is a script or a style sheet of XHTML or SVG.
@@ -293,7 +299,7 @@ impl XmlCollector<'_, '_, '_> {
             let known = known.filter(|(_, syntax)| *syntax != ReferenceSyntax::Refresh || is_refresh);
             let Some((name, syntax)) = known else { continue };
             let (value, span, bad_reference) = value(self.text, &attribute);
-            let is_html_base = html_element == Some("base") && name == "href" && !self.is_in_template();
+            let is_html_base = html_element == Some("base") && name == "href" && self.template_count() == 0;
             let base = if name == "xml:base" { outer } else { inner };
             let (rel, value) = (rel.as_bytes(), &value);
             let attribute =

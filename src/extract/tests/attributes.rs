@@ -236,6 +236,11 @@ fn texts_of_links() {
     assert_eq!(texts(text, Markup::Html), [pair("a", "xyz")]);
     let text = "<a href=a>x<svg><text><![CDATA[<y>]]></text></svg>z</a>";
     assert_eq!(texts(text, Markup::Html), [pair("a", "x<y>z")]);
+    let text = "<a href=a alt=no>x</a><a href=b>y<template>no<svg></template>z</a><template><a href=c alt=no>v<p>w</a></template>";
+    assert_eq!(texts(text, Markup::Html), [pair("a", "x"), pair("b", "yz"), pair("c", "vw")]);
+    let text = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='a' alt='no'>x</a><a href='b'>y<template>no<p/></template>z</a>\
+                <template><a href='c'>v<p>w</p></a></template></html>";
+    assert_eq!(texts(text, Markup::Xml), [pair("a", "x"), pair("b", "yz"), pair("c", "vw")]);
     let text = format!("<a href=a>{}\u{1F600}</a>", "x".repeat((1 << 10) - 3));
     assert_eq!(texts(&text, Markup::Html), [pair("a", &"x".repeat((1 << 10) - 3))]);
     let text = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='a'>O<i>n</i>e &amp; <![CDATA[<two>]]></a>no<a href='b'/>no</html>";
