@@ -14,6 +14,8 @@ pub(super) enum ReferenceSyntax {
     One,
     /// References separated by white space.
     Spaced,
+    /// References separated by commas.
+    Commas,
     /// Image candidates: references with descriptors, separated by commas.
     SourceSet,
     /// A refresh: seconds, then a reference.
@@ -25,7 +27,7 @@ pub(super) enum ReferenceSyntax {
 /// An attribute of HTML: its name, the elements on which it has this meaning (an empty list for all), its syntax.
 type HtmlAttribute = (&'static str, &'static [&'static str], ReferenceSyntax);
 
-const HTML: [HtmlAttribute; 32] = [
+const HTML: [HtmlAttribute; 33] = [
     ("href", &[], ReferenceSyntax::One),
     ("src", &[], ReferenceSyntax::One),
     ("srcset", &["img", "source"], ReferenceSyntax::SourceSet),
@@ -41,6 +43,7 @@ const HTML: [HtmlAttribute; 32] = [
     ("itemtype", &[], ReferenceSyntax::Spaced),
     ("manifest", &["html"], ReferenceSyntax::One),
     // Obsolete, but used in pages.
+    ("archive", &["applet"], ReferenceSyntax::Commas),
     ("archive", &["object"], ReferenceSyntax::Spaced),
     ("background", &["body", "table", "tbody", "td", "tfoot", "th", "thead", "tr"], ReferenceSyntax::One),
     ("classid", &["object"], ReferenceSyntax::One),
@@ -116,6 +119,7 @@ pub(super) fn for_each_reference(value: &[u8], syntax: ReferenceSyntax, handle: 
             handle(trimmed_ascii_range(value, 0..value.len()));
         }
         ReferenceSyntax::Spaced => spaced(value, handle),
+        ReferenceSyntax::Commas => commas(value, handle),
         ReferenceSyntax::SchemaPairs => {
             let mut is_namespace = false;
             spaced(value, &mut |range| {
@@ -138,6 +142,18 @@ fn spaced(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
         if start == value.len() || !handle(start..at) {
             return;
         }
+    }
+}
+
+fn commas(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
+    let mut start = 0;
+    while start < value.len() {
+        let end = find_byte_from(value, start, |byte| byte == b',');
+        let range = trimmed_ascii_range(value, start..end);
+        if !range.is_empty() && !handle(range) {
+            return;
+        }
+        start = end + 1;
     }
 }
 
@@ -192,6 +208,8 @@ mod tests {
         assert_eq!(found(" \n a b \t", ReferenceSyntax::One), ["a b"]);
         assert_eq!(found("  ", ReferenceSyntax::One), [""]);
         assert_eq!(found(" a  b ", ReferenceSyntax::Spaced), ["a", "b"]);
+        assert_eq!(found(", a b ,,c,", ReferenceSyntax::Commas), ["a b", "c"]);
+        assert_eq!(found("a", ReferenceSyntax::Commas), ["a"]);
         assert_eq!(found("urn:x a.xsd urn:y b.xsd urn:z", ReferenceSyntax::SchemaPairs), ["a.xsd", "b.xsd"]);
     }
 

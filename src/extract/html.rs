@@ -113,7 +113,9 @@ impl HtmlCollector<'_, '_> {
     fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>, tracker: &ContentTracker) -> bool {
         match event {
             CallbackEvent::OpenStartTag { name } => {
-                self.tag = Some(StartTag::new(name, span.start));
+                // The parser makes `img` of `image` (HTML Standard, 13.2.6.4.7).
+                let is_img = name == b"image" && !tracker.is_in_foreign_content();
+                self.tag = Some(StartTag::new(if is_img { b"img" } else { name }, span.start));
             }
             CallbackEvent::AttributeName { name } => {
                 if let Some(tag) = &mut self.tag {

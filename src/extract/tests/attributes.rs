@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn html_attributes_are_found_on_their_elements() {
-    let cases: [(&str, &[&str]); 22] = [
+    let cases: [(&str, &[&str]); 24] = [
         ("<a href=' x '>", &["a href x http://d/x/y"]),
         ("<A HREF=x>", &["a href x http://d/x/y"]),
         ("<a href>", &["a href  http://d/x/y"]),
@@ -12,6 +12,20 @@ fn html_attributes_are_found_on_their_elements() {
         (
             "<img src=a srcset='b 1x, c 2x'>",
             &["img src a http://d/x/y", "img srcset b http://d/x/y", "img srcset c http://d/x/y"],
+        ),
+        // A parser makes img of image, except in SVG.
+        (
+            "<image src=a srcset='b'><svg><image href=c srcset=d></svg>",
+            &["img src a http://d/x/y", "img srcset b http://d/x/y", "image href c http://d/x/y"],
+        ),
+        (
+            "<applet archive='a, b'><object archive='c d'>",
+            &[
+                "applet archive a http://d/x/y",
+                "applet archive b http://d/x/y",
+                "object archive c http://d/x/y",
+                "object archive d http://d/x/y",
+            ],
         ),
         ("<form action=a><button formaction=b>", &["form action a http://d/x/y", "button formaction b http://d/x/y"]),
         ("<blockquote cite=a><q cite=b><p cite=c>", &["blockquote cite a http://d/x/y", "q cite b http://d/x/y"]),
