@@ -480,7 +480,9 @@ fn a_finished_job_is_recognized() {
     fs::remove_file(&output).unwrap();
     place.refused(job, 2, "no longer exists here or has changed");
     fs::write(&output, &whole).unwrap();
-    place.refused(&format!("{job} --columns uri"), 2, "with the same inputs and other flags");
+    for flag in ["--columns uri", "--verify", "--keep last"] {
+        place.refused(&format!("{job} {flag}"), 2, "with the same inputs and other flags");
+    }
     // Other inputs, another output: other jobs.
     let mut input = File::options().append(true).open(place.path("b.txt")).unwrap();
     input.write_all(b"http://example.org/new\n").unwrap();

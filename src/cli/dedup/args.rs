@@ -229,7 +229,9 @@ impl DedupArgs {
     pub(super) fn identity(&self, job: &Job, sources: &Sources) -> Option<JobIdentity> {
         let output = job.destination.path().filter(|_| self.update_seen)?;
         let tables = [self.duplicates.as_deref(), self.groups.as_deref()];
-        let more = vec![json!(self.input.limit), json!(self.keep.name()), json!(self.keep_faulty)];
+        let mut more = vec![json!(self.input.limit), json!(self.keep.name()), json!(self.keep_faulty)];
+        // It keeps a record of each text, also if keys are equal.
+        more.extend(self.verify.then(|| json!("verify")));
         JobIdentity::new(job, sources, (output, tables), more)
     }
 
