@@ -111,11 +111,16 @@ fn to_nutch(rules: &[RegexRule]) -> String {
 fn to_sql(rules: &[RegexRule]) -> String {
     let quote = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let insert = |(i, RegexRule { pattern, replacement }): (usize, &RegexRule)| {
-        let replacement = replacement.replace('$', "\\");
+        let replacement = to_re2(replacement);
         format!("INSERT INTO url_rules VALUES ({i}, {}, {});\n", quote(pattern), quote(&replacement))
     };
     let all: String = rules.iter().enumerate().map(insert).collect();
     format!("CREATE TABLE url_rules (ordinal INTEGER, pattern VARCHAR, replacement VARCHAR);\n{all}")
+}
+
+/// A replacement in the syntax of RE2, which writes `\1` for a group.
+fn to_re2(replacement: &str) -> String {
+    replacement.split("\\$").map(|part| part.replace('$', "\\")).collect::<Vec<_>>().join("$")
 }
 
 /// The URL filter of StormCrawler.
@@ -168,6 +173,18 @@ fn to_csv(rules: &[ExportedRule]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dollar_sign_of_a_host_is_no_group() {
+        let rule = ExportedRule {
+            fields: Default::default(),
+            scope: b"a.b".to_vec(),
+            rule: ScopedRule::parse("same-as https://$1.b"),
+        };
+        let render = |format| Export { format, path: "rules".into() }.render(std::slice::from_ref(&rule)).0;
+        assert!(render(ExportFormat::Sql).contains("'https://$1.b\\1'"));
+        assert!(render(ExportFormat::Nutch).contains("<substitution>https://\\$1.b$1</substitution>"));
+    }
 
     #[test]
     fn rules_that_some_hosts_are_excepted_from_are_left_out_of_expressions() {

@@ -1,6 +1,7 @@
 //! Rules about content as regular expressions for other tools: [`regexes_of`].
 //!
-//! The expressions use no lookaround, so that Java, RE2 and others understand them. Groups are written `$1`.
+//! The expressions use no lookaround, so that Java, RE2 and others understand them. In replacements, groups are written `$1` and a
+//! dollar sign `\$`, as in Java.
 
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace};
 use super::url_parts::scheme_name;
@@ -24,7 +25,8 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
         ContentRule::Scheme | ContentRule::SameAs { .. } if scope.contains(&b':') => Vec::new(),
         ContentRule::Scheme => patterns.with_https(),
         ContentRule::SameAs { from_https, is_https, host } => {
-            let origin = format!("{}://{}", scheme_name(*is_https), String::from_utf8_lossy(host));
+            let host = String::from_utf8_lossy(host).replace('$', "\\$");
+            let origin = format!("{}://{host}", scheme_name(*is_https));
             patterns.with_origin(from_https.map_or("https?", scheme_name), &origin)
         }
         ContentRule::DoubledSlashes => patterns.without_doubled_slashes(),
@@ -238,6 +240,7 @@ mod tests {
             patterns("*", "same-as https://c for http", ""),
             ["^http://[^/?#@:]+((?:[/?#].*)?)$ -> https://c$1"]
         );
+        assert_eq!(patterns("a", "same-as http://$1.b", ""), ["^https?://a((?:[/?#].*)?)$ -> http://\\$1.b$1"]);
         assert_eq!(patterns("*", "ignore-parameter s", "").len(), 3);
         assert_eq!(
             patterns("a", "ignore-parameter s", "")[0],
