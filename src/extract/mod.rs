@@ -100,9 +100,11 @@ fn parse(text: &DocumentText<'_>, choice: &CharsetChoice, sink: &mut LinkSink<'_
 
 /// The base that a `base` element of HTML or XHTML declares. Most documents have none, and are not parsed for it.
 fn declared_base(text: &DocumentText<'_>, choice: &CharsetChoice, base: &[u8]) -> Option<HtmlBase> {
+    let contains = |part: &str| memchr::memmem::find(text.text(), part.as_bytes()).is_some();
     let has_base = match choice.markup {
         Markup::Html => charset::find_ignoring_case(text.text(), b"<base").is_some(),
-        Markup::Xml => memchr::memmem::find(text.text(), attributes::XHTML.as_bytes()).is_some(),
+        // Sitemaps use the namespace for links to translations.
+        Markup::Xml => contains(attributes::XHTML) && (contains("<base") || contains(":base")),
         Markup::Robots | Markup::Urls | Markup::JsonFeed => false,
     };
     has_base.then(|| find_html_base(text, base, |sink| parse(text, choice, sink)))?
