@@ -221,25 +221,21 @@ impl XmlCollector<'_, '_, '_> {
             Some(alt) => self.sink.set_text(&alt),
             None => self.sink.end_tag(),
         }
-        let is_in_script = self.is_in_script() || self.is_script(tag);
-        let templates = self.template_count() + usize::from(self.is_template(tag));
+        let (is_script, is_template) = self.has_hidden_content(tag);
+        let is_in_script = self.is_in_script() || is_script;
+        let templates = self.template_count() + usize::from(is_template);
         Scope { base, name: parent_name(element), is_anchor, is_in_script, templates }
     }
 
-    /// Whether an element is a script or a style sheet of XHTML or SVG.
-    fn is_script(&self, tag: &BytesStart<'_>) -> bool {
+    /// Whether an element is a script or a style sheet of XHTML or SVG, and whether it is a template of XHTML.
+    fn has_hidden_content(&self, tag: &BytesStart<'_>) -> (bool, bool) {
         let (namespace, local) = self.reader.resolver().resolve_element(tag.name());
-        let is_markup = matches!(namespace, ResolveResult::Bound(Namespace(XHTML | SVG)));
-        is_markup && matches!(local.as_ref(), "script" | "style")
-    }
-
-    /// Whether an element is a template of XHTML.
-    fn is_template(&self, tag: &BytesStart<'_>) -> bool {
-        let is_xhtml = || {
-            let (namespace, _) = self.reader.resolver().resolve_element(tag.name());
-            matches!(namespace, ResolveResult::Bound(Namespace(XHTML)))
-        };
-        tag.local_name().as_ref() == "template" && is_xhtml()
+        let is_of = |name: &str| matches!(namespace, ResolveResult::Bound(Namespace(bound)) if bound == name);
+        match local.as_ref() {
+            "script" | "style" => (is_of(XHTML) || is_of(SVG), false),
+            "template" => (false, is_of(XHTML)),
+            _ => (false, false),
+        }
     }
 
     /// Ends an element.
