@@ -170,8 +170,7 @@ fn add_to_store(
         print_error(&format!("{error}; the store is intact, but its runs were not merged"));
         None
     });
-    job.into_iter().for_each(|job| store.record(job));
-    store.add(new_keys, merged).map_err(|error| {
+    store.add(new_keys, merged, job).map_err(|error| {
         let advice = match error {
             SeenError::NotDurable { .. } => "the output is complete",
             _ => "the output is complete, and running the job again gives the same output",

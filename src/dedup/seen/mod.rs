@@ -48,8 +48,6 @@ pub struct SeenStore {
     runs: Vec<SeenRun>,
     /// The last jobs that changed the store, the oldest first.
     jobs: Vec<FinishedJob>,
-    /// Whether the manifest lacks a job.
-    has_new_job: bool,
     /// Held by a store that is open for changes.
     lock: Option<DirectoryLock>,
     /// The directories of a new store. Dropped after the lock, whose file is in one of them.
@@ -112,7 +110,6 @@ impl SeenStore {
                 generation: 0,
                 runs: Vec::new(),
                 jobs: Vec::new(),
-                has_new_job: false,
                 lock: None,
                 created: None,
             },
@@ -145,7 +142,7 @@ impl SeenStore {
         let StoreManifest { policy, generation, runs, jobs } = StoreManifest::read(directory)?;
         let runs = runs.into_iter().map(|run| SeenRun::open(directory, run)).collect::<Result<_, _>>()?;
         let directory = directory.to_path_buf();
-        Ok(SeenStore { directory, policy, generation, runs, jobs, has_new_job: false, lock: None, created: None })
+        Ok(SeenStore { directory, policy, generation, runs, jobs, lock: None, created: None })
     }
 
     /// Checks that the keys of the store were made with this policy.
@@ -216,16 +213,15 @@ impl SeenStore {
         &self.jobs
     }
 
-    /// Records a job, whose keys [`SeenStore::add`] adds.
-    pub(crate) fn record(&mut self, job: FinishedJob) {
-        self.jobs.retain(|other| other.id != job.id);
-        self.jobs.push(job);
-        self.has_new_job = true;
-    }
-
-    /// Adds a run and replaces merged runs. The change is atomic: a reader sees the old store or the new one.
-    pub(crate) fn add(&mut self, writer: RunWriter, merged: Option<MergedRuns>) -> Result<(), SeenError> {
-        if writer.count() == 0 && merged.is_none() && self.generation > 0 && !self.has_new_job {
+    /// Adds a run, replaces merged runs and records the job that made the keys. The change is atomic: a reader sees the old store
+    /// or the new one.
+    pub(crate) fn add(
+        &mut self,
+        writer: RunWriter,
+        merged: Option<MergedRuns>,
+        job: Option<FinishedJob>,
+    ) -> Result<(), SeenError> {
+        if writer.count() == 0 && merged.is_none() && job.is_none() && self.generation > 0 {
             return Ok(());
         }
         // Complete before any run gets its name: if the disk is full, both temporary files are removed.
@@ -236,8 +232,11 @@ impl SeenStore {
             let run = self.persist(added)?;
             self.runs.push(run);
         }
+        if let Some(job) = job {
+            self.jobs.retain(|other| other.id != job.id);
+            self.jobs.push(job);
+        }
         self.commit()?;
-        self.has_new_job = false;
         if has_merged {
             self.remove_unlisted_files();
         }
@@ -326,11 +325,15 @@ mod tests {
     }
 
     fn add(store: &mut SeenStore, keys: impl Iterator<Item = u128>) {
+        add_by_job(store, keys, None);
+    }
+
+    fn add_by_job(store: &mut SeenStore, keys: impl Iterator<Item = u128>, job: Option<FinishedJob>) {
         let mut writer = store.writer().unwrap();
         writer.extend(keys.collect::<BTreeSet<_>>()).unwrap();
         let merge = store.due_merge().unwrap();
         let merged = merge.and_then(|merge| merge.run(&AtomicBool::new(false)).unwrap());
-        store.add(writer, merged).unwrap();
+        store.add(writer, merged, job).unwrap();
     }
 
     #[test]
@@ -460,8 +463,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
         for (number, id) in ["a", "b", "a"].into_iter().enumerate() {
-            store.record(FinishedJob { output_len: number as u64, ..finished_job(id) });
-            add(&mut store, [key(number as u64)].into_iter());
+            let job = FinishedJob { output_len: number as u64, ..finished_job(id) };
+            add_by_job(&mut store, [key(number as u64)].into_iter(), Some(job));
         }
         drop(store);
         let store = SeenStore::open(directory.path()).unwrap();
@@ -471,8 +474,7 @@ mod tests {
         drop(store);
         // Also a job without new keys.
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
-        store.record(finished_job("c"));
-        add(&mut store, std::iter::empty());
+        add_by_job(&mut store, std::iter::empty(), Some(finished_job("c")));
         let store = SeenStore::open(directory.path()).unwrap();
         assert!(store.jobs.iter().any(|job| job.id == "c") && store.jobs.len() == 3 && store.count() == 3);
     }
@@ -524,8 +526,7 @@ mod tests {
         let probes: Vec<u128> = keys.iter().copied().step_by(499).chain((6_000..6_010).map(key)).collect();
         let directory = tempfile::tempdir().unwrap();
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
-        store.record(finished_job("a"));
-        add(&mut store, keys.iter().copied().take(4_700));
+        add_by_job(&mut store, keys.iter().copied().take(4_700), Some(finished_job("a")));
         add(&mut store, keys.iter().copied().skip(4_700));
         drop(store);
         let read = || -> Result<_, SeenError> {
@@ -589,7 +590,7 @@ mod tests {
     fn add_run(store: &mut SeenStore, keys: &[u128]) {
         let mut writer = store.writer().unwrap();
         writer.extend(keys.iter().copied()).unwrap();
-        store.add(writer, None).unwrap();
+        store.add(writer, None, None).unwrap();
     }
 
     /// What a verification finds in a store with these runs, whose checksums are right.

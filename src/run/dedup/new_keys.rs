@@ -115,7 +115,7 @@ mod tests {
                 let mut store = SeenStore::open_to_add(&path, &[]).unwrap();
                 let mut writer = store.writer().unwrap();
                 new_keys.write(&keys, &table, &mut writer).unwrap();
-                store.add(writer, None).unwrap();
+                store.add(writer, None, None).unwrap();
                 let mut cursor = store.cursor(0).unwrap();
                 assert!(all.iter().all(|key| cursor.seek(*key).unwrap()) && store.count() == all.len() as u64);
                 std::fs::remove_dir_all(&path).unwrap();
