@@ -89,7 +89,7 @@ impl MatchFinder {
     pub(super) fn find(&mut self, head: &[u8], texts: &[u8]) -> Option<&Sequences> {
         let mut is_suited = (MIN_LEN..=MAX_LEN).contains(&texts.len()) && head.len() <= texts.len().min(MAX_HEAD_LEN);
         if is_suited {
-            run_with_simd(Search { head, page: texts, finder: self, is_suited: &mut is_suited });
+            run_with_simd(Search { head, texts, finder: self, is_suited: &mut is_suited });
         }
         is_suited.then_some(&self.found)
     }
@@ -98,8 +98,7 @@ impl MatchFinder {
 /// The search in one page.
 struct Search<'a> {
     head: &'a [u8],
-    /// The texts of the page.
-    page: &'a [u8],
+    texts: &'a [u8],
     finder: &'a mut MatchFinder,
     /// Whether the search suits the page, and its matches are complete.
     is_suited: &'a mut bool,
@@ -108,19 +107,19 @@ struct Search<'a> {
 impl SimdTask for Search<'_> {
     #[inline(always)]
     fn run(self) {
-        let Search { head, page, finder: MatchFinder { tables, words, limits, found }, is_suited } = self;
-        let count = mark_words(page, words);
-        *is_suited = count * MAX_WORD_LEN >= page.len();
+        let Search { head, texts, finder: MatchFinder { tables, words, limits, found }, is_suited } = self;
+        let count = mark_words(texts, words);
+        *is_suited = count * MAX_WORD_LEN >= texts.len();
         if !*is_suited {
             return;
         }
         tables.clear();
-        let (mut writer, mut group) = (SequenceWriter::new(head, page, limits.min_len, found), Group::default());
+        let (mut writer, mut group) = (SequenceWriter::new(head, texts, limits.min_len, found), Group::default());
         let (mut next, mut is_trial) = (0, true);
         while next < words.len() {
-            next = group.fill(words, next, page.len());
-            group.look_up(page, tables, *limits);
-            group.compare(page, *limits);
+            next = group.fill(words, next, texts.len());
+            group.look_up(texts, tables, *limits);
+            group.compare(texts, *limits);
             group.choose(writer.written);
             for i in &group.chosen[..group.chosen_count] {
                 let i = usize::from(*i);
@@ -141,10 +140,10 @@ impl SimdTask for Search<'_> {
 /// Sets the bits of `words` where a word begins, and the first of each 64 bits if no word begins there. A word is a run of
 /// letters and digits, or a character outside of ASCII. Returns the number of words.
 #[inline(always)]
-fn mark_words(page: &[u8], words: &mut Vec<u64>) -> usize {
+fn mark_words(texts: &[u8], words: &mut Vec<u64>) -> usize {
     words.clear();
     let (mut count, mut before) = (0, 0);
-    for block in page.chunks(64) {
+    for block in texts.chunks(64) {
         let inside = mask_of(block, is_word_byte);
         let starts = inside & !(inside << 1 | before);
         before = inside >> 63;
@@ -237,7 +236,7 @@ impl Group {
     /// Takes words from the bitmap, from item `next` on. Leaves out those less than [`COMPARED`] bytes before the end of the
     /// page. Returns the item after the last.
     #[inline(always)]
-    fn fill(&mut self, words: &[u64], mut next: usize, page_len: usize) -> usize {
+    fn fill(&mut self, words: &[u64], mut next: usize, texts_len: usize) -> usize {
         /// Positions that are written at once; those of missing words are overwritten.
         const STEP: usize = 8;
         self.len = 0;
@@ -253,7 +252,7 @@ impl Group {
             }
             next += 1;
         }
-        while self.len > 0 && self.at[self.len - 1] as usize + COMPARED > page_len {
+        while self.len > 0 && self.at[self.len - 1] as usize + COMPARED > texts_len {
             self.len -= 1;
         }
         next
@@ -261,18 +260,18 @@ impl Group {
 
     /// Looks up the words, and puts them in the tables.
     #[inline(always)]
-    fn look_up(&mut self, page: &[u8], tables: &mut Tables, limits: MatchLimits) {
+    fn look_up(&mut self, texts: &[u8], tables: &mut Tables, limits: MatchLimits) {
         let at = &self.at[..self.len];
-        for ((at, bytes), earlier) in at.iter().zip(chunks_at(page, at)).zip(&mut self.earlier) {
+        for ((at, bytes), earlier) in at.iter().zip(chunks_at(texts, at)).zip(&mut self.earlier) {
             *earlier = tables.replace(*bytes, *at, limits);
         }
     }
 
     /// Compares the words with the earlier ones.
     #[inline(always)]
-    fn compare(&mut self, page: &[u8], limits: MatchLimits) {
+    fn compare(&mut self, texts: &[u8], limits: MatchLimits) {
         let (at, earlier) = (&self.at[..self.len], &self.earlier[..self.len]);
-        for ((a, b), equal) in chunks_at(page, at).zip(chunks_at(page, earlier)).zip(&mut self.equal) {
+        for ((a, b), equal) in chunks_at(texts, at).zip(chunks_at(texts, earlier)).zip(&mut self.equal) {
             *equal = equal_len(a, b);
         }
         let pairs = at.iter().zip(earlier).zip(&self.equal);
@@ -312,8 +311,9 @@ fn equal_len(a: &[u8; COMPARED], b: &[u8; COMPARED]) -> u8 {
 
 /// Writes literals and sequences.
 struct SequenceWriter<'a> {
+    /// The length of what precedes the texts of the page.
     head_len: usize,
-    page: &'a [u8],
+    texts: &'a [u8],
     /// The least length of a match.
     min_len: usize,
     literals: Appender<'a>,
@@ -327,19 +327,19 @@ struct SequenceWriter<'a> {
 
 impl<'a> SequenceWriter<'a> {
     #[inline(always)]
-    fn new(head: &[u8], page: &'a [u8], min_len: u8, found: &'a mut Sequences) -> SequenceWriter<'a> {
+    fn new(head: &[u8], texts: &'a [u8], min_len: u8, found: &'a mut Sequences) -> SequenceWriter<'a> {
         found.literals.clear();
         found.literals.extend_from_slice(head);
         found.sequences.clear();
-        let literals = Appender::new(&mut found.literals, page.len() + COPY_LEN);
-        let (head_len, len) = (head.len(), head.len() + page.len());
+        let literals = Appender::new(&mut found.literals, texts.len() + COPY_LEN);
+        let (head_len, len) = (head.len(), head.len() + texts.len());
         let block_count = len.div_ceil(MAX_BLOCK_LEN);
         let min_len = usize::from(min_len);
-        let sequences = Appender::new(&mut found.sequences, page.len() / min_len + block_count);
+        let sequences = Appender::new(&mut found.sequences, texts.len() / min_len + block_count);
         // Blocks of about the same length: zstd fails if a block is too short to become shorter.
         let block_len = len.div_ceil(block_count);
         let block_end = block_len - head_len;
-        SequenceWriter { head_len, page, min_len, literals, sequences, written: 0, block_len, block_end }
+        SequenceWriter { head_len, texts, min_len, literals, sequences, written: 0, block_len, block_end }
     }
 
     /// Writes the match of the strings at `at` and `earlier`, whose first `equal` bytes are equal, less those that the last
@@ -379,7 +379,7 @@ impl<'a> SequenceWriter<'a> {
         let after = if equal < COMPARED {
             (equal - covered).min(end - at)
         } else {
-            common_prefix_len(&self.page[at..end], &self.page[earlier..])
+            common_prefix_len(&self.texts[at..end], &self.texts[earlier..])
         };
         let len = before + after;
         if len < self.min_len {
@@ -392,7 +392,7 @@ impl<'a> SequenceWriter<'a> {
     #[inline(always)]
     fn push(&mut self, at: usize, len: usize, offset: usize) {
         let literals = at - self.written;
-        append_literals(&mut self.literals, self.page, self.written, literals);
+        append_literals(&mut self.literals, self.texts, self.written, literals);
         self.sequences.push(sequence(literals, len, offset));
         self.written = at + len;
     }
@@ -400,13 +400,13 @@ impl<'a> SequenceWriter<'a> {
     /// Returns where a match in this block has to end.
     #[inline(always)]
     fn end(&self) -> usize {
-        self.block_end.min(self.page.len() - LAST_LITERALS)
+        self.block_end.min(self.texts.len() - LAST_LITERALS)
     }
 
     /// Returns how many bytes, at most 8, before `at` and before `earlier` are equal and not yet written.
     #[inline(always)]
     fn equal_before(&self, at: usize, earlier: usize) -> usize {
-        let bytes = |end| self.page[..end].last_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let bytes = |end| self.texts[..end].last_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         let (Some(a), Some(b)) = (bytes(at), bytes(earlier)) else { return 0 };
         ((a ^ b).leading_zeros() as usize / 8).min(at - self.written)
     }
@@ -414,12 +414,12 @@ impl<'a> SequenceWriter<'a> {
     /// Writes the rest of the block as literals.
     fn end_block(&mut self) {
         self.push(self.block_end, 0, 0);
-        self.block_end = self.page.len().min(self.block_end + self.block_len);
+        self.block_end = self.texts.len().min(self.block_end + self.block_len);
     }
 
     /// Ends the remaining blocks.
     fn finish(mut self) {
-        while self.block_end < self.page.len() {
+        while self.block_end < self.texts.len() {
             self.end_block();
         }
         self.end_block();
@@ -489,7 +489,7 @@ pub(super) mod tests {
         let (mut finder, mut portable, mut is_suited) = (MatchFinder::new(LIMITS), MatchFinder::new(LIMITS), false);
         let found = finder.find(head, page)?;
         assert!(rebuild(found) == [head, page].concat());
-        Search { head, page, finder: &mut portable, is_suited: &mut is_suited }.run();
+        Search { head, texts: page, finder: &mut portable, is_suited: &mut is_suited }.run();
         let portable = &portable.found;
         assert!(is_suited && fields(portable) == fields(found) && portable.literals == found.literals);
         Some(head.len() + page.len() - found.literals.len())
@@ -529,7 +529,9 @@ pub(super) mod tests {
         {
             let (head, texts) = (urls(head_len), urls(len));
             let covered = check_with_head(&head, &texts).expect("suited");
-            assert_eq!(Some(covered), check(&texts).filter(|_| len < MAX_BLOCK_LEN).or(Some(covered)));
+            if len < MAX_BLOCK_LEN {
+                assert_eq!(check(&texts), Some(covered));
+            }
             assert!(covered > len / 3, "{covered} of {len}");
         }
         let texts = urls(MAX_LEN);
