@@ -185,9 +185,8 @@ fn declared_in_html(bytes: &[u8], is_decided: bool) -> Option<DeclaredCharset> {
     }
     let has_more = !is_decided && find_ignoring_case(bytes, b"charset").is_some();
     let later = if has_more { declared_in_meta(bytes, RawElements::Known) } else { None };
-    let found = [prescan, later, declared_in_xml(bytes)].into_iter().flatten();
-    let (known, unknown): (Vec<_>, Vec<_>) = found.partition(DeclaredCharset::is_known);
-    known.into_iter().chain(unknown).next()
+    // The first one that is known, otherwise the first one.
+    [prescan, later, declared_in_xml(bytes)].into_iter().flatten().min_by_key(|declared| !declared.is_known())
 }
 
 /// The first known charset of `<meta charset=...>` or `<meta http-equiv=content-type content="...; charset=...">`; otherwise

@@ -161,16 +161,23 @@ impl SortArgs {
         Ok(layout)
     }
 
+    /// The order of `--sort`, and its columns.
+    fn sort(&self) -> Result<(SortBy, ColumnSet), CommandError> {
+        let by = sort_order("--sort", &self.sort)?;
+        let columns = ColumnSet::named(by.names());
+        let columns = columns.map_err(|error| CommandError::Usage(format!("--sort: {error}")))?;
+        // The column of `NAME=` is called `NAME`.
+        Ok((by.renamed(columns.names()), columns))
+    }
+
     /// The columns of `--sort`.
     pub(crate) fn columns(&self) -> Result<ColumnSet, CommandError> {
-        let by = sort_order("--sort", &self.sort)?;
-        ColumnSet::named(by.names()).map_err(|error| CommandError::Usage(format!("--sort: {error}")))
+        self.sort().map(|(_, columns)| columns)
     }
 
     /// What rows are sorted by: the flag, or what the format or the partitions require.
     fn order(&self, format: OutputFormat) -> Result<SortBy, CommandError> {
-        // The column of `NAME=` is called `NAME`.
-        let by = sort_order("--sort", &self.sort)?.renamed(self.columns()?.names());
+        let (by, _) = self.sort()?;
         if format.is_index() {
             if !by.is_empty() && by != SortBy::parse(INDEX_ORDER) {
                 let message = format!("{} is sorted by {}; remove --sort", format.name(), INDEX_ORDER.join(","));
