@@ -396,9 +396,11 @@ mod tests {
         let parts = ["part-00000.csv", "part-a100000.csv", "splits.txt", "surt_range=07/part-00000.csv"];
         let others = ["part-mine.txt", "host_hash=mine/f", "x"];
         fs::create_dir_all(path("surt_range=07")).unwrap();
-        fs::create_dir_all(path("host_hash=mine")).unwrap();
-        parts.iter().chain(&others).for_each(|name| fs::write(path(name), "").unwrap());
+        parts.iter().for_each(|name| fs::write(path(name), "").unwrap());
+        // Each of them alone.
         for other in others {
+            fs::create_dir_all(path(other).parent().unwrap()).unwrap();
+            fs::write(path(other), "").unwrap();
             let refused = claim_directory(directory.path(), true);
             assert!(matches!(refused, Err(OutputError::NotEmpty(_))), "{other}");
             assert!(parts.iter().all(|name| path(name).exists()) && path(other).exists());
