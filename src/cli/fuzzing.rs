@@ -74,7 +74,7 @@ pub fn add_seen_keys(directory: &Path, keys: &[u128]) -> Result<(), SeenError> {
     writer.extend(keys.iter().copied())?;
     let merge = store.due_merge()?;
     let merged = merge.map(|merge| merge.run(&Default::default())).transpose()?.flatten();
-    store.add(writer, merged)?;
+    store.add(writer, merged, None)?;
     store.verify()
 }
 
