@@ -176,7 +176,8 @@ mod unix {
             unsafe {
                 let mut blocked: libc::sigset_t = std::mem::zeroed();
                 libc::sigemptyset(&mut blocked);
-                SIGNALS.iter().for_each(|signal| _ = libc::sigaddset(&mut blocked, *signal));
+                // The C library aborts a thread also if it blocks the signal.
+                SIGNALS.iter().chain(&[libc::SIGABRT]).for_each(|signal| _ = libc::sigaddset(&mut blocked, *signal));
                 let mut before: libc::sigset_t = std::mem::zeroed();
                 libc::pthread_sigmask(libc::SIG_BLOCK, &blocked, &mut before);
                 BlockedSignals { before }
@@ -202,8 +203,8 @@ mod unix {
 
     pub(super) fn without_termination<T>(work: impl FnOnce() -> T) -> T {
         loop {
-            // Dropped after the thread is no longer counted, so that a handler of these signals never waits for its own thread. A
-            // process that aborts meanwhile waits for this thread until `MAX_WAIT_MS` have passed.
+            // Dropped after the thread is no longer counted, so that a handler never waits for its own thread. Only if `work` itself
+            // aborts, the handler waits in vain until `MAX_WAIT_MS` have passed.
             let _blocked = BlockedSignals::new();
             CREATING.fetch_add(1, SeqCst);
             let _creating = Creating;

@@ -101,7 +101,7 @@ fn a_file_is_removed_if_a_signal_arrives_as_soon_as_it_exists() {
         "canon @ -o :out --resume",
         "canon @ -o :out --sort uri --part-rows 4000",
     ];
-    let signals = [("SIGINT", 2), ("SIGTERM", 15), ("SIGHUP", 1)];
+    let signals = [("SIGINT", 2), ("SIGTERM", 15), ("SIGHUP", 1), ("SIGABRT", 6)];
     let mut created_count = 0;
     for (job, (name, signal)) in jobs.into_iter().zip(signals.into_iter().cycle()) {
         place.empty();
