@@ -25,6 +25,7 @@ use super::values::{write_json_text, write_time_as};
 use crate::iri::escape_invalid_utf8;
 use crate::key::{Draft, Recipe};
 use crate::record::fields::CarriedField;
+use crate::record::json::members_of_object;
 
 /// The recipe of keys, which is what pywb computes when it looks for a URL.
 const KEY_RECIPE: &str = "surt-ia";
@@ -37,7 +38,7 @@ pub(crate) const INDEX_REST: &str = "line";
 
 /// Returns the columns that CDXJ lines need.
 pub(crate) fn index_columns() -> impl Iterator<Item = &'static str> {
-    let needed = [CarriedField::FetchTime, CarriedField::PayloadDigest];
+    let needed = [CarriedField::FetchTime, CarriedField::PayloadDigest, CarriedField::CdxjMembers];
     let is_needed = move |field: &&CarriedField| needed.contains(field) || field.cdxj_position().is_some();
     let fields = CarriedField::ALL.iter().filter(is_needed);
     [INDEX_KEY, "uri", "input"].into_iter().chain(fields.map(|field| field.column()))
@@ -78,6 +79,8 @@ struct IndexColumns<'a> {
     payload_digests: Option<&'a StringArray>,
     methods: Option<&'a StringArray>,
     bodies: Option<&'a StringArray>,
+    /// JSON objects of the members that have no column of their own.
+    others: Option<&'a StringArray>,
     members: Vec<(CarriedField, &'static str, MemberValues<'a>)>,
     recipe: Recipe,
 }
@@ -135,6 +138,7 @@ impl<'a> IndexColumns<'a> {
             payload_digests: text(CarriedField::PayloadDigest.column()),
             methods: text(CarriedField::RequestMethod.column()),
             bodies: text(CarriedField::RequestBody.column()),
+            others: text(CarriedField::CdxjMembers.column()),
             members: member_fields()
                 .iter()
                 .filter_map(|field| Some((*field, field.json_name()?, cell(field.column())?)))
@@ -194,6 +198,11 @@ impl<'a> IndexColumns<'a> {
                 Some(text) => write_text_member(name, text, out),
                 None => values.write(name, row, out),
             }
+        }
+        if let Some(members) = text_at(self.others, row).and_then(members_of_object) {
+            out.extend_from_slice(b", ");
+            // Only a table can have an object on several lines.
+            out.extend(members.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
         }
         out.extend_from_slice(b"}\n");
     }
@@ -321,17 +330,19 @@ mod tests {
         let texts = |text: &str| Arc::new(StringArray::from(vec![text; 2])) as ArrayRef;
         let inputs = BinaryArray::from_opt_vec(vec![Some(b"http://h/\xff b"), None]);
         let offsets = Int64Array::from(vec![Some(5), None]);
+        let others = StringArray::from(vec!["{ \"a\": 1,\n\"b\": {} }", "{}"]);
         let columns = [
             (INDEX_KEY, texts("h)/")),
             ("uri", texts("http://h/")),
             ("input", Arc::new(inputs) as ArrayRef),
             ("warc_record_offset", Arc::new(offsets) as ArrayRef),
+            ("cdxj_members", Arc::new(others) as ArrayRef),
         ];
         let batch =
             RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap();
         let lines = String::from_utf8(cdxj(&batch).unwrap()).unwrap();
         let expected =
-            concat!(r#"h)/ - {"url": "http://h/%FF%20b", "offset": "5"}"#, "\n", r#"h)/ - {"url": "http://h/"}"#, "\n");
-        assert_eq!(lines, expected);
+            [r#"h)/ - {"url": "http://h/%FF%20b", "offset": "5", "a": 1, "b": {}}"#, r#"h)/ - {"url": "http://h/"}"#];
+        assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
     }
 }

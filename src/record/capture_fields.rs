@@ -21,6 +21,8 @@ pub(super) enum IndexMember {
     Ignored,
     Url,
     Field(CarriedField),
+    /// A value that has no field of its own, if these members are carried.
+    Other,
 }
 
 impl IndexMember {
@@ -35,8 +37,11 @@ impl IndexMember {
         let is_named = |field: &&CarriedField| {
             [field.json_name(), Some(field.column())].into_iter().flatten().any(|name| name.as_bytes() == key)
         };
-        let field = CarriedField::ALL.iter().find(is_named).filter(|field| carry.contains(**field));
-        field.map_or(IndexMember::Ignored, |field| IndexMember::Field(*field))
+        match CarriedField::ALL.iter().find(is_named) {
+            Some(field) if carry.contains(*field) => IndexMember::Field(*field),
+            None if carry.contains(CarriedField::CdxjMembers) => IndexMember::Other,
+            _ => IndexMember::Ignored,
+        }
     }
 }
 

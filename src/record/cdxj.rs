@@ -4,7 +4,8 @@
 //! The dialects differ in whether numbers are strings and in which members exist. A key can contain spaces; the JSON
 //! begins at the first ` {` after a time. A line without JSON, or whose JSON is truncated, is followed by text or has
 //! no `url`, is a record with a fault, and the line is its URL; without a `url`, the other members are still read.
-//! Lines that begin with `!` or `@` are counted as headers; headers and blank lines are not records.
+//! Members that have no field of their own are copied as they are. Lines that begin with `!` or `@` are counted as headers;
+//! headers and blank lines are not records.
 
 use super::buffer::{RecordBuffer, without_cr};
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};
@@ -16,7 +17,7 @@ use super::member_cache::{JsonKind, MemberCache, MemberReader};
 use super::records::Records;
 use super::time;
 use crate::iri::FaultKind;
-use crate::kernel::{Bitmaps, SimdTask, run_with_simd};
+use crate::kernel::{Bitmaps, SimdTask, Span, run_with_simd};
 
 /// Decoder of CDXJ.
 ///
@@ -63,6 +64,7 @@ impl Cdxj {
         let carry = self.rows.columns.carry();
         let mut reader = MemberReader::new(chunk, &self.json_bitmaps, &mut self.cache, json_at);
         let (mut fields, mut url) = (CaptureFields::default(), None);
+        let (mut member_at, others_at) = (json_at, self.rows.text.len());
         while let Some(member) = reader.next(|key| IndexMember::of(key, carry)) {
             match member.meaning {
                 IndexMember::Ignored => {}
@@ -72,19 +74,23 @@ impl Cdxj {
                     }
                 }
                 IndexMember::Field(field) => fields.set(field, &member, chunk),
+                IndexMember::Other => append_member(&chunk[member_at..member.end()], others_at, &mut self.rows.text),
             }
+            member_at = member.end();
         }
         // Members before the place where the JSON breaks are not reliable.
         let json_end = if reader.is_broken() { at } else { reader.end() };
         let end = line_end(chunk, json_end);
         let is_whole = !reader.is_broken() && (json_end == end || chunk[json_end..end].trim_ascii().is_empty());
         let kind = (!is_whole).then_some(FaultKind::NotOfFormat);
+        let others = end_members(others_at, is_whole, &mut self.rows.text);
         match (kind, url) {
             (None, Some(url)) => {
                 let url = copy_string(chunk, url.span, url.has_escapes, &mut self.rows.text);
                 let field =
                     if carry.is_empty() { FieldValues::default() } else { fields.values(chunk, &mut self.rows.text) };
-                self.rows.columns.push(url, FieldValues { time: time.or(field.time), ..field });
+                let cdxj_members = field.cdxj_members.or(others);
+                self.rows.columns.push(url, FieldValues { time: time.or(field.time), cdxj_members, ..field });
             }
             (Some(kind), _) => {
                 self.refuse(kind, &chunk[at..end]);
@@ -93,7 +99,8 @@ impl Cdxj {
             (None, None) => {
                 self.refuse(FaultKind::NoUrl, &chunk[at..end]);
                 let field = fields.values(chunk, &mut self.rows.text);
-                self.rows.push_fields(FieldValues { time: time.or(field.time), ..field });
+                let cdxj_members = field.cdxj_members.or(others);
+                self.rows.push_fields(FieldValues { time: time.or(field.time), cdxj_members, ..field });
             }
         }
         end + 1
@@ -105,6 +112,29 @@ impl Cdxj {
         self.rows.refuse(kind);
         self.rows.push_url(without_cr(line));
     }
+}
+
+/// Appends the member at the end of `member`, which begins after the value before it, to an object that begins at byte `at` of
+/// `text`.
+#[cold]
+fn append_member(member: &[u8], at: usize, text: &mut Vec<u8>) {
+    let key_at = memchr::memchr(b'"', member).unwrap_or(member.len());
+    text.extend_from_slice(if text.len() == at { b"{" } else { b", " });
+    text.extend_from_slice(&member[key_at..]);
+}
+
+/// Ends the object that begins at byte `at` of `text`, if members were appended; removes them unless the line `is_whole`.
+#[inline(always)]
+fn end_members(at: usize, is_whole: bool, text: &mut Vec<u8>) -> Option<Span> {
+    if text.len() == at {
+        return None;
+    }
+    if !is_whole {
+        text.truncate(at);
+        return None;
+    }
+    text.extend_from_slice(b"}\n");
+    Some(Span::new(at, text.len() - 1 - at))
 }
 
 /// Decodes all lines of a chunk.
@@ -208,9 +238,9 @@ fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fields::CarriedField;
     use super::super::json::{JsonValue, unescape};
     use super::*;
-    use crate::kernel::Span;
     use proptest::prelude::*;
 
     #[test]
@@ -263,6 +293,29 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
     }
 
     #[test]
+    fn members_without_a_field_are_copied() {
+        let of = |members: &str, carry: FieldSet| {
+            let line = format!("a 20140127171200 {{{members}}}\n");
+            let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
+            cdxj.set_carry(carry);
+            let records = cdxj.decode(line.as_bytes(), 0, &mut bitmaps);
+            assert_eq!(records.shown_urls(), ["x:y"], "{line}");
+            records.fields.cdxj_members.first().copied().flatten().map(|span| records.show(span))
+        };
+        let mut carry = FieldSet::default();
+        assert_eq!(of(r#""url": "x:y", "a": 1"#, carry), None);
+        carry.insert(CarriedField::CdxjMembers);
+        for (members, others) in [
+            (r#""url": "x:y", "status": "200", "ts": "20140127171200""#, None),
+            (r#" "a" : "\"\u00fc", "url": "x:y","b":[{"c": 1}, 2] "#, Some(r#"{"a" : "\"\u00fc", "b":[{"c": 1}, 2]}"#)),
+            (r#""url": "x:y", "open": {}, "status": null, "open": "-""#, Some(r#"{"open": {}, "open": "-"}"#)),
+            (r#""url": "x:y", "a": 1, "cdxj_members": "{\"b\": 2}""#, Some(r#"{"b": 2}"#)),
+        ] {
+            assert_eq!(of(members, carry).as_deref(), others, "{members}");
+        }
+    }
+
+    #[test]
     fn malformed_lines_have_a_fault() {
         let lines =
             ["org,a)/ 2014", "a 20140127171200 {", r#"a 20140127171200 {"status":1}"#, r#"a 20140127171200 {"url":1}"#];
@@ -273,7 +326,7 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         }
     }
 
-    type Row = (Vec<u8>, u64, Option<FaultKind>, [Option<Vec<u8>>; 3], Option<i32>, Option<i64>);
+    type Row = (Vec<u8>, u64, Option<FaultKind>, [Option<Vec<u8>>; 4], Option<i32>, Option<i64>);
 
     fn rows(cdxj: &mut Cdxj, chunk: &[u8]) -> Vec<Row> {
         let mut bitmaps = Bitmaps::default();
@@ -281,8 +334,10 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         let (fields, offsets) = (records.fields, records.each_offset());
         let show = |span: &Span| span.of(records.text).to_vec();
         let fault = |i: usize| records.fault(i);
-        let texts =
-            |i: usize| [fields.redirects[i], fields.digests[i], fields.charsets[i]].map(|text| text.as_ref().map(show));
+        let texts = |i: usize| {
+            let spans = [fields.redirects[i], fields.digests[i], fields.charsets[i], fields.cdxj_members[i]];
+            spans.map(|text| text.as_ref().map(show))
+        };
         let row =
             |i: usize| (show(&records.urls[i]), offsets[i], fault(i), texts(i), fields.statuses[i], fields.times[i]);
         (0..offsets.len()).map(row).collect()
@@ -296,10 +351,12 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
             unescape(text, &mut out);
             (text != b"-").then_some(out)
         };
-        let (mut url, mut texts) = (None, [const { None }; 5]);
+        let (mut url, mut texts, mut others) = (None, [const { None }; 5], Vec::new());
         let mut members = JsonMembers::new(json);
         for (key, value) in members.by_ref() {
             match (key, value) {
+                (b"x", JsonValue::Text(value)) => others.push([b"\"x\": \"", value, b"\""].concat()),
+                (b"x", JsonValue::Bare(value) | JsonValue::Nested(value)) => others.push([b"\"x\": ", value].concat()),
                 (b"url", JsonValue::Text(value)) if url.is_none() => url = text(value),
                 (b"url", _) | (_, JsonValue::Nested(_)) => {}
                 (key, JsonValue::Text(value) | JsonValue::Bare(value)) => {
@@ -313,17 +370,20 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         let [status, stamp, redirect, digest, charset] = texts;
         let status = status.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
         let stamp = stamp.and_then(|text| time::from_digits(&text));
+        let others = (!others.is_empty()).then(|| [b"{", &others.join(&b", "[..])[..], b"}"].concat());
         let fault = match &url {
             _ if members.is_broken() || !members.after_object().trim_ascii().is_empty() => FaultKind::NotOfFormat,
             // The JSON is sound, so its other members are used.
             None => {
                 let line = without_cr(line).to_vec();
-                let texts = [redirect, digest, charset];
+                let texts = [redirect, digest, charset, others];
                 return (line, at, Some(FaultKind::NoUrl), texts, status, time.or(stamp));
             }
-            Some(url) => return (url.clone(), at, None, [redirect, digest, charset], status, time.or(stamp)),
+            Some(url) => {
+                return (url.clone(), at, None, [redirect, digest, charset, others], status, time.or(stamp));
+            }
         };
-        (without_cr(line).to_vec(), at, Some(fault), [None, None, None], None, time)
+        (without_cr(line).to_vec(), at, Some(fault), [const { None }; 4], None, time)
     }
 
     fn line() -> impl Strategy<Value = String> {

@@ -148,6 +148,11 @@ macro_rules! carried_fields {
                 column: "request_body", json: Some("requestBody"), cdxj: Some(11),
                 meaning: "body of a POST or PUT request, written as a query, at most 4096 characters",
             }
+            CdxjMembers {
+                field: cdxj_members, buffer: cdxj_members, kind: LabelField,
+                column: "cdxj_members", json: None, cdxj: None,
+                meaning: "the members of a CDXJ line that have no other column, unchanged, as a JSON object",
+            }
             WarcSegment {
                 field: segment, buffer: segments, kind: SegmentField,
                 column: "warc_segment", json: None, cdxj: None,

@@ -72,6 +72,13 @@ fn digits_of_hex(object: &[u8]) -> Option<&[u8]> {
     (is_whole && is_hex).then_some(digits)
 }
 
+/// The members of the object `text` without its braces; `None` if it is not an object, or has no members.
+#[cfg(feature = "pipeline")]
+pub(crate) fn members_of_object(text: &str) -> Option<&str> {
+    let members = text.trim_ascii().strip_prefix('{')?.strip_suffix('}')?.trim_ascii();
+    (!members.is_empty() && JsonMembers::is_object(text.as_bytes())).then_some(members)
+}
+
 /// The members of an object.
 #[derive(Clone, Debug)]
 pub(super) struct JsonMembers<'a> {

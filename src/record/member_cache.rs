@@ -140,6 +140,14 @@ pub(super) struct JsonMember<M> {
     pub(super) has_escapes: bool,
 }
 
+impl<M> JsonMember<M> {
+    /// The position in the chunk after the value and its quote.
+    #[inline(always)]
+    pub(super) fn end(&self) -> usize {
+        (self.span.at + self.span.len) as usize + usize::from(self.kind == JsonKind::Text)
+    }
+}
+
 /// The kinds of [`JsonValue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonKind {

@@ -130,6 +130,27 @@ fn requests_are_keyed_as_pywb_looks_for_them() {
     assert!(spaced.starts_with("org,a)/x?__wb_method=post&a=b%20c") && !spaced.contains('\n'), "{spaced}");
 }
 
+/// Members that have no column of their own go from index to index, also by way of rows.
+#[test]
+fn indexes_keep_the_members_that_have_no_column() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let line =
+        |rest: &str| format!("org,a)/ 20260101000000 {{\"url\": \"http://a.org/\", \"status\": \"200\"{rest}}}\n");
+    let others = r#", "access": {"rights": ["a\"b", 1]}, "source": "x", "n": 1"#;
+    let expected = [line(others), line("")].concat();
+    let mixed = line("").replacen("\"url\"", &format!("{}, \"url\"", &others[2..]), 1);
+    fs::write(name("x.cdxj"), mixed + &line("")).unwrap();
+    succeed(&["canon", "-q", &name("x.cdxj"), "-o", &name("y.cdxj")]);
+    assert_eq!(fs::read_to_string(name("y.cdxj")).unwrap(), expected);
+    for rows in ["rows.parquet", "rows.jsonl"] {
+        let columns = "+fetch_time,+fetch_status,+cdxj_members";
+        succeed(&["canon", "-q", &name("x.cdxj"), "-o", &name(rows), "--columns", columns]);
+        succeed(&["canon", "-q", &name(rows), "-o", &name("z.cdxj")]);
+        assert_eq!(fs::read_to_string(name("z.cdxj")).unwrap(), expected, "{rows}");
+    }
+}
+
 /// Lines of equal keys and times are in the order of `LC_ALL=C sort`, whatever the order of the input.
 #[test]
 fn an_index_is_sorted_as_its_lines_are() {
