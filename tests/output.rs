@@ -96,7 +96,7 @@ fn carry(rows: &mut Rows, i: usize) {
     let texts = [&mut carried.redirects, &mut carried.redirected_from, &mut carried.digests, &mut carried.charsets];
     let more = [&mut carried.mimes, &mut carried.detected_mimes, &mut carried.languages, &mut carried.filenames];
     let archives = [&mut carried.truncated, &mut carried.segments, &mut carried.payload_digests];
-    let requests = [&mut carried.methods, &mut carried.request_bodies];
+    let requests = [&mut carried.methods, &mut carried.request_bodies, &mut carried.cdxj_members];
     let links = [&mut carried.pages, &mut carried.link_types, &mut carried.link_rels, &mut carried.link_texts];
     let texts = texts.into_iter().chain(more).chain(archives).chain(requests).chain(links);
     rows.recipe_texts.resize_with(policy().recipes.len(), TextColumn::new);
