@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::args::{ColumnArgs, FileLayout, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, WorkArgs};
+use super::args::{
+    ColumnArgs, FileLayout, InputArgs, KEYS, LayoutArgs, OutputArgs, PolicyArgs, ReportingArgs, SortArgs, WorkArgs,
+};
 use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::files::{OutputFiles, WrittenFiles};
@@ -83,7 +85,7 @@ impl CanonArgs {
     fn job(&self) -> Result<Job<'_>, CommandError> {
         let row_group_len = self.output.row_group_size;
         let mut options = self.input.run_options(&self.work, row_group_len)?;
-        let (destination, output, layout) = self.output.options(&self.key, Some(&self.sort))?;
+        let (destination, output, layout) = self.output.options(&self.key, LayoutArgs::Sort(&self.sort))?;
         if output.format.is_index() {
             options.archive_paths = self.archive_paths;
             if self.input.record_types.is_empty() {
@@ -123,11 +125,7 @@ impl CanonArgs {
     fn files(&self, destination: &Destination, format: OutputFormat, layout: &FileLayout) -> FileRoles {
         let files = self.reporting.files(&self.input.files.inputs);
         let files = files.input("--partition", layout.split_points_file.as_deref());
-        let files = match destination.path().filter(|_| layout.is_directory) {
-            Some(path) => files.directory(path, (!layout.resume).then(|| layout.root(path))),
-            None => files.destination(destination, format),
-        };
-        self.columns.add_to(files)
+        self.columns.add_to(layout.add_to(files, destination, format))
     }
 }
 

@@ -228,18 +228,21 @@ impl FileRoles {
         }
     }
 
-    /// No other file is one of those that a seen store or a directory of parts consists of.
+    /// No other file is one of those that a seen store or a directory of parts consists of, or a table that readers of a directory
+    /// would take for a part.
     fn check_own_files(&self, sources: &Sources) -> Result<(), CommandError> {
-        let inputs = self.inputs.iter().map(|(flag, path)| (*flag, path));
-        let paths = self.all_outputs().chain(inputs).map(|(flag, path)| (flag, path.as_path()));
-        let sources = sources.0.iter().filter_map(|source| Some(("the input", source.origin.file()?)));
+        let tables = self.outputs.iter().map(|(flag, path)| (*flag, path.as_path(), true));
+        let report = self.report.iter().map(|path| ("--report", path.as_path(), false));
+        let inputs = self.inputs.iter().map(|(flag, path)| (*flag, path.as_path(), false));
+        let sources = sources.0.iter().filter_map(|source| Some(("the input", source.origin.file()?, false)));
         let store = self.store.as_deref().map(absolute);
         let directory = self.directory.as_deref().map(absolute);
-        for (flag, path) in paths.chain(sources) {
+        for (flag, path, is_table) in tables.chain(report).chain(inputs).chain(sources) {
             let path = resolve(path);
+            let is_part = |below: &Path| is_table || is_written_in(below);
             let owner = match (&store, &directory) {
                 (Some(store), _) if path_below(&path, store).is_some() => "the store of --seen",
-                (_, Some(directory)) if path_below(&path, directory).is_some_and(is_written_in) => {
+                (_, Some(directory)) if path_below(&path, directory).is_some_and(is_part) => {
                     "the directory of -o, whose parts, manifest and split points the job writes"
                 }
                 _ => continue,

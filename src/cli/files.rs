@@ -1,5 +1,5 @@
-//! The output of `canon`: one file, standard output, or a directory of files, in the order of the input or sorted. A sorted
-//! file whose format has an order is read again and checked before it gets its final name.
+//! The output of `canon` and `dedup`: one file, standard output, or a directory of files, in the order of the input or sorted. A
+//! sorted file whose format has an order is read again and checked before it gets its final name.
 
 use std::path::{Path, PathBuf};
 
@@ -33,10 +33,30 @@ pub(crate) struct OutputDirectory {
     root: PathBuf,
     /// Rows written to all parts.
     rows: u64,
-    /// Rows per part, if there are several and rows are written in the order of the input.
-    part_rows: Option<u64>,
+    /// The current part, if rows are written in the order of the input.
+    part: PartPlace,
     /// The split points, if the parts are ranges.
     splits: Option<SplitPoints>,
+}
+
+/// A part of rows in the order of the input.
+struct PartPlace {
+    number: u32,
+    rows: u64,
+    /// Rows with which a part ends, if there are several.
+    limit: Option<u64>,
+}
+
+impl PartPlace {
+    /// Returns the number of the part to which the next `rows` rows belong: a part ends when it has as many rows as the limit, or
+    /// more.
+    fn next(&mut self, rows: u64) -> u32 {
+        if self.limit.is_some_and(|limit| self.rows >= limit) {
+            (self.number, self.rows) = (self.number + 1, 0);
+        }
+        self.rows += rows;
+        self.number
+    }
 }
 
 pub(crate) struct WrittenFiles {
@@ -90,7 +110,8 @@ impl OutputFiles {
         let new_read_back = is_read_back.then(|| Box::new(move || read_back(threads)) as NewReadBack);
         let (encoder, series) = PartDirectory::create(place, options, &layout.arrangement, new_read_back)?;
         let splits = ranges.map(|_| SplitPoints::default());
-        let directory = OutputDirectory { series, root, rows: 0, part_rows: layout.part_rows, splits };
+        let part = PartPlace { number: 0, rows: 0, limit: layout.part_rows };
+        let directory = OutputDirectory { series, root, rows: 0, part, splits };
         Ok((encoder, OutputFiles::Directory(Box::new(directory))))
     }
 
@@ -110,7 +131,8 @@ impl OutputFiles {
         }
     }
 
-    fn rows(&self) -> u64 {
+    /// The rows that were appended.
+    pub(crate) fn rows(&self) -> u64 {
         match self {
             OutputFiles::Single(output, _) => output.rows(),
             OutputFiles::Directory(directory) => directory.rows,
@@ -155,9 +177,8 @@ impl OutputDirectory {
         if encoded.rows() == 0 {
             return Ok(());
         }
-        // Encoded rows end where a part ends.
-        let part = self.part_rows.map_or(0, |limit| self.rows / limit) as u32;
         self.rows += encoded.rows();
+        let part = self.part.next(encoded.rows());
         self.series.append(encoded, 0, part)
     }
 

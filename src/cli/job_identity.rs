@@ -15,10 +15,11 @@ use super::manifest::describe_job;
 use super::terminal::print_error;
 use crate::dedup::seen::{FinishedJob, SeenStore};
 use crate::input::{Origin, Sources, shown_path};
+use crate::process::part_names::MANIFEST;
 use crate::process::{exit, path_name};
 use crate::remote::RemoteUrl;
 
-/// A job whose inputs are regular files and whose output is a file.
+/// A job whose inputs are regular files and whose output is a file, or a directory of parts.
 pub(crate) struct JobIdentity {
     /// Hash of everything that the output depends on, but the times of the inputs.
     id: String,
@@ -150,8 +151,20 @@ impl JobIdentity {
 
     /// The output is still as long as that of `job`.
     fn is_output_of(&self, job: &FinishedJob) -> bool {
-        std::fs::metadata(&self.output).is_ok_and(|data| data.is_file() && data.len() == job.output_len)
+        let len = if self.output.is_dir() { parts_len(&self.output) } else { file_len(&self.output) };
+        len == Some(job.output_len)
     }
+}
+
+fn file_len(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().filter(|data| data.is_file()).map(|data| data.len())
+}
+
+/// The length of all parts in a directory, as its manifest lists them; `None` if one is not there.
+fn parts_len(directory: &Path) -> Option<u64> {
+    let manifest: Value = serde_json::from_slice(&std::fs::read(directory.join(MANIFEST)).ok()?).ok()?;
+    let parts = manifest["parts"].as_array()?;
+    parts.iter().map(|part| file_len(&directory.join(part["path"].as_str()?))).sum()
 }
 
 /// The path of an output without links; the name of an object as it is.

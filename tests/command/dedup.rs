@@ -89,6 +89,59 @@ fn output_bytes_do_not_depend_on_whether_rows_wait() {
     }
 }
 
+/// Parts have whole row groups, so where they end depends on the input alone, too.
+#[test]
+fn parts_have_the_rows_of_one_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let (out, input) = (directory.path().join("out"), lines(0, 60_000));
+    let read = |name: &str, setting: &[&str]| -> Vec<(u64, Vec<u8>)> {
+        let _ = fs::remove_dir_all(&out);
+        let flags = ["dedup", "-q", "-", "-o", text(&out), "--row-group-size", "20K", "--keep-faulty"];
+        printed(&[&flags[..], &["--part-rows", "5000", "--output-format", name], setting].concat(), &input);
+        let manifest = read_json(out.join("_manifest.json"));
+        let part = |part: &serde_json::Value| {
+            let bytes = fs::read(out.join(part["path"].as_str().unwrap())).unwrap();
+            assert_eq!(part["bytes"], bytes.len());
+            (part["rows"].as_u64().unwrap(), bytes)
+        };
+        manifest["parts"].as_array().unwrap().iter().map(part).collect()
+    };
+    let whole = printed(&["dedup", "-q", "--keep-faulty"], &input);
+    for name in ["text", "parquet"] {
+        let parts = read(name, &["--threads", "1"]);
+        let rows: Vec<_> = parts.iter().map(|(rows, _)| *rows).collect();
+        let (last, others) = rows.split_last().unwrap();
+        // A row group has at most 1,000 rows: 20 KiB of lines with 20 bytes and more, and as many of those before it.
+        assert!(others.len() > 3 && *last > 0 && others.iter().all(|rows| (5_000..7_000).contains(rows)), "{rows:?}");
+        if name == "text" {
+            let text: Vec<u8> = parts.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+            assert!(text == whole.as_bytes());
+        }
+        // Rows in temporary files.
+        for setting in [&["--threads", "7"][..], &["--threads", "2", "--memory", "17700K"], &["--verify"]] {
+            assert!(read(name, setting) == parts, "{name} {setting:?}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_has_a_part_without_rows_and_no_tables() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (out, table) = (path("out/"), path("out/twice.parquet"));
+    let flags = ["dedup", "-q", "-o", &out, "--columns", "uri"];
+    let refused = irikey(&[&flags[..], &["--duplicates", &table]].concat(), b"", Stdio::null());
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && message.contains("in the directory of -o"), "{message}");
+    assert!(!Path::new(&out).exists());
+    let report = path("x.json");
+    printed(&[&flags[..], &["--report", &report]].concat(), b"");
+    assert_eq!(read_json(&report)["files"].as_array().unwrap().len(), 1);
+    assert_eq!(printed(&["canon", "-q", &out], b""), "");
+    let again = irikey(&flags, b"", Stdio::null());
+    assert_eq!(again.status.code(), Some(2), "the directory has a part");
+}
+
 /// Each row group of these files has a dictionary of its own, and an Arrow file has one for all.
 #[test]
 fn files_with_keys_are_written_as_arrow() {

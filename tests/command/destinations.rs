@@ -177,7 +177,7 @@ fn a_suffix_that_names_no_format_is_answered_with_those_that_do() {
             "expected one of csv, tsv, jsonl, ndjson, parquet, pq, of which csv, tsv, jsonl, ndjson may",
         ),
         ("extract", "x.arrow", "x.arrow: the suffix names no format"),
-        ("dedup", "x", "zst; or use --output-format"),
+        ("dedup", "x", "for a directory of parts, write x/; or use --output-format"),
         ("canon", "x", "for a directory of parts, write x/; or use --output-format"),
     ] {
         let ran = irikey(&[command, "-o", path], b"http://h/\n", Stdio::null());

@@ -492,6 +492,29 @@ fn a_finished_job_is_recognized() {
     assert_eq!(fs::read_to_string(place.path("other.csv")).unwrap().lines().count(), 1);
 }
 
+/// Its output is there while all parts are.
+#[test]
+fn a_finished_job_that_wrote_parts_is_recognized() {
+    let place = Place::new();
+    let output = "-o :new --part-rows 100 --hive crawl=A --output-format csv --row-group-size 1K";
+    let job = format!("dedup :a.txt :b.txt {output} --seen :seen --update-seen");
+    place.accepted(&job);
+    let (parts, manifest) = (place.names("new/crawl=A"), place.path("seen/manifest.json"));
+    let store = fs::read(&manifest).unwrap();
+    assert_eq!(parts.len(), 5, "four parts and a manifest: {parts:?}");
+    assert!(place.accepted(&job).contains("this job has been done before"));
+    assert!(place.names("new/crawl=A") == parts && fs::read(&manifest).unwrap() == store);
+    place.refused(&format!("{job} --keep last"), 2, "with the same inputs and other flags");
+    let part = place.path("new/crawl=A/part-00001.csv");
+    let bytes = fs::read(&part).unwrap();
+    fs::write(&part, "changed").unwrap();
+    place.refused(&job, 2, "no longer exists here or has changed");
+    fs::remove_file(&part).unwrap();
+    place.refused(&job, 2, "no longer exists here or has changed");
+    fs::write(&part, bytes).unwrap();
+    assert!(place.accepted(&job).contains("this job has been done before"));
+}
+
 /// The keys of rows whose input was damaged are in the store, so their only output is not replaced.
 #[test]
 fn the_output_of_a_job_with_a_damaged_input_is_kept() {

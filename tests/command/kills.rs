@@ -19,7 +19,7 @@ struct StatefulJob {
     outputs: &'static [&'static str],
 }
 
-const JOBS: [StatefulJob; 8] = [
+const JOBS: [StatefulJob; 9] = [
     StatefulJob {
         name: "store",
         before: "dedup -q @old -o :old.csv --seen :seen --update-seen",
@@ -37,6 +37,12 @@ const JOBS: [StatefulJob; 8] = [
         name: "parts",
         before: "",
         words: "canon -q @ -o :out --part-rows 2000 --row-group-size 100K",
+        outputs: &[],
+    },
+    StatefulJob {
+        name: "parts of kept rows",
+        before: "",
+        words: "dedup -q @ -o :out --part-rows 2000 --row-group-size 100K --keep last",
         outputs: &[],
     },
     StatefulJob {

@@ -506,9 +506,11 @@ fn a_store_is_updated_without_an_output() {
 fn destinations_and_temporary_directories_are_checked_first() {
     let place = Workplace::new();
     fs::create_dir(place.path("out")).unwrap();
-    let message = place.refused("canon in.txt -o ./out");
-    assert!(message.contains("-o names a directory") && message.contains("add a /"), "{message}");
-    assert!(!place.refused("dedup in.txt -o out/").contains("add a /"));
+    for command in ["canon", "dedup"] {
+        let message = place.refused(&format!("{command} in.txt -o ./out"));
+        assert!(message.contains("-o names a directory") && message.contains("add a /"), "{message}");
+    }
+    assert!(place.refused("dedup in.txt --part-rows 9").contains("--part-rows and --hive write files; name"));
     let message = place.refused("canon in.txt --columns uri,key --output-format text");
     assert!(message.contains("--output-format csv") && message.contains("remove --columns"), "{message}");
     for command in ["canon in.txt --sort uri -o x.csv", "canon in.txt", "dedup in.txt", "count in.txt"] {

@@ -33,7 +33,8 @@ fn all_usage_errors_have_one_form() {
 fn flags_of_other_commands_are_named() {
     for (words, expected) in [
         ("dedup --sort uri", "irikey: --sort is a flag of irikey canon, not of irikey dedup\n\nUsage: irikey dedup"),
-        ("dedup --part-rows 5", "irikey: --part-rows is a flag of irikey canon, not of irikey dedup\n"),
+        ("dedup --resume", "irikey: --resume is a flag of irikey canon, not of irikey dedup\n"),
+        ("count --part-rows 5", "irikey: --part-rows is a flag of irikey canon and dedup, not of irikey count\n"),
         ("count --keep last", "irikey: --keep is a flag of irikey dedup, not of irikey count\n"),
         ("seen --seen x", "irikey: --seen is a flag of irikey dedup, not of irikey seen\n"),
         ("--key x", "irikey: --key is a flag of irikey canon, dedup, count, diff and explain\n"),
@@ -109,7 +110,7 @@ fn values_of_flags_are_refused_with_what_is_expected() {
             "canon -o e/x",
             "csv, tsv, jsonl, ndjson, txt may be followed by .gz or .zst; for a directory of parts, write e/x/; or use",
         ),
-        ("dedup -o e/x", "may be followed by .gz or .zst; or use --output-format\n"),
+        ("dedup -o e/x", "for a directory of parts, write e/x/; or use --output-format\n"),
         ("man foo", "irikey: irikey has no command `foo`; 'irikey help' lists the commands\n"),
     ] {
         let message = refused(words);

@@ -7,7 +7,8 @@ use clap::Args;
 use super::values::{COLUMN_NAMES, check_named, find_repeated, parse_number_from, read_text, sort_order};
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
-use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
+use crate::cli::file_roles::FileRoles;
+use crate::output::{Arrangement, Destination, INDEX_KEY, OutputFormat};
 use crate::process::part_names::is_hidden_name;
 use crate::run::{PartCut, SortOptions};
 use crate::sort::{Partition, SortBy, SplitPoints};
@@ -17,6 +18,20 @@ const MAX_PARTITIONS: u32 = 65_536;
 
 /// The order of CDXJ as --sort names it. Lines that are equal in these are sorted by the rest of the line.
 const INDEX_ORDER: [&str; 2] = [INDEX_KEY, "fetch_time"];
+
+/// Flags of a command that writes rows to several files.
+#[derive(Debug, Args)]
+pub(crate) struct PartArgs {
+    /// Write a directory of parts with N rows each. Sorted parts end where the value of the first column of --sort
+    /// changes, so that no two parts share a value
+    #[arg(long, value_name = "N", value_parser = parse_number_from::<u64, 1>, allow_negative_numbers = true,
+          help_heading = "Order and files")]
+    part_rows: Option<u64>,
+    /// Names of directories to create between -o and the parts, separated by commas, outermost first, such as
+    /// crawl=CC-MAIN-2026-47,subset=warc
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_hive, help_heading = "Order and files")]
+    hive: Vec<String>,
+}
 
 /// Flags of a command that writes rows in order or to several files.
 #[derive(Debug, Args)]
@@ -35,20 +50,13 @@ pub(crate) struct SortArgs {
         help_heading = "Order and files"
     )]
     sort: Vec<String>,
-    /// Write a directory of parts with N rows each. Sorted parts end where the value of the first column of --sort
-    /// changes, so that no two parts share a value
-    #[arg(long, value_name = "N", value_parser = parse_number_from::<u64, 1>, allow_negative_numbers = true,
-          help_heading = "Order and files")]
-    part_rows: Option<u64>,
+    #[command(flatten)]
+    parts: PartArgs,
     /// Write a directory of partitions: host:N, by a hash of the host; surt:N, N ranges of the SURT key with about the
     /// same number of rows, whose split points are written to splits.txt; surt:FILE, the ranges between the split points
     /// in FILE
     #[arg(long, value_name = "HOW", value_parser = parse_partition, help_heading = "Order and files")]
     partition: Option<PartitionFlag>,
-    /// Names of directories to create between -o and the parts, separated by commas, outermost first, such as
-    /// crawl=CC-MAIN-2026-47,subset=warc
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_hive, help_heading = "Order and files")]
-    hive: Vec<String>,
     /// Write Bloom filters of the column key, so that a lookup of few keys skips most row groups. Only with Parquet
     #[arg(long, help_heading = "Order and files")]
     bloom_filter: bool,
@@ -69,6 +77,15 @@ enum PartitionFlag {
     Ranges(u32),
     /// The ranges between the split points in a file.
     Points(PathBuf),
+}
+
+/// The flags of a command for the order and the files of its output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LayoutArgs<'a> {
+    /// Of a command that can sort.
+    Sort(&'a SortArgs),
+    /// Of a command that writes rows in the order of the input.
+    Parts(&'a PartArgs),
 }
 
 /// The order and the files of an output.
@@ -102,6 +119,14 @@ impl FileLayout {
         self.hive.iter().fold(path.to_path_buf(), |path, part| path.join(part))
     }
 
+    /// Adds the files that an output at `destination` has.
+    pub(crate) fn add_to(&self, files: FileRoles, destination: &Destination, format: OutputFormat) -> FileRoles {
+        match destination.path().filter(|_| self.is_directory) {
+            Some(path) => files.directory(path, (!self.resume).then(|| self.root(path))),
+            None => files.destination(destination, format),
+        }
+    }
+
     /// The sort that makes this order, with so much memory and spill files in `directory`.
     pub(crate) fn sort_options(&self, memory: usize, directory: PathBuf) -> SortOptions {
         let cut = match (self.ranges, self.part_rows) {
@@ -113,30 +138,77 @@ impl FileLayout {
     }
 }
 
-impl SortArgs {
+impl LayoutArgs<'_> {
+    /// The command can sort.
+    pub(crate) fn can_sort(self) -> bool {
+        matches!(self, LayoutArgs::Sort(_))
+    }
+
     /// The output is a directory of files, whatever its name is.
-    pub(crate) fn is_directory(&self) -> bool {
-        self.part_rows.is_some() || self.partition.is_some() || !self.hive.is_empty() || self.resume
+    pub(crate) fn is_directory(self) -> bool {
+        match self {
+            LayoutArgs::Sort(sort) => sort.is_directory(),
+            LayoutArgs::Parts(parts) => parts.is_directory(),
+        }
+    }
+
+    /// The flags by which the output becomes a directory, for messages.
+    pub(crate) fn flags_of_directories(self) -> &'static str {
+        match self {
+            LayoutArgs::Sort(_) => "--part-rows, --partition, --hive and --resume",
+            LayoutArgs::Parts(_) => "--part-rows and --hive",
+        }
     }
 
     /// The layout of an output of this format.
-    pub(crate) fn layout(&self, format: OutputFormat) -> Result<FileLayout, CommandError> {
+    pub(crate) fn layout(self, format: OutputFormat) -> Result<FileLayout, CommandError> {
+        match self {
+            LayoutArgs::Sort(sort) => sort.layout(format),
+            LayoutArgs::Parts(parts) => parts.layout(),
+        }
+    }
+
+    /// The columns by which rows are sorted.
+    pub(crate) fn columns(self) -> Result<ColumnSet, CommandError> {
+        match self {
+            LayoutArgs::Sort(sort) => sort.sort().map(|(_, columns)| columns),
+            LayoutArgs::Parts(_) => Ok(ColumnSet::of(&[])),
+        }
+    }
+}
+
+impl PartArgs {
+    fn is_directory(&self) -> bool {
+        self.part_rows.is_some() || !self.hive.is_empty()
+    }
+
+    /// The layout of an output in the order of the input.
+    fn layout(&self) -> Result<FileLayout, CommandError> {
+        if let Some(name) = find_repeated(self.hive.iter().map(|part| part.split('=').next())).flatten() {
+            let message = format!("--hive names `{name}` twice; each directory has a name of its own");
+            return Err(CommandError::Usage(message));
+        }
+        let (part_rows, hive) = (self.part_rows, self.hive.clone());
+        Ok(FileLayout { part_rows, is_directory: self.is_directory(), hive, ..FileLayout::default() })
+    }
+}
+
+impl SortArgs {
+    fn is_directory(&self) -> bool {
+        self.parts.is_directory() || self.partition.is_some() || self.resume
+    }
+
+    fn layout(&self, format: OutputFormat) -> Result<FileLayout, CommandError> {
         let by = self.order(format)?;
         if self.bloom_filter && format != OutputFormat::Parquet {
             let message = format!("--bloom-filter is for Parquet, but the output is {}", format.name());
             return Err(CommandError::Usage(message));
         }
-        if let Some(name) = find_repeated(self.hive.iter().map(|part| part.split('=').next())).flatten() {
-            let message = format!("--hive names `{name}` twice; each directory has a name of its own");
-            return Err(CommandError::Usage(message));
-        }
         let mut layout = FileLayout {
             arrangement: Arrangement { by, bloom: self.bloom_filter },
-            part_rows: self.part_rows,
             is_directory: self.is_directory(),
-            hive: self.hive.clone(),
             resume: self.resume,
-            ..FileLayout::default()
+            ..self.parts.layout()?
         };
         match &self.partition {
             None => {}
@@ -150,11 +222,11 @@ impl SortArgs {
                 layout.split_points_file = Some(path.clone());
             }
         }
-        if layout.ranges.is_some() && self.part_rows.is_some() {
+        if layout.ranges.is_some() && layout.part_rows.is_some() {
             let message = "--partition surt:N makes parts of equal size; remove --part-rows, or use surt:FILE";
             return Err(CommandError::usage(message));
         }
-        if self.resume && !layout.is_sorted() && (self.part_rows.is_some() || !self.hive.is_empty()) {
+        if self.resume && !layout.is_sorted() && self.parts.is_directory() {
             let message = "--resume writes one part per input; remove --part-rows and --hive, or add --sort";
             return Err(CommandError::usage(message));
         }
@@ -168,11 +240,6 @@ impl SortArgs {
         let columns = columns.map_err(|error| CommandError::Usage(format!("--sort: {error}")))?;
         // The column of `NAME=` is called `NAME`.
         Ok((by.renamed(columns.names()), columns))
-    }
-
-    /// The columns of `--sort`.
-    pub(crate) fn columns(&self) -> Result<ColumnSet, CommandError> {
-        self.sort().map(|(_, columns)| columns)
     }
 
     /// What rows are sorted by: the flag, or what the format or the partitions require.

@@ -5,7 +5,7 @@
 //! SourceArgs -------------------------> Sources
 //! InputArgs, WorkArgs ----------------> RunOptions, Sources, memory
 //! PolicyArgs, KeyArgs, ColumnArgs ----> Policy
-//! OutputArgs, SortArgs ---------------> Destination, OutputOptions, FileLayout
+//! OutputArgs, LayoutArgs -------------> Destination, OutputOptions, FileLayout
 //! StoreArgs --------------------------> options of remote stores
 //! ReportingArgs                         used as they are
 //! ```
@@ -23,7 +23,7 @@ pub(crate) use self::destination::{
     is_written_in_place, output_path, refuse_directory, refuse_terminal, unknown_suffix,
 };
 pub(crate) use self::input::{InputArgs, SourceArgs, StoreArgs};
-pub(crate) use self::layout::{FileLayout, SortArgs};
+pub(crate) use self::layout::{FileLayout, LayoutArgs, PartArgs, SortArgs};
 pub(crate) use self::output::{COMPRESSIONS, OutputArgs};
 pub(crate) use self::policy::{
     ColumnArgs, KEYS, KeyArgs, PROTOCOL, PolicyArgs, describe_fault_of_base, name_of_key, parse_charset,

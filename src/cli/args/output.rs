@@ -8,7 +8,7 @@ use super::destination::{
     check_has_index, ends_with_slash, is_name_of_file, is_written_in_place, output_path, refuse_directory,
     refuse_terminal, unknown_suffix,
 };
-use super::layout::{FileLayout, SortArgs};
+use super::layout::{FileLayout, LayoutArgs};
 use super::values::{COLUMN_NAMES, Choices, Named, format_choice, listed_columns, parse_size_up_to};
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
@@ -107,23 +107,23 @@ impl ReplaceArgs {
 
 impl OutputArgs {
     /// The destination of the output, its options (without the policy and what depends on the sources), and its order and
-    /// files. `keys` are key columns that a flag of another group adds; `sort` are the flags of a command that can sort.
+    /// files, which other flags describe. `keys` are key columns that a flag of another group adds.
     pub(crate) fn options(
         &self,
         keys: &[ColumnId],
-        sort: Option<&SortArgs>,
+        files: LayoutArgs<'_>,
     ) -> Result<(Destination, OutputOptions, FileLayout), CommandError> {
-        let (destination, format) = self.destination(keys, sort)?;
+        let (destination, format) = self.destination(keys, files)?;
         self.check(&destination, format, keys)?;
-        if sort.is_none() && format.is_index() {
+        if !files.can_sort() && format.is_index() {
             let message = format!("{} is sorted, and only 'irikey canon' sorts; use that command", format.name());
             return Err(CommandError::Usage(message));
         }
-        let mut layout = sort.map(|sort| sort.layout(format)).transpose()?.unwrap_or_default();
-        layout.is_directory |= sort.is_some() && self.output.as_deref().is_some_and(ends_with_slash);
+        let mut layout = files.layout(format)?;
+        layout.is_directory |= self.output.as_deref().is_some_and(ends_with_slash);
         let mut columns = self.columns(format, keys)?;
         if format != OutputFormat::Text {
-            columns.add_all(&sort.map_or(Ok(ColumnSet::of(&[])), SortArgs::columns)?);
+            columns.add_all(&files.columns()?);
             columns.add_named(layout.arrangement.by.names());
         }
         if layout.arrangement.bloom && !columns.contains(ColumnId::Key) {
@@ -148,42 +148,38 @@ impl OutputArgs {
         !self.columns.is_empty() || format == OutputFormat::Text
     }
 
-    /// The destination and its format. Only a command that can sort can write a directory.
+    /// The destination and its format.
     fn destination(
         &self,
         keys: &[ColumnId],
-        sort: Option<&SortArgs>,
+        files: LayoutArgs<'_>,
     ) -> Result<(Destination, OutputFormat), CommandError> {
-        let (is_directory, can_have_parts) = (sort.is_some_and(SortArgs::is_directory), sort.is_some());
+        let (is_directory, flags) = (files.is_directory(), files.flags_of_directories());
         match output_path(self.output.as_ref()) {
             Some(path) if is_directory && is_name_of_file(path) => Err(CommandError::Usage(format!(
-                "{path}: --part-rows, --partition, --hive and --resume write a directory, but the suffix names a file; name \
-                 a directory such as {}, or write {path}/ if this is its name",
+                "{path}: {flags} write a directory, but the suffix names a file; name a directory such as {}, or write \
+                 {path}/ if this is its name",
                 path.with_extension("").display(),
                 path = path.display(),
             ))),
-            Some(path) if is_directory || (can_have_parts && ends_with_slash(path)) => {
+            Some(path) if is_directory || ends_with_slash(path) => {
                 Ok((Destination::File(path.to_path_buf()), self.output_format.unwrap_or(OutputFormat::Parquet)))
             }
-            None if is_directory => Err(CommandError::usage(
-                "--part-rows, --partition, --hive and --resume write files; name their directory with -o",
-            )),
-            Some(path) => Ok((Destination::File(path.to_path_buf()), self.file_format(path, keys, can_have_parts)?)),
+            None if is_directory => {
+                Err(CommandError::Usage(format!("{flags} write files; name their directory with -o")))
+            }
+            Some(path) => Ok((Destination::File(path.to_path_buf()), self.file_format(path, keys)?)),
             None => Ok((Destination::Stdout, self.output_format.unwrap_or_else(|| self.default_text(keys)))),
         }
     }
 
-    /// The format of a file: that of the flag, or the one that its suffix names. `can_have_parts`: the path could also name a
-    /// directory.
-    fn file_format(&self, path: &Path, keys: &[ColumnId], can_have_parts: bool) -> Result<OutputFormat, CommandError> {
-        let advice = if can_have_parts { ", or add a / to write parts in the directory" } else { "" };
-        refuse_directory(path, "uris.parquet", advice)?;
+    /// The format of a file: that of the flag, or the one that its suffix names.
+    fn file_format(&self, path: &Path, keys: &[ColumnId]) -> Result<OutputFormat, CommandError> {
+        refuse_directory(path, "uris.parquet", ", or add a / to write parts in the directory")?;
         let of_device = || is_written_in_place(path).then(|| self.default_text(keys));
         let format = self.output_format.or_else(|| OutputFormat::of_path(path)).or_else(of_device);
-        format.ok_or_else(|| {
-            let parts = format!("for a directory of parts, write {}/; ", path.display());
-            unknown_suffix(path, &OutputFormat::ALL, if can_have_parts { &parts } else { "" })
-        })
+        let parts = || format!("for a directory of parts, write {}/; ", path.display());
+        format.ok_or_else(|| unknown_suffix(path, &OutputFormat::ALL, &parts()))
     }
 
     /// The format of standard output, devices and open handles: text has only one column.

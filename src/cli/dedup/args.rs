@@ -9,7 +9,8 @@ use serde_json::json;
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, Rung};
 use crate::cli::args::{
-    Choices, ColumnArgs, InputArgs, KEYS, OutputArgs, PolicyArgs, ReportingArgs, WorkArgs, named_path, parquet_path,
+    Choices, ColumnArgs, InputArgs, KEYS, LayoutArgs, OutputArgs, PartArgs, PolicyArgs, ReportingArgs, WorkArgs,
+    named_path, parquet_path,
 };
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
@@ -62,9 +63,17 @@ const KEEP_RULES: Choices<KeepPolicy> = Choices(&[
     ),
 ]);
 
+/// What differs from other commands, for the flags that it shares with them.
+const OUTPUT_HELP: &str = "\
+Output file, written under a temporary name and renamed when it is complete; - is standard output [default: -]. A directory \
+if it ends with /, or with --part-rows or --hive";
+const PART_ROWS_HELP: &str = "\
+Write a directory of parts. A part ends with the row group after which it has N rows or more";
+
 /// Write one row per key: the output of canon without duplicates
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = crate::cli::help::long_examples(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = crate::cli::help::long_examples(EXAMPLES),
+          mut_arg("output", |output| output.help(OUTPUT_HELP)), mut_arg("part_rows", |rows| rows.help(PART_ROWS_HELP)))]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(super) input: InputArgs,
@@ -115,6 +124,8 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     pub(super) output: OutputArgs,
     #[command(flatten)]
+    parts: PartArgs,
+    #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
     pub(super) reporting: ReportingArgs,
@@ -125,7 +136,7 @@ impl DedupArgs {
     pub(super) fn job(&self) -> Result<(Job<'_>, DedupOptions), CommandError> {
         let row_group_len = self.output.row_group_size;
         let mut options = self.input.run_options(&self.work, row_group_len)?;
-        let (destination, output, layout) = self.output.options(&[], None)?;
+        let (destination, output, layout) = self.output.options(&[], LayoutArgs::Parts(&self.parts))?;
         let destination = self.reporting.replace.apply(destination);
         // The key is made even if it is not a column of the output.
         let mut columns = output.columns.clone();
@@ -157,7 +168,7 @@ impl DedupArgs {
             }
         }
         let (input, reporting, sort) = (&self.input, &self.reporting, None);
-        let files = self.files().destination(&destination, output.format);
+        let files = layout.add_to(self.files(), &destination, output.format);
         Ok((Job { max_runs: 1, input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
     }
 
@@ -225,14 +236,15 @@ impl DedupArgs {
         }
     }
 
-    /// Identifies the job, if it adds to a store and writes a file.
+    /// Identifies the job, if it adds to a store and writes files.
     pub(super) fn identity(&self, job: &Job, sources: &Sources) -> Option<JobIdentity> {
         let output = job.destination.path().filter(|_| self.update_seen)?;
+        let root = job.layout.root(output);
         let tables = [self.duplicates.as_deref(), self.groups.as_deref()];
         let mut more = vec![json!(self.input.limit), json!(self.keep.name()), json!(self.keep_faulty)];
         // It keeps a record of each text, also if keys are equal.
         more.extend(self.verify.then(|| json!("verify")));
-        JobIdentity::new(job, sources, (output, tables), more)
+        JobIdentity::new(job, sources, (&root, tables), more)
     }
 
     pub(super) fn open_store(&self, keys: &[(&str, String)]) -> Result<Option<Arc<SeenStore>>, CommandError> {

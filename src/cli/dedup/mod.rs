@@ -13,7 +13,7 @@ pub(crate) use self::args::DedupArgs;
 use self::keyed_files::keyed_files;
 use super::args::PROTOCOL;
 use super::error::CommandError;
-use super::files::{abandoned, check_written};
+use super::files::{OutputFiles, WrittenFiles, check_written};
 use super::job::Job;
 use super::progress::{TimelineSample, watch};
 use super::report::{CollisionReport, DedupReport, Report, after_closed_pipe};
@@ -23,7 +23,7 @@ use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{FinishedJob, SeenError, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
 use crate::input::Sources;
-use crate::output::{self, Destination, Encoder, FinishedOutput, Output, OutputError, TableWriter};
+use crate::output::{self, Encoder, OutputError, TableWriter};
 use crate::run::{self, DedupOptions, DedupOutput, DedupSummary, DedupTotals, RowKey, RunRequest};
 
 pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
@@ -50,14 +50,14 @@ fn perform(args: &DedupArgs) -> Result<u8, CommandError> {
     let names = sources.names();
     let ((mut deduped, outputs), timeline) = deduplicate(args, &mut job, &dedup, sources)?;
     let replaced = job.files.replaced_after(replaced, deduped.summary.is_nothing_read());
-    let finished = outputs.finish(&job.destination, &mut deduped)?;
-    let output_len = finished.bytes;
+    let WrittenFiles { whole, files } = outputs.finish(&job, &mut deduped)?;
+    let output_len = whole.bytes;
     let counts = count_rows(&job, &dedup, &deduped, &names);
     print_warnings(&counts);
     let (summary, findings) = (std::mem::take(&mut deduped.summary), deduped.findings.take());
-    let report = job.report(names, summary, finished, started.elapsed());
+    let report = job.report(names, summary, whole, started.elapsed());
     let temporary_bytes = Some(counts.totals.spilled);
-    let report = Report { dedup: Some(counts), timeline, findings, temporary_bytes, replaced, ..report };
+    let report = Report { files, dedup: Some(counts), timeline, findings, temporary_bytes, replaced, ..report };
     args.input.print_unused_record_types(&report.summary, args.reporting.quiet);
     let has_new_keys = deduped.new_keys.is_some();
     let status = report.conclude(&args.reporting).map_err(|error| after_missing_report(error, has_new_keys))?;
@@ -180,7 +180,7 @@ fn add_to_store(
 }
 
 struct DedupOutputs {
-    kept: Output,
+    kept: OutputFiles,
     duplicates: Option<TableWriter>,
     groups: Option<TableWriter>,
 }
@@ -188,7 +188,7 @@ struct DedupOutputs {
 impl DedupOutputs {
     /// Opens the outputs of a job over sources of these names.
     fn create(args: &DedupArgs, job: &Job, names: &[String]) -> Result<(Encoder, DedupOutputs), CommandError> {
-        let (encoder, kept) = output::create(&job.destination, job.output_options(names))?;
+        let (encoder, kept) = OutputFiles::create(job, names, false)?;
         let metadata = output::metadata(&job.policy, names.len());
         let table = |path: &Option<PathBuf>, schema: SchemaRef| {
             let destination = path.as_ref().map(|path| args.reporting.replace.file(path));
@@ -209,17 +209,18 @@ impl DedupOutputs {
 
     /// Completes all outputs, if the counts add up. The main output is the last one: when it has its name, the others have
     /// theirs. If errors of the inputs left no record, no file is written, and the store gets no keys.
-    fn finish(self, destination: &Destination, deduped: &mut DedupSummary) -> Result<FinishedOutput, CommandError> {
+    fn finish(self, job: &Job, deduped: &mut DedupSummary) -> Result<WrittenFiles, CommandError> {
         if deduped.summary.is_nothing_read() {
             // The file of the keys is removed before the directory of a new store, which must be empty then.
             deduped.new_keys = None;
-            return Ok(abandoned(destination));
+            return self.kept.abandon(&job.destination);
         }
+        // Before the tables have their names.
         check_written(self.kept.rows(), deduped.totals.written)?;
         if let Some(table) = &self.duplicates {
             check_written(table.rows(), deduped.totals.duplicates + deduped.totals.seen)?;
         }
         self.duplicates.into_iter().chain(self.groups).try_for_each(TableWriter::finish)?;
-        Ok(self.kept.finish()?)
+        self.kept.finish(job, deduped.totals.written)
     }
 }
