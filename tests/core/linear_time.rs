@@ -22,6 +22,13 @@ const MAX_GROWTH: f64 = 1.6;
 /// The same for sorting a million fields, which leave the caches: it has given 2.3 on a busy machine.
 const MAX_GROWTH_OF_SORTING: f64 = 2.8;
 
+/// A shape grows too much only if it does at this many lengths, each [`FACTOR`] times the one before: caches, the allocator or the
+/// system may slow down texts that exceed some length.
+const LEVELS: u32 = 3;
+
+/// If work per byte grows by this factor at two lengths, the third one, which would take long, is not tried.
+const CLEAR_GROWTH: f64 = 3.2;
+
 /// Work that takes less time at the longer length passes: quadratic work takes milliseconds.
 const MIN_TIME: Duration = Duration::from_micros(200);
 
@@ -56,35 +63,58 @@ const fn from(len: usize) -> Bound {
     Bound { len, max_growth: MAX_GROWTH }
 }
 
-/// Returns a message if the time that `work` takes per byte grows with the length of the text that `shape` returns. It must grow
-/// again from the longer length on: a cache or the allocator may slow down the longer text once.
+/// Returns a message if the time that `work` takes per byte grows with the length of the text that `shape` returns, at each of
+/// [`LEVELS`] lengths.
 fn check(name: &str, bound: Bound, shape: impl Fn(usize) -> Vec<u8>, mut work: impl FnMut(&[u8])) -> Option<String> {
-    let longer = Bound { len: bound.len * FACTOR, ..bound };
-    growth(name, bound, &shape, &mut work).and_then(|_| growth(name, longer, &shape, &mut work))
+    let (mut messages, mut clear_count) = (Vec::new(), 0);
+    for level in 0..LEVELS {
+        let longer = Bound { len: bound.len * FACTOR.pow(level), ..bound };
+        let (factor, message) = growth(longer, &shape, &mut work)?;
+        messages.push(message);
+        clear_count += u32::from(factor >= CLEAR_GROWTH);
+        if clear_count == 2 {
+            break;
+        }
+    }
+    Some(format!("{name}: the time per byte grows {}", messages.join(", ")))
 }
 
-/// Returns a message if the time per byte grows from texts of about `bound.len` bytes to texts [`FACTOR`] times as long.
-fn growth(name: &str, bound: Bound, shape: &dyn Fn(usize) -> Vec<u8>, work: &mut dyn FnMut(&[u8])) -> Option<String> {
+/// Returns how the time per byte grows from texts of about `bound.len` bytes to texts [`FACTOR`] times as long, as a factor and as a
+/// message. Returns `None` if it is within the bound.
+fn growth(bound: Bound, shape: &dyn Fn(usize) -> Vec<u8>, work: &mut dyn FnMut(&[u8])) -> Option<(f64, String)> {
     let texts = [shape(bound.len), shape(bound.len * FACTOR)];
     let _alone = COMPARISON.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut best = [Duration::MAX; 2];
-    let mut growth = f64::MAX;
+    let (mut times, mut factor) = ([Duration::MAX; 2], f64::MAX);
     for _ in 0..ATTEMPTS {
-        for (text, best) in texts.iter().zip(&mut best) {
+        for (text, time) in texts.iter().zip(&mut times) {
             for _ in 0..2 {
                 let begin = cpu_time();
                 work(text);
-                *best = (cpu_time() - begin).min(*best);
+                *time = (cpu_time() - begin).min(*time);
             }
         }
-        let per_byte = |i: usize| best[i].as_secs_f64() / texts[i].len() as f64;
-        growth = per_byte(1) / per_byte(0);
-        if growth < bound.max_growth || best[1] < MIN_TIME || per_byte(1) < COPY_TIME_PER_BYTE {
+        let per_byte = |i: usize| times[i].as_secs_f64() / texts[i].len() as f64;
+        factor = per_byte(1) / per_byte(0);
+        if factor < bound.max_growth || times[1] < MIN_TIME || per_byte(1) < COPY_TIME_PER_BYTE {
             return None;
         }
     }
     let [short, long] = texts.map(|text| text.len());
-    Some(format!("{name}: the time per byte grows by {growth:.1} from {short} to {long} bytes: {best:?}"))
+    Some((factor, format!("by {factor:.1} from {short} to {long} bytes ({times:?})")))
+}
+
+/// The check itself: each byte is compared with one in sixteen of the others.
+#[test]
+fn quadratic_work_is_found() {
+    let others =
+        |text: &[u8], byte: u8| text.iter().step_by(16).filter(|other| **other == std::hint::black_box(byte)).count();
+    let work = |text: &[u8]| {
+        std::hint::black_box(text.iter().map(|byte| others(text, *byte)).sum::<usize>());
+    };
+    let message = check("quadratic", from(1 << 10), |len| vec![b'a'; len], work).expect("growth is found");
+    assert!(message.matches(" bytes (").count() == 2, "the third length is not tried: {message}");
+    let linear = |text: &[u8]| (0..1_000).for_each(|_| _ = others(text, b'b'));
+    assert_eq!(check("linear", from(1 << 10), |len| vec![b'a'; len], linear), None);
 }
 
 /// Returns `prefix`, then `part` as often as it fits into `len` bytes, then `suffix`.
