@@ -25,7 +25,7 @@ use super::values::{write_json_text, write_time_as};
 use crate::iri::escape_invalid_utf8;
 use crate::key::{Draft, Recipe};
 use crate::record::fields::CarriedField;
-use crate::record::json::members_of_object;
+use crate::record::json::append_members;
 
 /// The recipe of keys, which is what pywb computes when it looks for a URL.
 const KEY_RECIPE: &str = "surt-ia";
@@ -185,7 +185,10 @@ impl<'a> IndexColumns<'a> {
         self.write_time(row, out);
         out.extend_from_slice(b" {\"url\": ");
         write_json_text(&self.url(row), out);
+        let others = text_at(self.others, row);
+        let mut written = Vec::new();
         for (field, name, values) in &self.members {
+            let len = out.len();
             let text = match field {
                 CarriedField::ContentDigest => text_at(self.payload_digests, row),
                 // cdxj-indexer writes an empty body too.
@@ -198,11 +201,14 @@ impl<'a> IndexColumns<'a> {
                 Some(text) => write_text_member(name, text, out),
                 None => values.write(name, row, out),
             }
+            if others.is_some() && out.len() > len {
+                written.push(*name);
+            }
         }
-        if let Some(members) = text_at(self.others, row).and_then(members_of_object) {
-            out.extend_from_slice(b", ");
-            // Only a table can have an object on several lines.
-            out.extend(members.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+        if let Some(others) = others {
+            // Of two members with one name, many readers take the last.
+            written.push("url");
+            append_members(others, &written, out);
         }
         out.extend_from_slice(b"}\n");
     }

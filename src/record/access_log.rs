@@ -118,7 +118,7 @@ impl AccessLog {
             parsed.field.method = carried_method(parsed.method).map(|method| self.copy(&[&method]));
         }
         self.rows.columns.push_base(base);
-        self.rows.columns.push(url, parsed.field);
+        self.rows.columns.push(url, &parsed.field);
     }
 
     fn copy(&mut self, texts: &[&[u8]]) -> Span {

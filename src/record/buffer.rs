@@ -29,7 +29,7 @@ pub(super) struct RecordColumns {
     offsets: Vec<u64>,
     faults: Vec<(u32, Fault)>,
     flags: Vec<(u32, Flags)>,
-    fields: FieldBuffers,
+    pub(super) fields: FieldBuffers,
     headers: Vec<u32>,
 }
 
@@ -83,9 +83,9 @@ impl RecordColumns {
     }
 
     /// Ends the current record with its URL (the whole line if the record has a fault) and its fields.
-    pub(super) fn push(&mut self, url: Span, field: FieldValues) {
+    pub(super) fn push(&mut self, url: Span, values: &FieldValues) {
         self.urls.push(url);
-        self.fields.push(field);
+        self.fields.push(values);
     }
 
     /// Replaces all columns except the URLs: record i gets the values of record `origins[i]` of `from`.
@@ -318,8 +318,8 @@ impl RecordBuffer {
     }
 
     /// Sets the fields of the current record.
-    pub(crate) fn push_fields(&mut self, field: FieldValues) {
-        self.columns.fields.push(field);
+    pub(crate) fn push_fields(&mut self, values: &FieldValues) {
+        self.columns.fields.push(values);
     }
 
     /// The records.

@@ -5,7 +5,7 @@
 
 use super::buffer::append_with;
 use super::fields::{
-    CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, PageField, SegmentField,
+    CarriedField, DigestField, FieldBuffers, FieldKind, FieldSet, IntegerField, LabelField, PageField, SegmentField,
     StatusField, TimeField, UriField, carried_fields,
 };
 use super::json::unescape;
@@ -13,7 +13,7 @@ use super::member_cache::{JsonKind, JsonMember};
 use super::time;
 use crate::kernel::{Span, append_range, parse_bytes};
 
-/// What a member of a capture's JSON holds.
+/// What a member of a CDXJ line holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum IndexMember {
     /// Nothing that is carried.
@@ -26,36 +26,43 @@ pub(super) enum IndexMember {
 }
 
 impl IndexMember {
-    /// Returns what the member of name `key` holds, if its field is in `carry`. The name is that of an index line, or that of the
-    /// column, as rows are written.
-    pub(super) fn of(key: &[u8], carry: FieldSet) -> IndexMember {
-        if key == b"url" {
-            return IndexMember::Url;
+    /// Returns what the member of name `key` holds in a CDXJ line, if it is in `carry`, or may be kept among the other members.
+    pub(super) fn of_line(key: &[u8], carry: FieldSet) -> IndexMember {
+        let is_named = |field: &&CarriedField| field.json_name().is_some_and(|name| name.as_bytes() == key);
+        match CarriedField::ALL.iter().find(is_named) {
+            _ if key == b"url" => IndexMember::Url,
+            Some(field) if carry.cdxj_members || carry.contains(*field) => IndexMember::Field(*field),
+            None if carry.cdxj_members => IndexMember::Other,
+            _ => IndexMember::Ignored,
         }
+    }
+
+    /// Returns which field in `carry` the member of name `key` holds in JSON lines: the name is that of a CDXJ line, or that of the
+    /// column, as rows are written.
+    pub(super) fn of_row(key: &[u8], carry: FieldSet) -> Option<CarriedField> {
         // The pages of a WACZ package name their time so.
         let key = if key == b"ts" { b"timestamp" } else { key };
         let is_named = |field: &&CarriedField| {
             [field.json_name(), Some(field.column())].into_iter().flatten().any(|name| name.as_bytes() == key)
         };
-        match CarriedField::ALL.iter().find(is_named) {
-            Some(field) if carry.contains(*field) => IndexMember::Field(*field),
-            None if carry.contains(CarriedField::CdxjMembers) => IndexMember::Other,
-            _ => IndexMember::Ignored,
-        }
+        CarriedField::ALL.iter().find(is_named).copied().filter(|field| carry.contains(*field))
     }
 }
 
 /// The members of one record that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct CaptureFields {
+    /// Bit `i` is set if the record has a value of the field `i`. The other values are those of earlier records.
+    present: u32,
     values: [FieldText; CarriedField::ALL.len()],
 }
+
+const _: () = assert!(CarriedField::ALL.len() <= u32::BITS as usize);
 
 /// The value of a member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FieldText {
     span: Span,
-    has_value: bool,
     has_escapes: bool,
 }
 
@@ -105,13 +112,18 @@ macro_rules! define_values {
         column: $column:literal, json: $json:expr, cdxj: $cdxj:expr, meaning: $meaning:literal,
     })*) => {
         impl CaptureFields {
-            /// Returns the fields of the record; text is copied to `text`.
+            /// Appends the fields of the record to `columns`; text is copied to `text`.
             #[inline(always)]
-            pub(super) fn values(&self, chunk: &[u8], text: &mut Vec<u8>) -> FieldValues {
-                let member = |field: CarriedField| Some(self.values[field as usize]).filter(|value| value.has_value);
-                FieldValues {
-                    $($field: member(CarriedField::$id).and_then(|member| $kind::read(member, chunk, text)),)*
+            pub(super) fn push(&self, chunk: &[u8], columns: &mut FieldBuffers, text: &mut Vec<u8>) {
+                let carry = columns.carry();
+                if carry.is_empty() {
+                    return;
                 }
+                $(if carry.$field {
+                    let member = self.get(CarriedField::$id);
+                    columns.$buffer.push(member.and_then(|member| $kind::read(member, chunk, text)));
+                })*
+                columns.complete_digests();
             }
         }
     };
@@ -119,13 +131,24 @@ macro_rules! define_values {
 carried_fields!(define_values);
 
 impl CaptureFields {
+    /// Begins a record, which has no members yet.
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.present = 0;
+    }
+
+    #[inline(always)]
+    fn get(&self, field: CarriedField) -> Option<FieldText> {
+        (self.present >> field as u32 & 1 != 0).then_some(self.values[field as usize])
+    }
+
     /// Sets `field` to the value that was found, unless an earlier member of that name has a value.
     #[inline(always)]
     pub(super) fn set<M>(&mut self, field: CarriedField, found: &JsonMember<M>, chunk: &[u8]) {
-        let value = &mut self.values[field as usize];
-        if !value.has_value && found.kind != JsonKind::Nested {
-            let has_value = !matches!(found.span.of(chunk), b"-" | b"null");
-            *value = FieldText { span: found.span, has_value, has_escapes: found.has_escapes };
+        let is_value = found.kind != JsonKind::Nested && !matches!(found.span.of(chunk), b"-" | b"null");
+        if is_value && self.get(field).is_none() {
+            self.present |= 1 << field as u32;
+            self.values[field as usize] = FieldText { span: found.span, has_escapes: found.has_escapes };
         }
     }
 }

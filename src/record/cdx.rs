@@ -142,7 +142,7 @@ impl Cdx {
             self.rows.refuse(FaultKind::NotOfFormat);
             (span, FieldValues::default())
         });
-        self.rows.push(url, field);
+        self.rows.push(url, &field);
     }
 
     /// Whether lines after the header `line` are read with these columns.

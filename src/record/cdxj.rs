@@ -10,10 +10,10 @@
 use super::buffer::{RecordBuffer, without_cr};
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};
 use super::decoder::{SourceHead, TextDecoder};
-use super::fields::{FieldSet, FieldValues};
+use super::fields::{CarriedField, FieldSet};
 use super::json::JsonMembers;
 use super::json_bitmaps::JsonBitmaps;
-use super::member_cache::{JsonKind, MemberCache, MemberReader};
+use super::member_cache::{JsonKind, JsonMember, MemberCache, MemberReader};
 use super::records::Records;
 use super::time;
 use crate::iri::FaultKind;
@@ -33,6 +33,8 @@ use crate::kernel::{Bitmaps, SimdTask, Span, run_with_simd};
 pub struct Cdxj {
     json_bitmaps: JsonBitmaps,
     cache: MemberCache<IndexMember>,
+    /// The fields of the current record.
+    fields: CaptureFields,
     rows: RecordBuffer,
 }
 
@@ -63,9 +65,15 @@ impl Cdxj {
         let (time, json_at) = usual_head(chunk, &self.json_bitmaps, at).unwrap_or_else(|| head(chunk, at));
         let carry = self.rows.columns.carry();
         let mut reader = MemberReader::new(chunk, &self.json_bitmaps, &mut self.cache, json_at);
-        let (mut fields, mut url) = (CaptureFields::default(), None);
+        self.fields.clear();
+        let mut url = None;
+        // The value of a field, which its column does not have: the time of the line counts, and no column has objects.
+        let is_extra = |field: CarriedField, member: &JsonMember<IndexMember>| {
+            let has_time = field == CarriedField::FetchTime && time.is_some();
+            carry.cdxj_members && (has_time || member.kind == JsonKind::Nested)
+        };
         let (mut member_at, others_at) = (json_at, self.rows.text.len());
-        while let Some(member) = reader.next(|key| IndexMember::of(key, carry)) {
+        while let Some(member) = reader.next(|key| IndexMember::of_line(key, carry)) {
             match member.meaning {
                 IndexMember::Ignored => {}
                 IndexMember::Url => {
@@ -73,8 +81,10 @@ impl Cdxj {
                         url = Some(member);
                     }
                 }
-                IndexMember::Field(field) => fields.set(field, &member, chunk),
-                IndexMember::Other => append_member(&chunk[member_at..member.end()], others_at, &mut self.rows.text),
+                IndexMember::Field(field) if !is_extra(field, &member) => self.fields.set(field, &member, chunk),
+                IndexMember::Field(_) | IndexMember::Other => {
+                    append_member(&chunk[member_at..member.end()], others_at, &mut self.rows.text);
+                }
             }
             member_at = member.end();
         }
@@ -82,28 +92,31 @@ impl Cdxj {
         let json_end = if reader.is_broken() { at } else { reader.end() };
         let end = line_end(chunk, json_end);
         let is_whole = !reader.is_broken() && (json_end == end || chunk[json_end..end].trim_ascii().is_empty());
-        let kind = (!is_whole).then_some(FaultKind::NotOfFormat);
         let others = end_members(others_at, is_whole, &mut self.rows.text);
-        match (kind, url) {
-            (None, Some(url)) => {
-                let url = copy_string(chunk, url.span, url.has_escapes, &mut self.rows.text);
-                let field =
-                    if carry.is_empty() { FieldValues::default() } else { fields.values(chunk, &mut self.rows.text) };
-                let cdxj_members = field.cdxj_members.or(others);
-                self.rows.columns.push(url, FieldValues { time: time.or(field.time), cdxj_members, ..field });
-            }
-            (Some(kind), _) => {
-                self.refuse(kind, &chunk[at..end]);
-                self.rows.push_fields(FieldValues { time, ..FieldValues::default() });
-            }
-            (None, None) => {
-                self.refuse(FaultKind::NoUrl, &chunk[at..end]);
-                let field = fields.values(chunk, &mut self.rows.text);
-                let cdxj_members = field.cdxj_members.or(others);
-                self.rows.push_fields(FieldValues { time: time.or(field.time), cdxj_members, ..field });
-            }
+        if let Some(url) = url.filter(|_| is_whole) {
+            let url = copy_string(chunk, url.span, url.has_escapes, &mut self.rows.text);
+            self.rows.columns.urls.push(url);
+        } else if is_whole {
+            self.refuse(FaultKind::NoUrl, &chunk[at..end]);
+        } else {
+            self.fields.clear();
+            self.refuse(FaultKind::NotOfFormat, &chunk[at..end]);
         }
+        self.push_fields(chunk, time, others);
         end + 1
+    }
+
+    /// Appends the fields of a record: those of its members, the `time` before them, and the `others` that have no field.
+    #[inline(always)]
+    fn push_fields(&mut self, chunk: &[u8], time: Option<i64>, others: Option<Span>) {
+        let columns = &mut self.rows.columns.fields;
+        self.fields.push(chunk, columns, &mut self.rows.text);
+        if let Some(last) = columns.times.last_mut() {
+            *last = time.or(*last);
+        }
+        if let Some(last) = columns.cdxj_members.last_mut() {
+            *last = last.or(others);
+        }
     }
 
     /// Appends a record whose URL is the line.
@@ -194,12 +207,14 @@ fn usual_head(chunk: &[u8], json_bitmaps: &JsonBitmaps, at: usize) -> Option<(Op
     Some((Some(time), brace))
 }
 
-/// Like [`usual_head`], for any line. Without JSON, the position is the end of the line.
+/// Like [`usual_head`], for any line; the last digits of the time may be missing. Without JSON, the position is the end of the line.
 #[cold]
 fn head(chunk: &[u8], at: usize) -> (Option<i64>, usize) {
-    let end = line_end(chunk, at);
-    let (time, json) = split(&chunk[at..end]);
-    (time, end - json.len())
+    let line = &chunk[at..line_end(chunk, at)];
+    let (time, json) = split(line);
+    let fields = line[..line.len() - json.len()].strip_suffix(b" ").filter(|_| !json.is_empty());
+    let word = || fields?.rsplit(|byte| *byte == b' ').next();
+    (time.or_else(|| time::from_first_digits(word()?)), at + line.len() - json.len())
 }
 
 /// Whether `line` is unmistakably a record: a time and JSON; or `-` for the time, and JSON with a URL.
@@ -238,7 +253,6 @@ fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fields::CarriedField;
     use super::super::json::{JsonValue, unescape};
     use super::*;
     use proptest::prelude::*;
@@ -306,12 +320,30 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         assert_eq!(of(r#""url": "x:y", "a": 1"#, carry), None);
         carry.insert(CarriedField::CdxjMembers);
         for (members, others) in [
-            (r#""url": "x:y", "status": "200", "ts": "20140127171200""#, None),
+            (r#""url": "x:y", "status": "200", "mime": "-""#, None),
+            (r#""url": "x:y", "page": "u", "timestamp": "1""#, Some(r#"{"page": "u", "timestamp": "1"}"#)),
+            (r#""url": "x:y", "mime": [ "a" ], "ts": null"#, Some(r#"{"mime": [ "a" ], "ts": null}"#)),
             (r#" "a" : "\"\u00fc", "url": "x:y","b":[{"c": 1}, 2] "#, Some(r#"{"a" : "\"\u00fc", "b":[{"c": 1}, 2]}"#)),
             (r#""url": "x:y", "open": {}, "status": null, "open": "-""#, Some(r#"{"open": {}, "open": "-"}"#)),
-            (r#""url": "x:y", "a": 1, "cdxj_members": "{\"b\": 2}""#, Some(r#"{"b": 2}"#)),
+            (r#""url": "x:y", "cdxj_members": "{}", "a": 1"#, Some(r#"{"cdxj_members": "{}", "a": 1}"#)),
         ] {
             assert_eq!(of(members, carry).as_deref(), others, "{members}");
+        }
+    }
+
+    #[test]
+    fn the_last_digits_of_a_time_may_be_missing() {
+        for (time, ms) in
+            [("20140127", Some(1_390_780_800_000)), ("201401271712", Some(1_390_842_720_000)), ("2014", None)]
+        {
+            let line = format!("org,a)/ {time} {{\"url\": \"http://a.org/\"}}\n");
+            let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
+            let records = cdxj.decode(line.as_bytes(), 0, &mut bitmaps);
+            assert_eq!(
+                (records.shown_urls(), records.fields.times),
+                (vec!["http://a.org/".to_string()], &[ms][..]),
+                "{line}"
+            );
         }
     }
 
@@ -355,10 +387,14 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         let mut members = JsonMembers::new(json);
         for (key, value) in members.by_ref() {
             match (key, value) {
-                (b"x", JsonValue::Text(value)) => others.push([b"\"x\": \"", value, b"\""].concat()),
-                (b"x", JsonValue::Bare(value) | JsonValue::Nested(value)) => others.push([b"\"x\": ", value].concat()),
                 (b"url", JsonValue::Text(value)) if url.is_none() => url = text(value),
-                (b"url", _) | (_, JsonValue::Nested(_)) => {}
+                (b"url", _) => {}
+                (_, JsonValue::Nested(value)) => others.push([b"\"", key, b"\": ", value].concat()),
+                (key, value) if key == b"x" || key == b"timestamp" && time.is_some() => {
+                    let (JsonValue::Text(text) | JsonValue::Bare(text) | JsonValue::Nested(text)) = value;
+                    let quote = if matches!(value, JsonValue::Text(_)) { &b"\""[..] } else { b"" };
+                    others.push([b"\"", key, b"\": ", quote, text, quote].concat());
+                }
                 (key, JsonValue::Text(value) | JsonValue::Bare(value)) => {
                     let names = [&b"status"[..], b"timestamp", b"redirect", b"digest", b"charset"];
                     if let Some(place) = names.iter().position(|name| *name == key) {

@@ -63,7 +63,7 @@ impl CrawlLog {
         let present = |column: usize| columns[column].filter(|span| span.of(chunk) != b"-");
         let (Some(line_time), Some(url)) = (record_time(chunk, columns), columns[3]) else {
             self.rows.refuse(FaultKind::NotOfFormat);
-            return self.rows.push(line, FieldValues::default());
+            return self.rows.push(line, &FieldValues::default());
         };
         let fetch_time = || text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
         let field = FieldValues {
@@ -74,7 +74,7 @@ impl CrawlLog {
             mime: present(6).filter(|_| !matches!(text(6), b"unknown" | b"no-type")),
             ..FieldValues::default()
         };
-        self.rows.push(url, field);
+        self.rows.push(url, &field);
     }
 }
 

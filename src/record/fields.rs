@@ -151,7 +151,7 @@ macro_rules! carried_fields {
             CdxjMembers {
                 field: cdxj_members, buffer: cdxj_members, kind: LabelField,
                 column: "cdxj_members", json: None, cdxj: None,
-                meaning: "the members of a CDXJ line that have no other column, unchanged, as a JSON object",
+                meaning: "the other members of a CDXJ line, unchanged, as a JSON object; bytes that are not UTF-8 are percent-encoded",
             }
             WarcSegment {
                 field: segment, buffer: segments, kind: SegmentField,
@@ -273,7 +273,7 @@ macro_rules! define_fields {
             carry: FieldSet,
             $(
                 #[doc = concat!("[`CarriedField::", stringify!($id), "`]")]
-                $buffer: Vec<Option<<$kind as FieldKind>::Value>>,
+                pub(super) $buffer: Vec<Option<<$kind as FieldKind>::Value>>,
             )*
         }
 
@@ -296,16 +296,14 @@ macro_rules! define_fields {
 
             /// Appends the fields of one record, those of the set that is carried.
             #[inline]
-            pub(super) fn push(&mut self, values: FieldValues) {
+            pub(super) fn push(&mut self, values: &FieldValues) {
                 if self.carry.is_empty() {
                     return;
                 }
-                // A digest that the record has is not computed.
-                let payload_digest = values.payload_digest.or(values.digest);
-                let values = FieldValues { payload_digest, ..values };
                 $(if self.carry.$field {
                     self.$buffer.push(values.$field);
                 })*
+                self.complete_digests();
             }
 
             /// Returns the columns.
@@ -325,6 +323,15 @@ impl FieldSet {
 }
 
 impl FieldBuffers {
+    /// Gives the last record the digest of its content as that of its payload, if it has no other: what a record states is not
+    /// computed.
+    #[inline(always)]
+    pub(super) fn complete_digests(&mut self) {
+        if let (Some(payload_digest), Some(digest)) = (self.payload_digests.last_mut(), self.digests.last()) {
+            *payload_digest = payload_digest.or(*digest);
+        }
+    }
+
     /// Sets the fields that records which are pushed from now on have.
     pub(crate) fn set_carry(&mut self, carry: FieldSet) {
         self.carry = carry;

@@ -64,7 +64,7 @@ impl Journal {
         let span = |from: usize, len: usize| Span::new(at + from, len);
         let Some(rest) = after_tag(line) else {
             self.rows.refuse(FaultKind::NotOfFormat);
-            return self.rows.push(span(0, line.len()), FieldValues::default());
+            return self.rows.push(span(0, line.len()), &FieldValues::default());
         };
         let mut from = line.len() - rest.len();
         let mut words = rest.split(|&byte| byte == b' ').map(|word| {
@@ -74,7 +74,7 @@ impl Journal {
         let [url, path, via] = [(); 3].map(|()| words.next());
         let is_redirect = path.is_some_and(|path| path.len > 0 && line[(path.at + path.len - 1) as usize - at] == b'R');
         let redirected_from = via.filter(|via| is_redirect && via.len > 0);
-        self.rows.push(url.unwrap_or_default(), FieldValues { redirected_from, ..FieldValues::default() });
+        self.rows.push(url.unwrap_or_default(), &FieldValues { redirected_from, ..FieldValues::default() });
     }
 }
 

@@ -72,11 +72,27 @@ fn digits_of_hex(object: &[u8]) -> Option<&[u8]> {
     (is_whole && is_hex).then_some(digits)
 }
 
-/// The members of the object `text` without its braces; `None` if it is not an object, or has no members.
+/// Appends the members of `object`, each after a comma, to a line of JSON: without those whose names are in `left_out`, and
+/// nothing if it is no object.
 #[cfg(feature = "pipeline")]
-pub(crate) fn members_of_object(text: &str) -> Option<&str> {
-    let members = text.trim_ascii().strip_prefix('{')?.strip_suffix('}')?.trim_ascii();
-    (!members.is_empty() && JsonMembers::is_object(text.as_bytes())).then_some(members)
+pub(crate) fn append_members(object: &str, left_out: &[&str], line: &mut Vec<u8>) {
+    if !JsonMembers::is_object(object.as_bytes()) {
+        return;
+    }
+    let (mut members, mut name) = (JsonMembers::new(object.as_bytes()), Vec::new());
+    let mut rest = members.rest();
+    while let Some((key, _)) = members.next() {
+        let member = &rest[..rest.len() - members.rest().len()];
+        rest = members.rest();
+        name.clear();
+        unescape(key, &mut name);
+        if left_out.iter().all(|known| known.as_bytes() != name) {
+            let key_at = memchr::memchr(b'"', member).unwrap_or(0);
+            line.extend_from_slice(b", ");
+            // Only a table can have an object on several lines.
+            line.extend(member[key_at..].iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+        }
+    }
 }
 
 /// The members of an object.

@@ -10,7 +10,7 @@ use super::buffer::{RecordBuffer, append, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
 use super::csv::{ColumnChoice, CsvOptions, URL_COLUMN_NAMES};
 use super::decoder::{FormatOptions, MAX_SOURCE_HEAD_LEN, SourceHead, TextDecoder};
-use super::fields::{FieldSet, FieldValues};
+use super::fields::{CarriedField, FieldSet};
 use super::json::{JsonMembers, JsonText, JsonValue, at_path, quoted};
 use super::json_bitmaps::JsonBitmaps;
 use super::member_cache::{JsonKind, JsonMember, MemberCache, MemberReader};
@@ -94,7 +94,7 @@ pub(crate) fn names_of_first_members(head: &[u8]) -> String {
 /// What a key means.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyMeaning {
-    member: IndexMember,
+    field: Option<CarriedField>,
     /// 0 if the URL is not in this member. Otherwise it is, unless a member of a lower number is there.
     url_rank: u8,
     /// The base is in this member.
@@ -112,7 +112,7 @@ impl KeyMeaning {
             }
         };
         let is_base = options.base.as_ref().is_some_and(begins);
-        KeyMeaning { member: IndexMember::of(key, carry), url_rank, is_base }
+        KeyMeaning { field: IndexMember::of_row(key, carry), url_rank, is_base }
     }
 }
 
@@ -131,6 +131,8 @@ pub struct JsonLines {
     options: JsonOptions,
     json_bitmaps: JsonBitmaps,
     cache: MemberCache<KeyMeaning>,
+    /// The fields of the current record.
+    fields: CaptureFields,
     rows: RecordBuffer,
 }
 
@@ -159,7 +161,7 @@ impl TextDecoder for JsonLines {
         self.rows.clear();
         self.json_bitmaps.classify(chunk);
         for (at, line) in filled_lines(chunk) {
-            if line.starts_with(b"{") && is_pages_header(line) {
+            if line.starts_with(b"{") && is_pages_header(line) && self.options.url(line).is_none() {
                 self.rows.columns.count_header();
                 continue;
             }
@@ -189,17 +191,18 @@ impl JsonLines {
     fn decode_line(&mut self, chunk: &[u8], at: usize, line: &[u8]) {
         let carry = self.rows.columns.carry();
         let mut reader = MemberReader::new(chunk, &self.json_bitmaps, &mut self.cache, at);
-        let (mut fields, mut url, mut base) = (CaptureFields::default(), None::<JsonMember<KeyMeaning>>, None);
+        self.fields.clear();
+        let (mut url, mut base) = (None::<JsonMember<KeyMeaning>>, None);
         while let Some(member) = reader.next(|key| KeyMeaning::of(key, &self.options, carry)) {
-            let KeyMeaning { member: meaning, url_rank, is_base } = member.meaning;
+            let KeyMeaning { field, url_rank, is_base } = member.meaning;
             if url_rank > 0 && url.is_none_or(|url| url_rank < url.meaning.url_rank) {
                 url = Some(member);
             }
             if is_base {
                 base = base.or(Some(member));
             }
-            if let IndexMember::Field(field) = meaning {
-                fields.set(field, &member, chunk);
+            if let Some(field) = field {
+                self.fields.set(field, &member, chunk);
             }
         }
         let is_broken = reader.is_broken() || !chunk[reader.end()..at + line.len()].trim_ascii().is_empty();
@@ -213,14 +216,21 @@ impl JsonLines {
             };
             self.push_base(None);
             // The members of a sound object count, also without a URL.
-            let field = if is_broken { FieldValues::default() } else { fields.values(chunk, &mut self.rows.text) };
-            return self.rows.columns.push(span, field);
+            if is_broken {
+                self.fields.clear();
+            }
+            return self.push(chunk, span);
         };
         let url = self.copy(url);
         let base = base.and_then(|base| text_at(base, chunk, self.options.base.as_ref()));
         self.push_base(base);
-        let field = fields.values(chunk, &mut self.rows.text);
-        self.rows.columns.push(url, field);
+        self.push(chunk, url);
+    }
+
+    /// Ends the record with its URL and the fields of its members.
+    fn push(&mut self, chunk: &[u8], url: Span) {
+        self.rows.columns.urls.push(url);
+        self.fields.push(chunk, &mut self.rows.columns.fields, &mut self.rows.text);
     }
 
     fn push_base(&mut self, base: Option<JsonText<'_>>) {
@@ -235,8 +245,8 @@ impl JsonLines {
     }
 }
 
-/// Whether the line is the header of the pages of a WACZ package (WACZ 1.1.1, section 5.2.2): an object that begins with the
-/// name of their format.
+/// Whether a line without a URL is the header of the pages of a WACZ package (WACZ 1.1.1, section 5.2.2): an object that begins with
+/// the name of their format.
 fn is_pages_header(line: &[u8]) -> bool {
     let is_near = memchr::memmem::find(&line[..line.len().min(64)], b"json-pages-").is_some();
     let format = || at_path(line, &["format"])?.text();
@@ -279,11 +289,11 @@ mod tests {
 
     #[test]
     fn pages_of_a_package_have_a_header_and_times() {
-        let text = b"{\"format\": \"json-pages-1.0\", \"id\": \"p\"}\n{\"url\": \"http://a/\", \"ts\": \"2020-10-07T21:22:36Z\"}\n{\"format\": \"x\"}\n";
+        let text = b"{\"format\": \"json-pages-1.0\", \"id\": \"p\"}\n{\"url\": \"http://a/\", \"ts\": \"2020-10-07T21:22:36Z\"}\n{\"format\": \"x\"}\n{\"format\": \"json-pages-1.0\", \"url\": \"http://b/\"}\n";
         assert!(JsonLines::detect(&SourceHead::new(text)).is_some());
         let (mut lines, mut bitmaps) = (JsonLines::default(), Bitmaps::default());
         let records = lines.decode(text, 0, &mut bitmaps);
-        assert_eq!((records.urls.len(), records.headers, records.faults.len()), (2, &[0][..], 1));
+        assert_eq!((records.urls.len(), records.headers, records.faults.len()), (3, &[0][..], 1));
         assert_eq!(records.fields.times[0], Some(1_602_105_756_000));
         for ts in ["2020-10-07T21:22:36+00:00", "2020-10-07T23:22:36.000+02:00", "20201007212236"] {
             let line = format!("{{\"url\": \"http://a/\", \"ts\": \"{ts}\"}}\n");

@@ -58,6 +58,6 @@ pub(crate) use media_type::charset as charset_of_media_type;
 pub use records::{RecordOffsets, Records};
 pub(crate) use split::Splitter;
 #[cfg(feature = "pipeline")]
-pub(crate) use time::from_digits as time_from_digits;
+pub(crate) use time::{from_digits as time_from_digits, from_iso_with_zone as time_from_iso};
 pub(crate) use unsupported::ENCRYPTED_PARQUET;
 pub use unsupported::UnsupportedFormat;

@@ -38,7 +38,7 @@ pub(super) fn from_w3c(text: &[u8]) -> Option<i64> {
 }
 
 /// Parses eight digits as four numbers of two digits.
-fn pairs(digits: &[u8; 8]) -> Option<[i64; 4]> {
+fn pairs(digits: &[u8; 8]) -> Option<[i32; 4]> {
     const EACH: u64 = u64::MAX / 255;
     let word = u64::from_le_bytes(*digits);
     let upper = |word: u64| word & (EACH * 0xF0);
@@ -46,7 +46,7 @@ fn pairs(digits: &[u8; 8]) -> Option<[i64; 4]> {
     let is_digits = upper(word) == EACH * 0x30 && upper(word + EACH * 6) == EACH * 0x30;
     let numbers = word & (EACH * 15);
     let pairs = (numbers * 10 + (numbers >> 8)).to_le_bytes();
-    is_digits.then(|| [0, 2, 4, 6].map(|at| i64::from(pairs[at])))
+    is_digits.then(|| [0, 2, 4, 6].map(|at| i32::from(pairs[at])))
 }
 
 /// Parses `yyyy-MM-ddTHH:mm:ssZ`, with an optional fraction of a second.
@@ -55,7 +55,7 @@ pub(super) fn from_iso(text: &[u8]) -> Option<i64> {
 }
 
 /// Parses [`from_iso`], or with `+hh:mm` or `-hh:mm` instead of `Z`.
-pub(super) fn from_iso_with_zone(text: &[u8]) -> Option<i64> {
+pub(crate) fn from_iso_with_zone(text: &[u8]) -> Option<i64> {
     let Some((local, [sign @ (b'+' | b'-'), h, hh, b':', m, mm])) = text.split_last_chunk::<6>() else {
         return from_iso(text);
     };
@@ -65,7 +65,7 @@ pub(super) fn from_iso_with_zone(text: &[u8]) -> Option<i64> {
 /// Returns by how many milliseconds a zone is ahead of UTC (RFC 3339 section 5.6).
 fn zone_ms(sign: u8, hours: &[u8], minutes: &[u8]) -> Option<i64> {
     let (hours, minutes) = (number(hours)?, number(minutes)?);
-    let ms = (hours < 24 && minutes < 60).then_some((hours * 60 + minutes) * 60_000)?;
+    let ms = (hours < 24 && minutes < 60).then_some(i64::from(hours * 60 + minutes) * 60_000)?;
     match sign {
         b'+' => Some(ms),
         b'-' => Some(-ms),
@@ -81,7 +81,7 @@ fn from_local(text: &[u8]) -> Option<i64> {
     }
     let ms = match fraction.strip_prefix(b".") {
         Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
-            (0..3).fold(0, |ms, i| ms * 10 + digits.get(i).map_or(0, |digit| i64::from(digit - b'0')))
+            (0..3).fold(0, |ms, i| ms * 10 + digits.get(i).map_or(0, |digit| i32::from(digit - b'0')))
         }
         None if fraction.is_empty() => 0,
         _ => return None,
@@ -100,50 +100,54 @@ pub(super) fn from_log(text: &[u8]) -> Option<i64> {
     if [text[2], text[6], text[11], text[14], text[17], text[20]] != *b"//::: " {
         return None;
     }
-    let month = MONTHS.chunks(3).position(|name| *name == text[3..6])? as i64 + 1;
+    let month = MONTHS.chunks(3).position(|name| *name == text[3..6])? as i32 + 1;
     let two = |at: usize| number(&text[at..at + 2]);
     let local = from_civil([number(&text[7..11])?, month, two(0)?, two(12)?, two(15)?, two(18)?], 0)?;
     Some(local - zone_ms(text[21], &text[22..24], &text[24..26])?)
 }
 
-fn number(digits: &[u8]) -> Option<i64> {
+/// Parses at most nine digits.
+fn number(digits: &[u8]) -> Option<i32> {
     let all = digits.iter().all(u8::is_ascii_digit);
-    all.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')))
+    all.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + i32::from(digit - b'0')))
 }
 
 /// Converts year, month, day, hour, minute and second. A second of 60 is the first second of the next minute.
-fn from_civil([year, month, day, hour, minute, second]: [i64; 6], ms: i64) -> Option<i64> {
+fn from_civil([year, month, day, hour, minute, second]: [i32; 6], ms: i32) -> Option<i64> {
     let fits = (1..=12).contains(&month)
         && (1..=days_in(year, month)).contains(&day)
         && hour < 24
         && minute < 60
         && second <= 60;
-    fits.then(|| (((days_before(year, month) + day - 1) * 24 + hour) * 3600 + minute * 60 + second) * 1000 + ms)
+    let days = || i64::from(days_before(year, month) + day - 1);
+    let seconds = (hour * 60 + minute) * 60 + second;
+    fits.then(|| days() * 86_400_000 + i64::from(seconds * 1000 + ms))
 }
 
-const fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+const fn is_leap(year: i32) -> bool {
+    // Of the years that 4 divides, 25 divides the centuries, and 16 those that are leap years.
+    year % 4 == 0 && (year % 25 != 0 || year % 16 == 0)
 }
 
-fn days_in(year: i64, month: i64) -> i64 {
+fn days_in(year: i32, month: i32) -> i32 {
     match month {
-        2 => 28 + i64::from(is_leap(year)),
+        2 => 28 + i32::from(is_leap(year)),
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     }
 }
 
 /// Days of a common year before each month; January has index 1.
-const DAYS_BEFORE: [i64; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+const DAYS_BEFORE: [i32; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 
 /// Days from 1970-01-01 to the first day of a valid month.
-fn days_before(year: i64, month: i64) -> i64 {
+fn days_before(year: i32, month: i32) -> i32 {
     // Counted from the year -399, so that there are no negative numbers, which divisions round up.
     let years = year + 399;
     let leap_days = years / 4 - years / 100 + years / 400;
     // There are 865259 days between -0399-01-01 and 1970-01-01.
     let new_year = years * 365 + leap_days - 865_259;
-    new_year + DAYS_BEFORE[month as usize] + i64::from(month > 2 && is_leap(year))
+    new_year + DAYS_BEFORE[month as usize] + i32::from(month > 2 && is_leap(year))
 }
 
 #[cfg(test)]

@@ -305,7 +305,7 @@ impl OpenSource {
         rows.refuse(FaultKind::TooLong);
         let text = self.body.text();
         rows.push_url(text[..max_len.min(text.len())].split(|&byte| byte == b'\n').next().unwrap_or_default());
-        rows.push_fields(FieldValues::default());
+        rows.push_fields(&FieldValues::default());
         let most = max_len.saturating_mul(LONG_RECORDS).max(MIN_LONG_LEN);
         let mut rest = most;
         loop {

@@ -146,7 +146,10 @@ fn numbers_and_times_may_be_texts() {
     let columns = [
         ("url", texts([Some("http://a/"), Some("http://b/"), Some("http://c/"), Some("http://d/")])),
         ("fetch_status", texts([Some("200"), Some("x"), None, Some("404")])),
-        ("fetch_time", texts([Some("20260101000000"), Some("2026-01-01T00:00:01Z"), Some("soon"), None])),
+        (
+            "fetch_time",
+            texts([Some("20260101000000"), Some("2300-01-01T00:00:01Z"), Some("soon"), Some("2026-01-01 00:00:00")]),
+        ),
         ("warc_record_offset", texts([Some("12345678901"), None, Some("1.5"), Some("7")])),
     ];
     let dictionary = DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Utf8));
@@ -162,7 +165,7 @@ fn numbers_and_times_may_be_texts() {
             };
             let (groups, summary) = run_groups(path(&table), &auto(None, None), &policy, read);
             assert!(summary.input_errors.is_empty(), "{data_type} {:?}", summary.input_errors);
-            let expected = "[Some(200), None, None, Some(404)] [Some(1767225600000), Some(1767225601000), None, None] \
+            let expected = "[Some(200), None, None, Some(404)] [Some(1767225600000), Some(10413792001000), None, Some(1767225600000)] \
                             [Some(12345678901), None, None, Some(7)]";
             assert_eq!(groups, [expected], "{data_type}");
         }

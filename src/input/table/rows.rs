@@ -16,7 +16,7 @@ use crate::record::fields::{
     CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, PageField, SegmentField,
     StatusField, TimeField, UriField, carried_fields,
 };
-use crate::record::{BASE_SHARE, RecordBuffer, time_from_digits};
+use crate::record::{BASE_SHARE, RecordBuffer, time_from_digits, time_from_iso};
 
 /// Bytes of text per [`RecordBuffer`], at which no more rows are added.
 pub(super) const TEXT_LEN: usize = 256 << 10;
@@ -122,7 +122,7 @@ impl BatchRows {
         }
         if let Some(carried) = &self.carried {
             let values = carried.values(row, records);
-            records.push_fields(values);
+            records.push_fields(&values);
         }
         base.map_or(0, <[u8]>::len)
     }
@@ -227,7 +227,8 @@ number_fields! {
 /// Parses `yyyyMMddHHmmss`, or a time like those of RFC 3339. Without a zone, it is UTC.
 fn parse_time(text: &[u8]) -> Option<i64> {
     let other = || Some(string_to_timestamp_nanos(std::str::from_utf8(text).ok()?).ok()?.div_euclid(1_000_000));
-    time_from_digits(text).or_else(other)
+    // Nanoseconds have no room for years before 1678 and after 2261.
+    time_from_digits(text).or_else(|| time_from_iso(text)).or_else(other)
 }
 
 /// Kinds whose values are text.

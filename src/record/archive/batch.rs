@@ -152,7 +152,7 @@ impl CaptureBatch {
             capture_length: capture.archive_length,
             ..FieldValues::default()
         };
-        self.rows.push_fields(field);
+        self.rows.push_fields(&field);
     }
 
     /// Appends the row of a record whose texts are too long: with its numbers, and without its texts.
@@ -191,7 +191,7 @@ impl CaptureBatch {
             link_text: copy(carry.link_text, text),
             ..FieldValues::default()
         };
-        self.rows.push_fields(fields);
+        self.rows.push_fields(&fields);
     }
 
     /// Appends the row of a WAT record whose links cannot all be read, or of a link.
@@ -202,7 +202,7 @@ impl CaptureBatch {
         self.rows.push_url(b"");
         self.rows.push_base(b"");
         self.set_page(&page.url);
-        self.rows.push_fields(FieldValues { page: self.page, ..FieldValues::default() });
+        self.rows.push_fields(&FieldValues { page: self.page, ..FieldValues::default() });
     }
 
     /// Sets the page of the rows that follow.

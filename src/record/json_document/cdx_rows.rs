@@ -98,5 +98,5 @@ fn push_values<'a>(
         rows.refuse(FaultKind::NoUrl);
         append(&mut rows.text, record.beginning())
     });
-    rows.columns.push(url, fields);
+    rows.columns.push(url, &fields);
 }

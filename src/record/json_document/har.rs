@@ -25,7 +25,7 @@ pub(super) fn push_entry(entry: &JsonRecord<'_>, rows: &mut RecordBuffer) {
         None => out.extend_from_slice(entry.beginning()),
     });
     let fields = fields_of(text, rows);
-    rows.columns.push(url, fields);
+    rows.columns.push(url, &fields);
 }
 
 /// The fields of an entry besides the URL.

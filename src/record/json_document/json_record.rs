@@ -23,7 +23,7 @@ impl<'a> JsonRecord<'a> {
         rows.begin(self.at);
         rows.refuse(if self.is_too_long { FaultKind::TooLong } else { FaultKind::NotOfFormat });
         rows.push_url(self.beginning());
-        rows.push_fields(FieldValues::default());
+        rows.push_fields(&FieldValues::default());
     }
 
     /// The text in the row of a record that cannot be read.
