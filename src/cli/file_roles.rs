@@ -214,9 +214,19 @@ impl FileRoles {
         self.input_directories.iter().find(|input| path_below(directory, &absolute(input)).is_some_and(is_visible))
     }
 
-    /// The seen store is in no directory of sources: a later job would read its files as records.
+    /// The seen store is in no directory of sources: a later job would read its files as records. Neither the store nor the
+    /// directory of the parts is in the other.
     fn check_store(&self) -> Result<(), CommandError> {
         let Some(store) = self.store.as_deref().map(absolute) else { return Ok(()) };
+        let local = self.directory.as_deref().filter(|path| RemoteUrl::of_path(path).is_none());
+        if let Some(directory) = local.map(absolute)
+            && (path_below(&store, &directory).is_some() || path_below(&directory, &store).is_some())
+        {
+            return Err(CommandError::Usage(format!(
+                "--seen {}: the store and the directory of -o are in each other; name another directory",
+                path_name(&store)
+            )));
+        }
         match self.input_with(&store) {
             Some(input) => Err(CommandError::Usage(format!(
                 "--seen {}: this directory is in the input {}, so jobs would read the store as an input; keep the store \
@@ -228,18 +238,17 @@ impl FileRoles {
         }
     }
 
-    /// No other file is one of those that a seen store or a directory of parts consists of, or a table that readers of a directory
-    /// would take for a part.
+    /// No other file is one of those that a seen store or a directory of parts consists of, and no output is in that directory, where
+    /// readers would take it for a part.
     fn check_own_files(&self, sources: &Sources) -> Result<(), CommandError> {
-        let tables = self.outputs.iter().map(|(flag, path)| (*flag, path.as_path(), true));
-        let report = self.report.iter().map(|path| ("--report", path.as_path(), false));
+        let outputs = self.all_outputs().map(|(flag, path)| (flag, path.as_path(), true));
         let inputs = self.inputs.iter().map(|(flag, path)| (*flag, path.as_path(), false));
         let sources = sources.0.iter().filter_map(|source| Some(("the input", source.origin.file()?, false)));
         let store = self.store.as_deref().map(absolute);
         let directory = self.directory.as_deref().map(absolute);
-        for (flag, path, is_table) in tables.chain(report).chain(inputs).chain(sources) {
+        for (flag, path, is_output) in outputs.chain(inputs).chain(sources) {
             let path = resolve(path);
-            let is_part = |below: &Path| is_table || is_written_in(below);
+            let is_part = |below: &Path| is_output || is_written_in(below);
             let owner = match (&store, &directory) {
                 (Some(store), _) if path_below(&path, store).is_some() => "the store of --seen",
                 (_, Some(directory)) if path_below(&path, directory).is_some_and(is_part) => {

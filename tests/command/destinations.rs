@@ -221,6 +221,14 @@ fn a_column_that_is_named_twice_is_refused() {
         let message = String::from_utf8(ran.stderr).unwrap();
         assert!(ran.status.code() == Some(2) && message.contains("names `uri` twice"), "{arguments:?}: {message}");
     }
+    // Readers compare the names of columns and directories without case.
+    for (hive, expected) in
+        [("Uri=a", "`Uri` is a column"), ("crawl=a,Crawl=b", "names `crawl` twice"), ("Host_Hash=1", "--partition")]
+    {
+        let ran = irikey(&["canon", "-q", "-o", "refused/", "--hive", hive], b"http://h/\n", Stdio::piped());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains(expected), "{hive}: {message}");
+    }
 }
 
 #[test]

@@ -184,7 +184,9 @@ impl PartArgs {
 
     /// The layout of an output in the order of the input.
     fn layout(&self) -> Result<FileLayout, CommandError> {
-        if let Some(name) = find_repeated(self.hive.iter().map(|part| part.split('=').next())).flatten() {
+        // Readers such as DuckDB compare the names without case.
+        let names = self.hive.iter().filter_map(|part| Some(part.split_once('=')?.0.to_ascii_lowercase()));
+        if let Some(name) = find_repeated(names) {
             let message = format!("--hive names `{name}` twice; each directory has a name of its own");
             return Err(CommandError::Usage(message));
         }
@@ -286,12 +288,15 @@ fn parse_partition(text: &str) -> Result<PartitionFlag, String> {
 }
 
 fn parse_hive(text: &str) -> Result<String, String> {
+    let is_partition = |name: &str| {
+        [Partition::HOST_DIRECTORY, Partition::SURT_DIRECTORY].iter().any(|own| own.eq_ignore_ascii_case(name))
+    };
     let is_plain = |part: &str| !part.is_empty() && !part.contains(['/', '\\', '=']) && part != "..";
     match text.split_once('=') {
         Some((name, _)) if is_hidden_name(name.as_bytes()) => {
             Err("readers skip directories whose names begin with . or _; choose another name".to_string())
         }
-        Some((name, _)) if [Partition::HOST_DIRECTORY, Partition::SURT_DIRECTORY].contains(&name) => {
+        Some((name, _)) if is_partition(name) => {
             Err(format!("`{name}` is the name of directories of --partition; choose another name"))
         }
         Some((name, value)) if is_plain(name) && is_plain(value) => Ok(text.to_string()),

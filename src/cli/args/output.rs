@@ -131,8 +131,10 @@ impl OutputArgs {
                 "--bloom-filter is for the column key, which is not written; add key to --columns, or remove --bloom-filter",
             ));
         }
-        let is_column = |name: &str| format != OutputFormat::Text && columns.iter().any(|column| column.name == name);
-        if let Some(name) = layout.hive.iter().filter_map(|part| part.split('=').next()).find(|name| is_column(name)) {
+        // Readers such as DuckDB compare the names without case.
+        let is_column = |name: &str| columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
+        let mut names = layout.hive.iter().filter_map(|part| part.split('=').next());
+        if let Some(name) = names.find(|name| format != OutputFormat::Text && is_column(name)) {
             let message = format!(
                 "--hive: `{name}` is a column of the rows, and readers would find it twice; choose another name"
             );
