@@ -78,11 +78,12 @@ pub(crate) struct InputStates {
 
 impl InputStates {
     /// Adds the part of a finished input, which has this entry in the manifest.
-    fn add_finished(&mut self, source: String, part: FinishedOutput, entry: &Value) {
+    fn add_finished(&mut self, source: &str, part: FinishedOutput, entry: &Value) {
         self.finished.push(part);
         self.faulty += entry["faulty"].as_u64().unwrap_or(0);
-        let message = entry["error"].as_str().map(str::to_string);
-        self.errors.extend(message.map(|message| SourceError { source, message }));
+        let messages = entry["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        self.errors
+            .extend(messages.map(|message| SourceError { source: source.to_string(), message: message.to_string() }));
     }
 }
 
@@ -175,7 +176,7 @@ impl Manifest {
                 check_length(&part, entry)?;
             }
             let finished = FinishedOutput { path: Some(part), ..finished_from_json(entry, directory) };
-            states.add_finished(source.name, finished, entry);
+            states.add_finished(&source.name, finished, entry);
         }
         self.write("no input was read")?;
         Ok(states)
@@ -248,7 +249,7 @@ impl Manifest {
             "bytes": finished.bytes,
             "groups": finished.row_groups,
             "format": summary.source_formats.first(),
-            "error": SourceError::of_run(summary).first().map(|error| &error.message),
+            "errors": SourceError::of_run(summary).iter().map(|error| &error.message).collect::<Vec<_>>(),
             "repeat": input.is_repeated(summary),
         });
         let identity = input.source.identity();

@@ -637,6 +637,28 @@ fn faults_of_finished_inputs_count() {
 }
 
 #[test]
+fn errors_of_finished_inputs_are_reported() {
+    let place = Place::new();
+    let record = |host: &str, rest: &str| {
+        format!("WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://{host}/\r\nContent-Length: {rest}")
+    };
+    let end = "0\r\n\r\n\r\n\r\n";
+    let archive =
+        [&record("a", end)[..], "stray bytes of no record\r\n", &record("b", end), &record("c", "9\r\n\r\nabc")]
+            .concat();
+    fs::write(place.path("a.warc"), archive).unwrap();
+    for flags in ["", " --sort uri"] {
+        let job = format!("canon :a.warc -o :out/ --resume --report :report.json{flags}");
+        let errors = [0, 1].map(|_| {
+            place.refused(&job, 4, "was cut short");
+            read_json(place.path("report.json"))["errors"].clone()
+        });
+        assert!(errors[0] == errors[1] && errors[0].as_array().unwrap().len() == 2, "{errors:?}");
+        fs::remove_dir_all(place.path("out")).unwrap();
+    }
+}
+
+#[test]
 fn an_output_that_appears_meanwhile_is_kept() {
     let place = Place::new();
     for (name, flags) in [("x.csv", ""), ("x.csv", "--threads 1"), ("r.json", "--report")] {
@@ -677,7 +699,16 @@ fn own_files_have_no_other_role() {
         place.refused(&format!("dedup {flags} --seen :seen"), 2, "is in the store of --seen");
     }
     place.refused("dedup :a.txt -o :new/x.csv --seen :new --update-seen", 2, "is in the store of --seen");
-    for name in ["_manifest.json", "part-00000.parquet", "splits.txt", "_incomplete", "_runs/_manifest.json"] {
+    for flags in [
+        ":seen/parts/ --seen :seen",
+        ":all/ --seen :all/seen",
+        ":all/ --hive crawl=1 --seen :all/seen",
+        ":all/ --seen :all",
+    ] {
+        place.refused(&format!("dedup :a.txt -o {flags} --update-seen"), 2, "are in each other");
+    }
+    for name in ["_manifest.json", "part-00000.parquet", "splits.txt", "_incomplete", "_runs/_manifest.json", "r.json"]
+    {
         let job = format!("canon :a.txt -o :out --partition surt:2 --report :out/{name}");
         place.refused(&job, 2, "is in the directory of -o");
     }
