@@ -9,14 +9,20 @@ use crate::record::http_method::carried_method;
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
 use crate::record::{media_type, time};
 
+/// Keys of the strings that are held whole, as long as the entry is not too long.
+pub(super) const URL_KEYS: &[&[u8]] = &[b"url", b"redirectURL"];
+
 /// Appends an entry.
 pub(super) fn push_entry(entry: &JsonRecord<'_>, rows: &mut RecordBuffer) {
-    let text = entry.text;
-    if entry.is_too_long || !JsonMembers::are_whole(text) {
+    if entry.is_too_long || !JsonMembers::are_whole(entry.text) {
         return entry.refuse(rows);
     }
+    let url = string(entry.text, &["request", "url"]);
+    if url.is_some_and(|url| !entry.is_whole(url)) {
+        // Only if the JSON is malformed, so that its strings and levels are ambiguous.
+        return JsonRecord { is_too_long: true, ..*entry }.refuse(rows);
+    }
     rows.begin(entry.at);
-    let url = string(text, &["request", "url"]);
     if url.is_none() {
         rows.refuse(FaultKind::NoUrl);
     }
@@ -24,27 +30,28 @@ pub(super) fn push_entry(entry: &JsonRecord<'_>, rows: &mut RecordBuffer) {
         Some(url) => unescape(url, out),
         None => out.extend_from_slice(entry.beginning()),
     });
-    let fields = fields_of(text, rows);
+    let fields = fields_of(entry, rows);
     rows.columns.push(url, &fields);
 }
 
-/// The fields of an entry besides the URL.
-fn fields_of(entry: &[u8], rows: &mut RecordBuffer) -> FieldValues {
+/// The fields of an entry besides the URL. A field whose string was cut is null.
+fn fields_of(entry: &JsonRecord<'_>, rows: &mut RecordBuffer) -> FieldValues {
+    let field = |path: &[&str]| string(entry.text, path).filter(|text| entry.is_whole(text));
     let mut copy = |text: Option<&[u8]>| {
         let text = text.filter(|text| !text.is_empty())?;
         Some(append_with(&mut rows.text, |out| unescape(text, out)))
     };
-    let media_type = string(entry, &["response", "content", "mimeType"]);
-    let method = string(entry, &["request", "method"]).and_then(carried_method);
+    let media_type = field(&["response", "content", "mimeType"]);
+    let method = field(&["request", "method"]).and_then(carried_method);
     FieldValues {
-        time: string(entry, &["startedDateTime"]).and_then(time::from_iso_with_zone),
-        status: status(entry),
-        redirect: copy(string(entry, &["response", "redirectURL"])),
+        time: field(&["startedDateTime"]).and_then(time::from_iso_with_zone),
+        status: status(entry.text),
+        redirect: copy(field(&["response", "redirectURL"])),
         mime: copy(media_type.map(media_type::without_parameters)),
         charset: copy(media_type.map(media_type::charset)),
-        page: copy(referrer(entry)),
+        page: copy(referrer(entry.text).filter(|page| entry.is_whole(page))),
         // An extension of browsers: document, script, image and the like.
-        link_type: copy(string(entry, &["_resourceType"])),
+        link_type: copy(field(&["_resourceType"])),
         method: method.map(|method| append_with(&mut rows.text, |out| out.extend(method))),
         ..FieldValues::default()
     }

@@ -4,8 +4,9 @@
 //! bytes --ElementScanner--> one element of the array of records --JsonLayout--> row
 //! ```
 //!
-//! A push parser that holds one element at a time. Of a long string, such as the body of a response, only the beginning is
-//! held. An element that is not a record is a row with a fault. What is not part of an array of records is skipped.
+//! A push parser that holds one element at a time. Of a long string in HAR, such as the body of a response, only the beginning
+//! is held, and fields are not read from it; URLs are held whole. An element that is not a record is a row with a fault. What
+//! is not part of an array of records is skipped.
 //!
 //! - A CDX server responds with `[["urlkey", "timestamp", "original"], ["org,a)/", "20140103030321", "http://a.org/"], ...]`: the
 //!   first row names the columns. An empty row and a row of one member at the end are a key to resume, which is counted
@@ -26,7 +27,7 @@ use cdx_rows::CdxRows;
 use json_record::JsonRecord;
 use value_scanner::{HeldLimits, ValueScanner};
 
-/// Maximum length of a string that is held, in bytes, unless `--max-record` is less. A URL is shorter.
+/// Maximum length of a string of HAR that is held, in bytes, unless it is a URL or `--max-record` is less.
 const MAX_STRING_LEN: usize = 4 << 20;
 
 /// Maximum number of bytes of a key that are compared.
@@ -62,6 +63,17 @@ impl JsonLayout {
         match self {
             JsonLayout::CdxRows => &[],
             JsonLayout::Har => &[b"log", b"entries"],
+        }
+    }
+
+    /// The limits of what is held of a record of at most `value_len` bytes. URLs have no limit of their own, because two
+    /// different URLs could have the same beginning. Rows of CDX servers have no other long strings.
+    fn limits(self, value_len: usize) -> HeldLimits {
+        match self {
+            JsonLayout::CdxRows => HeldLimits { string_len: value_len, value_len, whole_keys: &[] },
+            JsonLayout::Har => {
+                HeldLimits { string_len: MAX_STRING_LEN.min(value_len), value_len, whole_keys: har::URL_KEYS }
+            }
         }
     }
 }
@@ -151,7 +163,7 @@ pub(crate) enum DocumentEnd {
 impl JsonDocumentParser {
     /// A parser of a document that begins at byte `at` of its source.
     pub(crate) fn new(layout: JsonLayout, at: u64, max_record_len: usize) -> JsonDocumentParser {
-        let limits = HeldLimits { string_len: MAX_STRING_LEN.min(max_record_len), value_len: max_record_len };
+        let limits = layout.limits(max_record_len);
         let (state, value) = (DocumentState::Start, ValueScanner::default());
         JsonDocumentParser {
             layout,
@@ -223,8 +235,7 @@ impl JsonDocumentParser {
         match self.state {
             InKey(depth) => return self.read_key(bytes, depth),
             Skipped(depth) => {
-                let limits = HeldLimits { string_len: 0, value_len: 0 };
-                let (len, is_end) = self.value.push(bytes, limits);
+                let (len, is_end) = self.value.push(bytes, HeldLimits::NOTHING);
                 self.state = if is_end { Key(depth) } else { Skipped(depth) };
                 return len;
             }
@@ -286,7 +297,7 @@ impl JsonDocumentParser {
 
     /// Reads a key, with its quotes, of an object that is `depth` objects deep.
     fn read_key(&mut self, bytes: &[u8], depth: usize) -> usize {
-        let limits = HeldLimits { string_len: MAX_KEY_LEN, value_len: 2 * MAX_KEY_LEN };
+        let limits = HeldLimits { string_len: MAX_KEY_LEN, value_len: 2 * MAX_KEY_LEN, whole_keys: &[] };
         let (len, is_end) = self.value.push(bytes, limits);
         if is_end {
             let key = self.value.text.trim_ascii();
@@ -300,8 +311,8 @@ impl JsonDocumentParser {
         let (len, is_end) = self.value.push(bytes, self.limits);
         if is_end {
             self.state = DocumentState::Records;
-            let ValueScanner { text, is_too_long, .. } = &self.value;
-            let record = JsonRecord { at: self.record_at, text, is_too_long: *is_too_long };
+            let ValueScanner { text, cuts, is_too_long, .. } = &self.value;
+            let record = JsonRecord { at: self.record_at, text, cuts, is_too_long: *is_too_long };
             match self.layout {
                 JsonLayout::CdxRows => self.cdx_rows.push(&record, rows),
                 JsonLayout::Har => har::push_entry(&record, rows),

@@ -113,6 +113,74 @@ fn every_truncation_gives_the_rows_before_it() {
     }
 }
 
+/// A URL of JSON that ends with `last` and is longer than what is held of other strings.
+fn long_url(last: char) -> String {
+    format!("http://a/{}{last}", "\\n".repeat(MAX_STRING_LEN / 2 + 50))
+}
+
+/// The rows of a document whose records may have `max_len` bytes.
+fn rows_of(layout: JsonLayout, text: &str, max_len: usize) -> RecordBuffer {
+    let mut parser = JsonDocumentParser::new(layout, 0, max_len);
+    let mut rows = RecordBuffer::default();
+    for mut part in text.as_bytes().chunks(100_003) {
+        while !part.is_empty() && !parser.is_broken() {
+            part = &part[parser.push(part, &mut rows)..];
+        }
+    }
+    rows
+}
+
+#[test]
+fn long_urls_are_held_whole() {
+    let [a, b] = ['A', 'B'].map(long_url);
+    let har = format!(
+        r#"{{"log":{{"entries":[{{"request":{{"url":"{a}"}},"response":{{"redirectURL" : "{b}"}}}},{{"request":{{"url" :
+        "{b}"}}}}]}}}}"#
+    );
+    let cdx = format!(r#"[["original","redirect"],["{a}","{b}"],["{b}",null]]"#);
+    let [a, b] = [a, b].map(|url| url.replace("\\n", "\n").into_bytes());
+    for (layout, text) in [(JsonLayout::Har, har), (JsonLayout::CdxRows, cdx)] {
+        let rows = rows_of(layout, &text, 16 * MAX_STRING_LEN);
+        let records = rows.records();
+        let texts: Vec<_> = records.urls.iter().map(|url| url.of(records.text)).collect();
+        assert!(texts == [&a, &b] && records.faults.is_empty(), "{layout:?}");
+        assert!(records.fields.redirects[0].is_some_and(|redirect| redirect.of(records.text) == b), "{layout:?}");
+        // The limit of the record remains.
+        let rows = rows_of(layout, &text, MAX_STRING_LEN);
+        let faults: Vec<_> = rows.records().faults.iter().map(|(row, fault)| (*row, fault.kind)).collect();
+        assert_eq!(faults, [(0, FaultKind::TooLong), (1, FaultKind::TooLong)], "{layout:?}");
+    }
+}
+
+#[test]
+fn fields_that_were_cut_are_null() {
+    let long = "x".repeat(MAX_STRING_LEN + 1);
+    let entry = |value: &str, kind: &str| {
+        format!(
+            r#"{{"_resourceType":"{kind}","request":{{"url":"http://a/","method":"POST",
+            "headers":[{{"name":"Referer","value":"{value}"}}]}},
+            "response":{{"content":{{"mimeType":"text/html;{value}","text":"{long}"}}}}}}"#
+        )
+    };
+    let (cut, whole) = (entry(&long, &long), entry("http://p/", &long[2..]));
+    let text = format!(r#"{{"log":{{"entries":[{cut},{whole}]}}}}"#);
+    let rows = rows_of(JsonLayout::Har, &text, 16 * MAX_STRING_LEN);
+    let (records, has) = (rows.records(), |spans: &[Option<_>]| [spans[0].is_some(), spans[1].is_some()]);
+    assert!(records.faults.is_empty());
+    let fields = [records.fields.pages, records.fields.mimes, records.fields.link_types];
+    assert_eq!(fields.map(has), [[false, true]; 3]);
+    assert_eq!(has(records.fields.methods), [true, true]);
+}
+
+/// In a number, a bracket opens a level and a quote begins a string for `ValueScanner`, but not for `JsonMembers`.
+#[test]
+fn a_url_that_was_cut_is_refused() {
+    let url = "x".repeat(MAX_STRING_LEN + 1);
+    let text = format!(r#"{{"log":{{"entries":[{{"a":1{{"x,"request":{{"url":"\"{url}\""}}}}]}}}}"#);
+    let rows = rows_of(JsonLayout::Har, &text, 16 * MAX_STRING_LEN);
+    assert!(matches!(rows.records().faults, [(0, fault)] if fault.kind == FaultKind::TooLong));
+}
+
 #[test]
 fn long_strings_are_not_held() {
     let body = "\\n".repeat(MAX_STRING_LEN);
