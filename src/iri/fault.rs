@@ -68,7 +68,8 @@ described_enum! {
         NotUtf8 "not-utf8" "these bytes are not UTF-8";
         /// The reference is relative, and its base is not an absolute IRI (RFC 3986 section 5.1).
         Base "base" "the base must be an absolute IRI";
-        /// The URL or its record is longer than the maximum length, or the base of a page's links is too long.
+        /// The URL or its record is longer than the maximum length, the base of a page's links is too long, or a field that is
+        /// split has too many references.
         TooLong "too-long" "the URL or its record is longer than the maximum length (--max-url, --max-record)";
         /// The record has no field with the number of the chosen column.
         MissingColumn "missing-column" "the record has fewer fields than the number of the chosen column";

@@ -103,6 +103,7 @@ pub use map::{HostMapping, QueryCharset, to_iri, to_uri};
 pub(crate) use map::{encode_query, uses_query_charset};
 pub(crate) use parts::is_scheme;
 pub use parts::{Authority, Parts, find_scheme};
+pub(crate) use preprocess::references_in;
 pub use preprocess::{Backslashes, CharacterReferences, PreprocessOptions, Spaces, preprocess, repair, split_field};
 pub use profile::{MappingOptions, Profile};
 pub use resolve::{Base, remove_dot_segments};

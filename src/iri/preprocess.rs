@@ -114,23 +114,18 @@ pub fn preprocess(field: &str, options: &PreprocessOptions) -> Result<Vec<String
 /// assert_eq!(split_field(b" /a&#32;/b&amp;c  /d", &options), [1..3, 8..16, 18..20]);
 /// ```
 pub fn split_field(field: &[u8], options: &PreprocessOptions) -> Vec<Range<usize>> {
-    let mut ranges = Vec::new();
-    let mut push = |range: Range<usize>| {
-        let is_blank =
-            field[range.clone()].iter().all(|&byte| byte == b' ' || options.is_trimmed && WHITE_SPACE.contains(byte));
-        if !is_blank {
-            ranges.push(range);
-        }
-    };
+    references_in(field, options).collect()
+}
+
+/// The ranges that [`split_field`] returns, one after the other.
+pub(crate) fn references_in(field: &[u8], options: &PreprocessOptions) -> impl Iterator<Item = Range<usize>> {
+    let PreprocessOptions { character_references, is_trimmed, .. } = *options;
+    let is_space = move |&byte: &u8| byte == b' ' || is_trimmed && WHITE_SPACE.contains(byte);
+    let space = move |at| Some((at, space_len(&field[at..], character_references)?));
+    let spaces = memchr::memchr2_iter(b' ', b'&', field).filter_map(space);
     let mut start = 0;
-    for at in memchr::memchr2_iter(b' ', b'&', field) {
-        if let Some(len) = space_len(&field[at..], options.character_references) {
-            push(start..at);
-            start = at + len;
-        }
-    }
-    push(start..field.len());
-    ranges
+    let ranges = spaces.chain([(field.len(), 0)]).map(move |(at, len)| std::mem::replace(&mut start, at + len)..at);
+    ranges.filter(move |range| !field[range.clone()].iter().all(is_space))
 }
 
 /// Length of the U+0020 at the start of `text`, which is a space or `&`.

@@ -72,6 +72,12 @@ impl RecordColumns {
         self.faults.push((self.urls.len() as u32, Fault::of_reference(kind)));
     }
 
+    /// Gives records that have no fault one. Afterwards, faults are in the order of their records again.
+    pub(super) fn refuse_each(&mut self, records: &[u32], kind: FaultKind) {
+        self.faults.extend(records.iter().map(|record| (*record, Fault::of_reference(kind))));
+        self.faults.sort_unstable_by_key(|(record, _)| *record);
+    }
+
     /// Sets flags of the current record.
     pub(super) fn flag(&mut self, flags: Flags) {
         self.flags.push((self.urls.len() as u32, flags));
