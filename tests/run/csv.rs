@@ -204,6 +204,27 @@ fn a_line_with_an_unclosed_quote_is_a_fault_and_the_next_line_a_record() {
     }
 }
 
+/// The first line is the header, however many rows follow it.
+#[test]
+fn a_header_with_an_unclosed_quote_is_one_line() {
+    let directory = tempfile::tempdir().unwrap();
+    for header in ["url,\"note\n", "\"url\n", "# a comment, longer than some rows\n\nurl,\"note\r\n"] {
+        for count in [0, 1, 2, MAX_LINES - 2, MAX_LINES - 1, MAX_LINES + 1] {
+            let text = format!("{header}{}", "http://a/,1\n".repeat(count));
+            let plain = file(&directory, "plain.csv", text.as_bytes());
+            for (row_group_len, chunk_len, step) in [(8 << 20, 1 << 20, 1 << 20), (1, 1, 7), (100, 50, 1)] {
+                let options = csv(options(2, row_group_len, chunk_len), &CsvOptions::default());
+                for out in run_each_way(&plain, &text, step, &options) {
+                    assert_eq!(texts(&out), vec![("http://a/".to_string(), None); count], "{header:?} {count}");
+                    assert!(out.rows.iter().enumerate().all(|(i, row)| row.offset as usize == header.len() + 12 * i));
+                    assert_eq!(out.summary.headers, 1 + u64::from(header.starts_with('#')), "{header:?} {count}");
+                    assert!(out.summary.input_errors.is_empty());
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn tables_with_tabs_have_no_quotes_unless_asked() {
     let text = "http://a/\t\"5\nhttp://b/\t\"\n";

@@ -14,6 +14,7 @@
 use super::fields::{CsvField, CsvFieldReader};
 use crate::iri::find_scheme;
 use crate::kernel::strip_prefix_ignoring_case;
+use crate::record::boundary::{Boundary, Quoting};
 use crate::record::buffer::without_cr;
 use bstr::ByteSlice;
 use csv::ByteRecord;
@@ -219,8 +220,8 @@ pub struct CsvFirstRecord {
 }
 
 impl CsvOptions {
-    /// Reads the first record in `bytes`, the beginning of a source up to the end of a record. `None` if all lines are
-    /// blank.
+    /// Reads the first record in `bytes`, the beginning of a source up to the end of a record or of the source. `None` if all
+    /// lines are blank. A first record whose quote is not closed is its first line, as it is for [`Csv`](super::Csv).
     ///
     /// # Errors
     /// A chosen column does not exist, or none was chosen and several may hold the URL.
@@ -230,6 +231,9 @@ impl CsvOptions {
         if quote == Some(delimiter) || [Some(delimiter), quote].iter().any(|byte| matches!(byte, Some(b'\r' | b'\n'))) {
             return Err(ColumnChoiceError::Delimiter);
         }
+        let quoting = quote.map(|quote| Quoting { quote, delimiter });
+        let broken = Boundary::new(quoting, usize::MAX).find_broken(bytes);
+        let bytes = broken.map_or(bytes, |line| &bytes[..line.end]);
         let mut buffer = Vec::new();
         let mut reader = CsvFieldReader::new(delimiter, quote, bytes, &mut buffer);
         let mut record = ByteRecord::new();
@@ -455,6 +459,32 @@ mod tests {
         assert!(matches!(no("url", "").read_first(b"url\n"), Err(ColumnChoiceError::NameWithoutHeader(_))));
         assert!(matches!(no("", "").read_first(b"url,x\n"), Err(ColumnChoiceError::Unclear(_))));
         assert_eq!(no("", "").read_first(b"\r\n\n"), Ok(None));
+    }
+
+    #[test]
+    fn a_first_record_with_an_unclosed_quote_is_its_first_line() {
+        // (first line, whether it is a header)
+        let cases = [
+            ("url,\"note\n", true),
+            ("\n\r\nurl,\"note\r\n", true),
+            ("\"url\n", true),
+            ("url,\"a\"\"\n", true),
+            ("\"http://x/\n", false),
+        ];
+        for (line, is_header) in cases {
+            for rest in ["", "http://a/,1\nhttp://b/,2\n", "http://a/,\"x\"\n", "http://a/,\"x\",\"y\n", "\"\"x\n"] {
+                let first = options("", "").read_first(format!("{line}{rest}").as_bytes()).unwrap().unwrap();
+                assert_eq!(first.columns, CsvColumns::default(), "{line:?} {rest:?}");
+                assert_eq!(first.header_len, if is_header { line.len() } else { 0 }, "{line:?} {rest:?}");
+            }
+        }
+        let closed = "url,\"a\nb\"\n";
+        for rest in ["", "http://a/,\"x\nhttp://b/\n"] {
+            let first = options("", "").read_first(format!("{closed}{rest}").as_bytes()).unwrap().unwrap();
+            assert_eq!(first.header_len, closed.len(), "{rest:?}");
+        }
+        let error = options("url", "").read_first(b"\"id,url\n1,http://a/\n").unwrap_err().to_string();
+        assert_eq!(error, "there is no column \"url\"; the columns are 1 \"id,url\\n\"");
     }
 
     #[test]
