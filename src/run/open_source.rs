@@ -265,8 +265,9 @@ impl OpenSource {
         loop {
             let cut = self.body.cut(target, self.format.quoting(), options);
             let head = self.body.text()[..cut.len].to_vec();
-            // At the end of the source, or of what can be read, there is no header after the comments.
-            let comments = csv.comments(&head).or((!matches!(cut.end, ReadEnd::More)).then(CsvComments::default));
+            // At the end of the source, or of what can be read, there is no header after the comments. A record that is too long
+            // may be the header.
+            let comments = csv.comments(&head).or(matches!(cut.end, ReadEnd::Source(_)).then(CsvComments::default));
             let table = comments.map(|comments| csv.read_first(&head[comments.len..])).transpose();
             match (table.map_err(Defect::NoColumn)?.flatten(), cut.end) {
                 (Some(first), end) => {

@@ -2,6 +2,7 @@
 //! other sources are read.
 
 use crate::collect::{Out, auto, file, gzip, lines, options, path, pipe, run, zstd};
+use crate::pieces::Pieces;
 use irikey::input::{Defect, Source, Sources};
 use irikey::run::RunOptions;
 use std::io::{self, Read};
@@ -83,6 +84,21 @@ fn a_record_that_is_too_long_is_a_fault() {
             assert!(row.fault.as_ref().unwrap().starts_with(fault));
             assert_eq!(row.input, long.as_bytes()[..max.min(5000)]);
             assert_eq!(out.rows[10_003].uri, b"http://c/");
+        }
+    }
+}
+
+/// The lines before a header that is too long are not taken for the header.
+#[test]
+fn a_header_that_is_too_long_ends_its_source() {
+    let long = format!("id,{},url\nftp://id1/,1,http://a/\n", "x".repeat(5000));
+    for before in ["", "\n\n", "#c\n", "#c\n\n#d\n", "sep=,\n", "sep=,\n#c\n"] {
+        for (chunk_len, step) in [(1, 7), (1 << 20, 1 << 20)] {
+            let options = RunOptions { max_record_len: 1000, ..auto(2, 1 << 20, chunk_len) };
+            let text = Pieces::new(format!("{before}{long}").as_bytes(), step);
+            let out = run(Sources(vec![Source::reader("x.csv", text)]), &options);
+            assert!(out.rows.is_empty() && out.summary.headers == 0, "{before:?}");
+            assert!(matches!(only_error(&out), (Defect::RecordTooLong(1000), 0, 0, _)), "{before:?}");
         }
     }
 }
