@@ -908,6 +908,26 @@ fn gzip_files_are_decompressed_within_the_memory_limit() {
     }
 }
 
+/// A table of any length may begin with blank lines.
+#[test]
+#[cfg(target_os = "linux")]
+fn blank_lines_before_a_table_are_skipped_within_the_memory_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    for (name, before) in [("blank.csv.gz", ""), ("stated.csv.gz", "sep=,\n"), ("comment.csv.gz", "#c\n")] {
+        let text = [before.as_bytes(), &vec![b'\n'; 128 << 20], b"url\nhttp://a/\n"].concat();
+        fs::write(path(name), gzip(&text)).unwrap();
+        let flags = ["--memory", "64M", "--threads", "2", "--report", &path("report.json")];
+        printed(&[&["count", "-q", &path(name)][..], &flags].concat(), b"");
+        let report = read_json(path("report.json"));
+        // So many blank lines after a comment make it the header.
+        assert_eq!(report["records"], if before == "#c\n" { 2 } else { 1 }, "{name}");
+        // Anonymous memory is sampled only per row group. The blank lines, read as a whole, would need 256 MiB.
+        let peak = report["peak_memory_bytes"].as_u64().unwrap();
+        assert!(peak <= 128 << 20, "{name}: {peak}");
+    }
+}
+
 /// References to a base that many rows of a table share become as long as the base.
 #[test]
 #[cfg(target_os = "linux")]

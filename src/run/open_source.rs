@@ -25,6 +25,9 @@ use std::sync::Arc;
 const LONG_RECORDS: usize = 16;
 const MIN_LONG_LEN: usize = 64 << 20;
 
+/// Bytes of blank lines that are skipped at a time.
+const BLANK_LEN: usize = 64 << 10;
+
 pub(super) const UNMARKED_UTF16: UnsupportedFormat = UnsupportedFormat {
     name: "UTF-16 text without a byte order mark",
     advice: "name its charset with --charset utf-16le or --charset utf-16be",
@@ -255,42 +258,69 @@ impl OpenSource {
         Ok(())
     }
 
-    /// Determines the columns of a table by its first record, and skips the header.
+    /// Determines the columns of a table by its first record, and skips what is before it and the header.
     fn begin_csv(&mut self, csv: &CsvOptions, options: &CutOptions<'_>) -> Result<(), Defect> {
         let delimiter = csv.delimiter.unwrap_or(b',');
         let quote = csv.quote.of_table(delimiter);
         let format = |columns| TextFormat::Csv(Arc::new(CsvLayout { delimiter, quote, columns }));
         self.format = format(Default::default());
+        self.skip_comments(csv, options)?;
+        let blank_len = self.skip_blank_lines(options);
+        let cut = self.body.cut(blank_len + 1, self.format.quoting(), options);
+        if matches!(cut.end, ReadEnd::LongRecord) {
+            return Err(Defect::RecordTooLong(options.run.max_record_len));
+        }
+        let head = self.body.text()[..cut.len].to_vec();
+        self.body.return_end(cut.end);
+        if let Some(first) = csv.read_first(&head).map_err(Defect::NoColumn)? {
+            self.format = format(first.columns);
+            self.header_count += u64::from(first.header_len > 0);
+            let of_columns = || first.columns.input.map(|_| FormatAdvice::OwnTable);
+            let of_base = || first.base_name.map(FormatAdvice::BaseColumn);
+            self.advice = self.advice.take().or_else(of_columns).or_else(of_base);
+            self.skip(first.header_len);
+        }
+        Ok(())
+    }
+
+    /// Skips the comments before the header of a table. Their length has a limit, so that only few bytes are read ahead.
+    fn skip_comments(&mut self, csv: &CsvOptions, options: &CutOptions<'_>) -> Result<(), Defect> {
         let mut target = 1;
         loop {
             let cut = self.body.cut(target, self.format.quoting(), options);
             let head = self.body.text()[..cut.len].to_vec();
-            // At the end of the source, or of what can be read, there is no header after the comments. A record that is too long
-            // may be the header.
-            let comments = csv.comments(&head).or(matches!(cut.end, ReadEnd::Source(_)).then(CsvComments::default));
-            let table = comments.map(|comments| csv.read_first(&head[comments.len..])).transpose();
-            match (table.map_err(Defect::NoColumn)?.flatten(), cut.end) {
-                (Some(first), end) => {
-                    self.format = format(first.columns);
-                    let CsvComments { len, count } = comments.unwrap_or_default();
-                    self.header_count = count + u64::from(first.header_len > 0);
-                    let of_columns = || first.columns.input.map(|_| FormatAdvice::OwnTable);
-                    let of_base = || first.base_name.map(FormatAdvice::BaseColumn);
-                    self.advice = self.advice.take().or_else(of_columns).or_else(of_base);
-                    self.skip(len + first.header_len);
-                    self.body.return_end(end);
+            let (has_more, is_long) = (matches!(cut.end, ReadEnd::More), matches!(cut.end, ReadEnd::LongRecord));
+            self.body.return_end(cut.end);
+            match csv.comments(&head) {
+                Some(CsvComments { len, count }) => {
+                    self.header_count = count;
+                    self.skip(len);
                     return Ok(());
                 }
-                // Only blank lines and comments so far. The target doubles, so that the search stays linear.
-                (None, ReadEnd::More) => target = cut.len * 2,
-                (None, ReadEnd::LongRecord) => {
-                    return Err(Defect::RecordTooLong(options.run.max_record_len));
-                }
-                (None, end @ ReadEnd::Source(_)) => {
-                    self.body.return_end(end);
-                    return Ok(());
-                }
+                // Only comments so far. The target doubles, so that the search stays linear.
+                None if has_more => target = cut.len * 2,
+                // The record that is too long may be the header.
+                None if is_long => return Err(Defect::RecordTooLong(options.run.max_record_len)),
+                // The source ends without a header, so that these lines are records.
+                None => return Ok(()),
             }
+        }
+    }
+
+    /// Skips blank lines before the first record of a table while the next [`BLANK_LEN`] bytes are blank, so that any number of
+    /// them takes no memory. Returns the length of the blank lines that remain. They belong to the text of the first records.
+    fn skip_blank_lines(&mut self, options: &CutOptions<'_>) -> usize {
+        loop {
+            self.body.fill(BLANK_LEN);
+            let text = self.body.text();
+            let text = &text[..text.len().min(BLANK_LEN)];
+            let blank_len = text.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+            if blank_len < BLANK_LEN {
+                return blank_len;
+            }
+            self.offset += self.source_len(text);
+            self.skipped_len += BLANK_LEN as u64;
+            self.body.split_off(BLANK_LEN, &options.pool).release();
         }
     }
 

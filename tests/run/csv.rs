@@ -275,3 +275,28 @@ fn comments_before_a_header_are_no_records() {
         assert_eq!(stated, (vec![(20, "http://a/,b".to_string())], 2));
     }
 }
+
+/// Many blank lines are skipped before they are read as a whole, and others with the first records.
+#[test]
+fn blank_lines_before_a_header_are_no_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let lens = [0, 1, 65_535, 65_536, 65_537, 200_000];
+    for (blank, count) in lens.iter().flat_map(|len| [("\n", *len), ("\r\n", len / 2)]) {
+        for (before, header) in
+            [("", "url\n"), ("", ""), ("", "url,\"x\n"), ("sep=,\n", "url\n"), ("#c\n", "url,\"a\nb\"\n")]
+        {
+            let text = [before, &blank.repeat(count), header, "http://a/\nhttp://b/\n"].concat();
+            let plain = file(&directory, "plain.csv", text.as_bytes());
+            let at = text.len() - 20;
+            for (chunk_len, step) in [(100, 1000), (1 << 20, 1 << 20)] {
+                let options = csv(options(2, 1 << 20, chunk_len), &CsvOptions::default());
+                for out in run_each_way(&plain, &text, step, &options) {
+                    let rows: Vec<_> = out.rows.iter().map(|row| (row.offset as usize, &row.uri[..])).collect();
+                    assert_eq!(rows, [(at, &b"http://a/"[..]), (at + 10, b"http://b/")], "{before}{header} {count}");
+                    let header_count = usize::from(!before.is_empty()) + usize::from(!header.is_empty());
+                    assert_eq!(out.summary.headers as usize, header_count, "{before}{header} {count}");
+                }
+            }
+        }
+    }
+}

@@ -5,6 +5,9 @@ use super::columns::{CsvHeader, CsvOptions, stated_delimiter};
 /// Maximum number of comment lines before a header.
 const MAX_COMMENTS: u64 = 100;
 
+/// Maximum length of the comments before a header, in bytes, blank lines between them included.
+const MAX_COMMENTS_LEN: usize = 1 << 20;
+
 /// The lines before the header of a table that are not records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CsvComments {
@@ -40,7 +43,8 @@ impl CsvOptions {
                 });
             }
             (comments.len, comments.count) = (comments.len + line.len(), comments.count + u64::from(is_comment));
-            if comments.count > MAX_COMMENTS || self.header == CsvHeader::Absent {
+            let are_too_many = comments.count > MAX_COMMENTS || comments.len > MAX_COMMENTS_LEN;
+            if are_too_many || self.header == CsvHeader::Absent {
                 return Some(CsvComments::default());
             }
         }
@@ -67,6 +71,9 @@ mod tests {
         }
         assert_eq!(comments(""), known(0, 0));
         assert_eq!(comments(&"#\n".repeat(101)), known(0, 0));
+        let long = |len: usize| comments(&format!("#\n{}url\n", "\n".repeat(len - 2)));
+        assert_eq!(long(MAX_COMMENTS_LEN), known(MAX_COMMENTS_LEN, 1));
+        assert_eq!(long(MAX_COMMENTS_LEN + 1), known(0, 0));
         assert_eq!(comments("sep=;\r\nid;url\n"), known(7, 1));
         assert_eq!(comments("\"SEP=,\"\n# x\nid,url\n"), known(12, 2));
         assert_eq!(comments("sep=;\nhttp://a/;1\n"), known(6, 1));
