@@ -1,7 +1,7 @@
-//! CSV and TSV through the crates csv and csv-core: the URL, base and charset fields of each record, unquoted, in a text of
+//! CSV and TSV through the crate csv-core: the URL, base and charset fields of each record, unquoted, in a text of
 //! the decoder. RFC 4180 and more: records may differ in their number of fields, and bytes need not be UTF-8.
 //!
-//! The csv crate decides: a record ends at `LF`, `CR LF` or `CR` outside quotes; blank lines are not records; a quote
+//! That crate decides: a record ends at `LF`, `CR LF` or `CR` outside quotes; blank lines are not records; a quote
 //! opens only at the beginning of a field. Tables whose delimiter is a tab have no quotes, unless they are asked for. A
 //! line with a quote that is not closed properly is a record with a fault (see `Boundary`), and the line is its URL. A
 //! record with too few fields for its URL has a fault and an empty URL; a record with too few fields for its base or a charset
@@ -15,7 +15,7 @@ mod fields;
 pub use columns::{ColumnChoice, ColumnChoiceError, CsvColumns, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
 pub(crate) use columns::{URL_COLUMN_NAMES, without_quotes};
 pub(crate) use comments::CsvComments;
-use fields::{CsvField, CsvFieldReader, PREFIX, reader};
+use fields::{CsvField, CsvFieldReader, CsvRecord, CsvRecordReader, build_reader};
 
 use super::boundary::{Boundary, Quoting};
 use super::buffer::{RecordBuffer, without_cr};
@@ -23,7 +23,7 @@ use super::decoder::TextDecoder;
 use super::records::Records;
 use crate::iri::FaultKind;
 use crate::kernel::{Bitmaps, Span};
-use ::csv::ByteRecord;
+use csv_core::Reader;
 
 /// The delimiter of a source and the columns that are decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,15 +43,31 @@ impl Default for CsvLayout {
 }
 
 /// Decoder of CSV.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Csv {
     layout: CsvLayout,
+    /// Reads tables of the layout.
+    reader: Box<Reader>,
     /// The record that is read.
-    record: ByteRecord,
+    record: CsvRecord,
     fields: DecodedFields,
     /// Memory of the field that is read.
     field: Vec<u8>,
     rows: RecordBuffer,
+}
+
+impl Default for Csv {
+    fn default() -> Csv {
+        let layout = CsvLayout::default();
+        Csv {
+            reader: build_reader(layout.delimiter, layout.quote),
+            layout,
+            record: CsvRecord::default(),
+            fields: DecodedFields::default(),
+            field: Vec::new(),
+            rows: RecordBuffer::default(),
+        }
+    }
 }
 
 /// Texts up to this length are read record by record, which takes half the time of reading field by field. A record
@@ -94,6 +110,9 @@ impl TextDecoder for Csv {
     }
 
     fn set_settings(&mut self, layout: &CsvLayout) {
+        if (layout.delimiter, layout.quote) != (self.layout.delimiter, self.layout.quote) {
+            self.reader = build_reader(layout.delimiter, layout.quote);
+        }
         self.layout.clone_from(layout);
     }
 
@@ -122,27 +141,20 @@ impl Csv {
     }
 
     fn decode_records(&mut self, text: &[u8], offset: u64) {
-        let mut reader = reader(self.layout.delimiter, self.layout.quote, text);
-        let mut record = std::mem::take(&mut self.record);
-        loop {
-            let at = (reader.position().byte() as usize).saturating_sub(PREFIX.len());
-            // Reading memory does not fail, and fields need not be UTF-8, so no error can hide records.
-            match reader.read_byte_record(&mut record) {
-                Ok(true) => {
-                    let offset = offset + record_start(text, at) as u64;
-                    push(&mut self.rows, &self.layout.columns, |column| record.get(column), offset);
-                }
-                Ok(false) => break,
-                Err(error) => unreachable!("reading memory as CSV failed: {error}"),
-            }
+        let Csv { layout: CsvLayout { columns, .. }, reader, record, rows, .. } = self;
+        let mut reader = CsvRecordReader::new(reader, text);
+        let mut record_at = 0;
+        while reader.read(record) {
+            let offset = offset + record_start(text, record_at) as u64;
+            push(rows, columns, |column| record.get(column), offset);
+            record_at = reader.position();
         }
-        self.record = record;
     }
 
     /// Does the same without holding a record, which may have millions of fields.
     fn decode_fields(&mut self, text: &[u8], offset: u64) {
-        let Csv { layout: CsvLayout { delimiter, quote, columns }, fields, field, rows, .. } = self;
-        let mut reader = CsvFieldReader::new(*delimiter, *quote, text, field);
+        let Csv { layout: CsvLayout { columns, .. }, reader, fields, field, rows, .. } = self;
+        let mut reader = CsvFieldReader::new(reader, text, field);
         let (mut column, mut record_at) = (0, 0);
         fields.clear();
         while let Some(CsvField { value, ends_record }) = reader.next() {
@@ -233,6 +245,25 @@ mod tests {
     #[test]
     fn a_byte_order_mark_within_a_source_stays() {
         assert_eq!(decode(b"\xEF\xBB\xBFa\nb\n"), [(b"\xEF\xBB\xBFa".to_vec(), 100), (b"b".to_vec(), 105)]);
+    }
+
+    #[test]
+    fn records_between_broken_ones_are_read_with_the_current_layout() {
+        let (mut csv, mut bitmaps) = (Csv::default(), Bitmaps::default());
+        let text = b"\"a;b\",1\n\"x\nc,d\n".repeat(3);
+        for (delimiter, quote, want) in [
+            (b',', Some(b'"'), ["a;b", "\"x", "c"]),
+            (b';', Some(b'"'), ["a;b,1", "\"x", "c,d"]),
+            (b',', None, ["\"a;b\"", "\"x", "c"]),
+            (b';', Some(b'\''), ["\"a", "\"x", "c,d"]),
+            (b',', Some(b'"'), ["a;b", "\"x", "c"]),
+        ] {
+            csv.set_settings(&CsvLayout { delimiter, quote, columns: CsvColumns::default() });
+            let records = csv.decode(&text, 0, &mut bitmaps);
+            let urls: Vec<_> = records.urls.iter().map(|url| url.of(records.text)).collect();
+            assert_eq!(urls, want.map(str::as_bytes).repeat(3), "{delimiter} {quote:?}");
+            assert_eq!(records.faults.len(), if quote == Some(b'"') { 3 } else { 0 }, "{delimiter} {quote:?}");
+        }
     }
 
     #[test]

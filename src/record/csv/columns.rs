@@ -11,7 +11,7 @@
 //! Which column holds the URL if none was chosen? The first name of [`URL_COLUMN_NAMES`] that exists; otherwise the only
 //! column besides the chosen ones; otherwise the user has to choose.
 
-use super::fields::{CsvField, CsvFieldReader};
+use super::fields::{CsvField, CsvFieldReader, build_reader};
 use crate::iri::find_scheme;
 use crate::kernel::strip_prefix_ignoring_case;
 use crate::record::boundary::{Boundary, Quoting};
@@ -234,8 +234,8 @@ impl CsvOptions {
         let quoting = quote.map(|quote| Quoting { quote, delimiter });
         let broken = Boundary::new(quoting, usize::MAX).find_broken(bytes);
         let bytes = broken.map_or(bytes, |line| &bytes[..line.end]);
-        let mut buffer = Vec::new();
-        let mut reader = CsvFieldReader::new(delimiter, quote, bytes, &mut buffer);
+        let (mut reader, mut buffer) = (build_reader(delimiter, quote), Vec::new());
+        let mut reader = CsvFieldReader::new(&mut reader, bytes, &mut buffer);
         let mut record = ByteRecord::new();
         loop {
             let Some(CsvField { value, ends_record }) = reader.next() else { return Ok(None) };
