@@ -16,7 +16,7 @@ use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
 use super::stored_file::StoredFile;
 use super::table::{
-    CheckedParquet, PositionedFile, catch_panic, chunk_range, defect_of, first_repeated, load_metadata,
+    CheckedParquet, PositionedFile, catch_panic, chunk_range, defect_of, first_repeated, load_metadata, mask_of_columns,
 };
 
 /// Maximum number of rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
@@ -116,7 +116,7 @@ impl KeyedFile {
     fn read_rows(&self, group: usize, file: PositionedFile, schema: &SchemaRef) -> ParquetResult<RecordBatch> {
         let table = CheckedParquet { file, metadata: self.metadata.clone() };
         let names = schema.fields().iter().map(|field| field.name().as_str());
-        let mask = ProjectionMask::columns(table.metadata.parquet_schema(), names);
+        let mask = mask_of_columns(table.metadata.parquet_schema(), names);
         let rows = table.metadata.metadata().row_group(group).num_rows() as usize;
         let batches = table.batches_of(group..group + 1, &mask, rows.max(1), self.first_repeated)?;
         let batches = batches.map(|batch| Ok(self.convert(&batch?, schema)?)).collect::<ParquetResult<Vec<_>>>()?;

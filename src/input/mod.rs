@@ -55,7 +55,7 @@ pub(crate) use stored_file::StoredFile;
 pub(crate) use stream::{OpenOptions, Opened, Stream};
 pub(crate) use table::{
     CheckedParquet, ParquetBatches, PositionedFile, TableColumns, TableOptions, TableReader, catch_panic,
-    check_ipc_lengths, check_stream_lengths, set_panic_hook,
+    check_ipc_lengths, check_stream_lengths, mask_of_columns, set_panic_hook,
 };
 pub(crate) use unpacker::MemberEnd;
 pub(crate) use whole_file::{copy_objects, read_file, shown_path};

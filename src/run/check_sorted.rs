@@ -1,14 +1,13 @@
 //! Reads files to check that their rows are sorted: Parquet, Arrow IPC, and lines of text, which may be compressed.
 
 use std::error::Error;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::Schema;
 use arrow::ipc::reader::{FileReader, StreamReader};
 use arrow::record_batch::RecordBatchReader;
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
@@ -17,7 +16,7 @@ use super::error::RunError;
 use super::in_order::produced_in_order;
 use crate::input::{
     CheckedParquet, Defect, OpenOptions, Origin, ParquetBatches, PositionedFile, Source, StoredFile, catch_panic,
-    check_ipc_lengths, check_stream_lengths, without_types,
+    check_ipc_lengths, check_stream_lengths, mask_of_columns, without_types,
 };
 use crate::output::OutputFormat;
 use crate::process::path_name;
@@ -186,11 +185,11 @@ impl FileCheck {
 /// Returns how a file stores its rows.
 ///
 /// # Errors
-/// It has lines, but the user named columns.
+/// It does not exist; it has lines, but the user named columns.
 fn detect_storage(path: &Path, check: &OrderCheck) -> Result<RowStorage, CheckSortedReason> {
     let mut head = Vec::new();
     // What is read from a pipe cannot be read again.
-    if path != Path::new("-") && path.is_file() {
+    if path != Path::new("-") && fs::metadata(path).map_err(Defect::Open)?.is_file() {
         let file = File::open(path).map_err(Defect::Open)?;
         file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut head).map_err(Defect::Read)?;
     }
@@ -214,7 +213,7 @@ fn check_parquet(path: &Path, check: &mut OrderCheck, threads: usize) -> Result<
     let file = PositionedFile::open(&StoredFile::Path(path.to_path_buf())).map_err(Defect::Open)?;
     let table = CheckedParquet::open(file)?;
     let by = order(check, declared_order(&table.metadata), table.metadata.schema())?;
-    let mask = ProjectionMask::columns(table.metadata.parquet_schema(), by.names());
+    let mask = mask_of_columns(table.metadata.parquet_schema(), by.names());
     let batches = table.batches(&mask, BATCH_ROWS)?;
     let template = check.of_later_rows()?;
     let mut groups = 0..batches.group_count();
@@ -312,7 +311,9 @@ fn declared_order(table: &ArrowReaderMetadata) -> Option<SortBy> {
     let sorting = metadata.row_groups().first()?.sorting_columns()?;
     let column = |column: &SortingColumn| {
         let index = usize::try_from(column.column_idx).ok()?;
-        let name = table.parquet_schema().columns().get(index)?.name().to_string();
+        // A field of a structure is no column.
+        let [name] = table.parquet_schema().columns().get(index)?.path().parts() else { return None };
+        let name = name.clone();
         Some(OrderColumn { name, descending: column.descending, nulls_first: column.nulls_first })
     };
     sorting.iter().map(column).collect::<Option<Vec<_>>>().map(SortBy::from_columns).filter(|by| !by.is_empty())

@@ -10,7 +10,9 @@ use crate::batch::{EquivalencesReader, EquivalencesTableError};
 #[cfg(feature = "cli")]
 use crate::batch::{EvidenceRow, find_evidence};
 use crate::canon::Policy;
-use crate::input::{CheckedParquet, PositionedFile, StoredFile, catch_panic, error_and_advice, read_file};
+use crate::input::{
+    CheckedParquet, PositionedFile, StoredFile, catch_panic, error_and_advice, mask_of_columns, read_file,
+};
 use crate::learn::Equivalences;
 use crate::remote::RemoteUrl;
 
@@ -42,7 +44,7 @@ pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivale
     catch_table_panic(|| {
         let table = open_table(path)?;
         let mut reader = EquivalencesReader::new(table.metadata.schema(), policy)?;
-        let mask = ProjectionMask::columns(table.metadata.parquet_schema(), COLUMNS);
+        let mask = mask_of_columns(table.metadata.parquet_schema(), COLUMNS);
         for batch in table.batches(&mask, BATCH_ROWS)? {
             reader.add(&batch?)?;
         }

@@ -82,6 +82,7 @@ fn what_cannot_be_checked_by_columns_is_reported() {
     }
     assert_rejected(&["check-sorted", &csv], 1, "whole lines were compared as bytes");
     assert_rejected(&["check-sorted", "--by", "uri", &csv], 2, "this file has lines, but the order is one of columns");
+    assert_rejected(&["check-sorted", "--by", "uri", "no-such.parquet"], 4, "no-such.parquet: cannot open: ");
     assert_rejected(
         &["check-sorted", "--by", "nope", &parquet],
         2,

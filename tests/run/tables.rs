@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, DictionaryArray, Int16Array, RecordBatch, StringArray, StringViewArray,
+    ArrayRef, BinaryArray, DictionaryArray, Int16Array, RecordBatch, StringArray, StringViewArray, StructArray,
     TimestampMicrosecondArray,
 };
-use arrow::datatypes::Int8Type;
+use arrow::datatypes::{DataType, Field, Fields, Int8Type};
 use arrow::ipc::CompressionType;
 use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use irikey::batch::SourceRun;
@@ -140,7 +140,6 @@ fn batches_before_the_damage_of_a_stream_are_rows() {
 /// Numbers and times may be texts of any type; what cannot be parsed is null.
 #[test]
 fn numbers_and_times_may_be_texts() {
-    use arrow::datatypes::DataType;
     let directory = tempfile::tempdir().unwrap();
     let texts = |texts: [Option<&str>; 4]| Arc::new(texts.into_iter().collect::<StringArray>()) as ArrayRef;
     let columns = [
@@ -175,7 +174,6 @@ fn numbers_and_times_may_be_texts() {
 /// Text and bytes are read from columns of any type that has them, which are named by name or by number.
 #[test]
 fn columns_of_all_types_of_text_give_the_same_rows() {
-    use arrow::datatypes::DataType;
     let directory = tempfile::tempdir().unwrap();
     let text = |i: usize| if i % 3 == 1 { None } else { Some(format!("http://example.org/{}", i % 7)) };
     let plain: ArrayRef = Arc::new((0..50).map(text).collect::<StringArray>());
@@ -202,6 +200,25 @@ fn columns_of_all_types_of_text_give_the_same_rows() {
     assert_eq!(read[0].len(), 50);
     assert!((0..50).all(|i| text(i).map(String::into_bytes).unwrap_or_default() == read[0][i].uri));
     assert!(read.iter().all(|rows| *rows == read[0]));
+}
+
+/// A dot in the name of a column is not the one between a structure and its field.
+#[test]
+fn names_of_columns_may_have_dots() {
+    let directory = tempfile::tempdir().unwrap();
+    let texts = |texts: [&str; 2]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+    let names = Fields::from(vec![Field::new("url", DataType::Utf8, true)]);
+    let structure = Arc::new(StructArray::new(names, vec![texts(["no", "no"])], None)) as ArrayRef;
+    let columns = [("page", structure), ("page.url", texts(["http://b/", "http://c/"])), ("a.b", texts(["x", "x"]))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    for table in parquet_and_arrow(directory.path(), &batch) {
+        for (url, base) in [("a.b", "page.url"), ("3", "2")] {
+            let out = run(path(&table), &auto(Some(url), Some(base)));
+            assert!(out.summary.input_errors.is_empty(), "{:?}", out.summary.input_errors);
+            let uris: Vec<_> = out.rows.iter().map(|row| &row.uri[..]).collect();
+            assert_eq!(uris, [b"http://b/x", b"http://c/x"], "{table:?} {url}");
+        }
+    }
 }
 
 /// Strings are text already (RFC 3987 section 3.1, step 1).

@@ -35,7 +35,7 @@ pub(crate) use columns::{TableColumns, TableOptions};
 pub(crate) use guard::{catch_panic, set_panic_hook};
 pub(crate) use ipc_lengths::{check_ipc_lengths, check_stream_lengths};
 pub(super) use parquet::defect_of;
-pub(crate) use parquet_batches::{CheckedParquet, ParquetBatches};
+pub(crate) use parquet_batches::{CheckedParquet, ParquetBatches, mask_of_columns};
 pub(super) use parquet_pages::{chunk_range, first_repeated};
 pub(super) use parquet_thrift::load_metadata;
 pub(crate) use positioned_file::PositionedFile;

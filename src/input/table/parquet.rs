@@ -24,6 +24,7 @@ use parquet::file::reader::Length;
 use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
 use super::page_memory::PageMemory;
+use super::parquet_batches::mask_of_columns;
 use super::parquet_pages::{CheckedRowGroup, chunk_range, chunk_start, columns, first_repeated, rows_are_missing};
 use super::parquet_thrift::load_metadata;
 use super::positioned_file::PositionedFile;
@@ -132,7 +133,7 @@ impl ParquetTable {
         let project = || {
             // If the columns cannot be read as bytes, they are read as they are.
             let metadata = with_text_as_bytes(&metadata, &projection).unwrap_or(metadata);
-            let mask = ProjectionMask::columns(metadata.parquet_schema(), projection.names());
+            let mask = mask_of_columns(metadata.parquet_schema(), projection.names());
             let (schema, fields) = (metadata.parquet_schema(), metadata.schema().fields());
             let levels = parquet_to_arrow_field_levels(schema, mask.clone(), Some(fields))?;
             Ok((metadata, mask, levels))

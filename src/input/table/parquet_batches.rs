@@ -9,6 +9,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::Length;
+use parquet::schema::types::SchemaDescriptor;
 
 use super::page_memory::PageMemory;
 use super::parquet_pages::{CheckedRowGroup, first_repeated, rows_are_missing};
@@ -33,6 +34,18 @@ pub(crate) struct ParquetBatches {
     groups: Range<usize>,
     /// The row group that is read, and how many of its rows are missing.
     current: Option<(ParquetRecordBatchReader, u64)>,
+}
+
+/// The columns of these names, whole. Unlike [`ProjectionMask::columns`], a dot in a name is not one between the name of a column
+/// and that of a field in it.
+pub(crate) fn mask_of_columns<'a>(
+    schema: &SchemaDescriptor,
+    names: impl IntoIterator<Item = &'a str>,
+) -> ProjectionMask {
+    let names: Vec<_> = names.into_iter().collect();
+    let columns = schema.root_schema().get_fields().iter().enumerate();
+    let named = columns.filter(|(_, column)| names.contains(&column.name()));
+    ProjectionMask::roots(schema, named.map(|(place, _)| place))
 }
 
 impl CheckedParquet {
