@@ -16,8 +16,8 @@ use html5gum::{Error, State as TokenizerState};
 enum OpenElement {
     /// `svg` or `math`.
     ForeignRoot,
-    /// An element of foreign content whose content is HTML.
-    OfHtml,
+    /// An element of foreign content whose content is HTML: its place in [`HTML_CONTAINERS`].
+    OfHtml(usize),
     /// A `template` of HTML.
     Template,
 }
@@ -27,8 +27,10 @@ enum OpenElement {
 pub(super) struct ContentTracker {
     /// Name of the last start tag.
     tag: Vec<u8>,
-    /// The text is a script or a style sheet of HTML.
+    /// The text is not for readers, as that of a script of HTML.
     is_in_script: bool,
+    /// The content is text of an element of HTML, so that the next end tag is that of this element.
+    is_in_text: bool,
     /// The number of `open` elements around the outermost open script or style sheet of foreign content.
     foreign_script: Option<usize>,
     /// The number of open elements `a` of SVG, which have the name of an element of HTML.
@@ -74,7 +76,7 @@ impl ContentTracker {
         if ends_foreign_content(&self.tag) {
             self.leave_foreign_content();
         }
-        (self.is_in_script, self.is_directly_in_it) = (false, false);
+        (self.is_in_script, self.is_in_text, self.is_directly_in_it) = (false, false, false);
         let (is_foreign, is_root) = (self.is_in_foreign_content(), is_foreign_root(&self.tag));
         if is_self_closing && (is_foreign || is_root) {
             return None;
@@ -86,10 +88,12 @@ impl ContentTracker {
                 self.open.push(OpenElement::Template);
                 self.templates += 1;
             }
-            self.is_in_script = is_script(&self.tag);
-            return state_after(&self.tag);
-        } else if contains_html(&self.tag) {
-            self.open.push(OpenElement::OfHtml);
+            self.is_in_script = is_hidden(&self.tag);
+            let state = state_after(&self.tag);
+            self.is_in_text = state.is_some();
+            return state;
+        } else if let Some(place) = HTML_CONTAINERS.iter().position(|name| *name == self.tag) {
+            self.open.push(OpenElement::OfHtml(place));
             self.is_directly_in_it = true;
         } else if is_script(&self.tag) {
             self.foreign_script.get_or_insert(self.open.len());
@@ -101,12 +105,15 @@ impl ContentTracker {
 
     fn end(&mut self, name: &[u8]) {
         self.is_in_script = false;
+        if std::mem::take(&mut self.is_in_text) {
+            return;
+        }
         if std::mem::take(&mut self.is_directly_in_it) && is_foreign_root(name) {
             self.close_last();
         }
         let ends_last = match self.open.last() {
             Some(OpenElement::ForeignRoot) => is_foreign_root(name),
-            Some(OpenElement::OfHtml) => contains_html(name),
+            Some(OpenElement::OfHtml(place)) => HTML_CONTAINERS[*place] == name,
             Some(OpenElement::Template) | None => false,
         };
         if ends_last {
@@ -162,10 +169,8 @@ fn is_foreign_root(name: &[u8]) -> bool {
     matches!(name, b"svg" | b"math")
 }
 
-/// The content of this foreign element is HTML.
-fn contains_html(name: &[u8]) -> bool {
-    matches!(name, b"foreignobject" | b"desc" | b"title" | b"mi" | b"mo" | b"mn" | b"ms" | b"mtext")
-}
+/// The foreign elements whose content is HTML.
+const HTML_CONTAINERS: [&[u8]; 8] = [b"foreignobject", b"desc", b"title", b"mi", b"mo", b"mn", b"ms", b"mtext"];
 
 /// The start tag of this element of HTML ends foreign content. Its end tag does, too: the element is around foreign content.
 #[rustfmt::skip]
@@ -203,7 +208,12 @@ fn contains_foreign_content(name: &[u8]) -> bool {
     )
 }
 
-/// The text of the element is not for readers.
+/// The text of the element of HTML is not for readers: a script, or what is shown in place of a frame or plugin.
+fn is_hidden(name: &[u8]) -> bool {
+    is_script(name) || matches!(name, b"iframe" | b"noembed" | b"noframes")
+}
+
+/// The element is a script or a style sheet.
 fn is_script(name: &[u8]) -> bool {
     matches!(name, b"script" | b"style")
 }

@@ -123,6 +123,13 @@ fn cdata_is_text_in_foreign_content() {
         let expected = text.find("yes").unwrap() as u64;
         assert_eq!((&link.url[..], link.offset), (&b"yes"[..], expected), "{text}");
     }
+    // HTML in foreign content ends with the element that contains it.
+    let script = "<svg><foreignObject><title></foreignObject></title><desc></desc><script><a href=no></script></foreignObject></svg>";
+    assert_eq!(html(&format!("{script}<a href=yes>")), ["a href yes http://d/x/y"]);
+    assert_eq!(
+        html("<svg><foreignObject><div><title>t</title><base href=/b/></div></foreignObject></svg><a href=yes>"),
+        ["base href /b/ http://d/x/y", "a href yes http://d/b/"]
+    );
     // An element of HTML has content although its tag ends in a slash.
     assert_eq!(
         html("<svg><desc><script/><a href=no></script></desc><script/><a href=yes></svg>"),
