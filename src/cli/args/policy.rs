@@ -233,7 +233,7 @@ impl KeyArgs {
             None if !is_needed => Ok(None),
             None => usage("--key protocol needs --equivalences FILE, written by irikey learn"),
             Some(_) if !is_needed => usage("--equivalences is used only by --key protocol; add it"),
-            Some(_) if policy.rung != Rung::Scheme => usage("--key protocol needs the rung scheme; remove --rung"),
+            Some(_) if policy.rung != Rung::Scheme => usage("--equivalences needs the rung scheme; remove --rung"),
             Some(path) => Ok(Some(Arc::new(read_equivalences(path, policy)?))),
         }
     }

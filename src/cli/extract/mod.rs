@@ -56,7 +56,8 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 /// Write a row for every reference in HTML and XML documents, sitemaps, feeds and robots.txt
 ///
 /// An input is a document, or a WARC, ARC or WACZ file. In these archives, each capture with status 2xx and the media type of
-/// such a document is read, and the header fields Link, Refresh and Location of all captures; what is skipped is counted.
+/// such a document is read, and the header fields Link and Refresh of all captures and Location of redirects; what is skipped
+/// is counted.
 ///
 /// canon can read the rows. By default, the columns are url, base, charset, element, attribute, record_offset, source, fault
 /// and fault_at. If a URL cannot be read, url and base are empty (null in JSON lines and Parquet), and canon --base-column base

@@ -76,7 +76,7 @@ pub(crate) struct LearnArgs {
           value_parser = parse_share, help_heading = "Learning")]
     min_confidence: f64,
     /// Learn from redirects only, and not from digests of content
-    #[arg(long, conflicts_with_all = ["min_contents", "min_precision"], help_heading = "Learning")]
+    #[arg(long, conflicts_with_all = ["min_contents", "min_precision", "export"], help_heading = "Learning")]
     no_content: bool,
     /// Write a part: the rules about content of some registered domains, without redirects. All captures of a registered
     /// domain must be inputs of one part. --merge makes one file of all parts, the same as if all captures had been learned
