@@ -3,7 +3,6 @@
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 use std::{fs, io, thread};
@@ -28,16 +27,28 @@ pub(super) struct RemoteClient {
     stores: Mutex<HashMap<(RemoteScheme, String, StorePurpose), RemoteStore>>,
 }
 
-static CLIENT: OnceLock<Result<RemoteClient, RemoteError>> = OnceLock::new();
+/// The client of a process, or why it has none.
+type ClientOfProcess = &'static Result<RemoteClient, RemoteError>;
+
+/// The number of the process and its client. A process that was forked begins with the client of its parent, whose threads it does
+/// not have.
+static CLIENT: Mutex<Option<(u32, ClientOfProcess)>> = Mutex::new(None);
 
 /// What was requested and transferred; `None` if nothing was.
 pub(crate) fn transfer() -> Option<Transfer> {
-    CLIENT.get()?.as_ref().ok().map(|client| client.connector.transfer())
+    let (_, client) = (*CLIENT.lock())?;
+    client.as_ref().ok().map(|client| client.connector.transfer())
 }
 
 /// The client of this process. The first use starts its threads.
 pub(super) fn client() -> Result<&'static RemoteClient, RemoteError> {
-    CLIENT.get_or_init(RemoteClient::new).as_ref().map_err(Clone::clone)
+    let (mut client, process) = (CLIENT.lock(), std::process::id());
+    let (_, client) = match *client {
+        Some(known) if known.0 == process => known,
+        // It is never removed, and so needs no owner.
+        _ => *client.insert((process, Box::leak(Box::new(RemoteClient::new())))),
+    };
+    client.as_ref().map_err(Clone::clone)
 }
 
 /// Starts as many threads as the runtime has, and ends them: tokio panics if it cannot start one, or waits forever for those that

@@ -23,6 +23,9 @@ const OTHER_PROGRAM: &str = "run again later, or fetch the file with another pro
 /// What an error about a response contains that is too long, to a request that writes.
 pub(super) const LONG_RESPONSE: &str = "a response of the store has more than 1 MiB";
 
+/// How an error about a successful response ends that is not the object.
+pub(super) const NO_CONTENT: &str = "instead of the content";
+
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) status: Option<u16>,
@@ -131,6 +134,9 @@ impl Failure {
             (Some(_), _) => (format!("the server responds with {}", response()), "check the name and the endpoint"),
             (None, _) if cause.contains("path segment") || cause == SLASH_BEFORE_KEY => return unusable_key(cause),
             (None, _) if cause == LONG_RESPONSE => (cause.clone(), "check the endpoint"),
+            (None, _) if cause.ends_with(NO_CONTENT) => {
+                (cause.clone(), "check the URL in a browser, or run again later")
+            }
             (None, Some(HttpErrorKind::Decode)) => {
                 (cause.clone(), "check the endpoint; if it is right, name the objects in a list (@FILE)")
             }

@@ -1,9 +1,13 @@
-//! Rewrites header sections of responses that HTTP allows (RFC 9110) and `object_store` does not accept: [`accept`].
+//! Rewrites header sections of responses that HTTP allows (RFC 9110) and `object_store` does not accept: [`accept`]. Refuses
+//! responses that `object_store` would take for a whole object: [`check_content`].
 
+use std::io;
 use std::ops::Range;
 
-use object_store::client::{HttpRequest, HttpResponse};
+use object_store::client::{HttpError, HttpErrorKind, HttpRequest, HttpResponse};
 use tower_http::follow_redirect::RequestUri;
+
+use super::failure::NO_CONTENT;
 
 /// The length of the object is not known from the response.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +47,20 @@ pub(super) fn accept(response: &mut HttpResponse, requested: Option<Range<u64>>)
         }
         (206, Some(requested)) => rewrite_range(response, requested).unwrap_or_default(),
         _ => {}
+    }
+}
+
+/// Refuses a response that succeeds and is not what a request of an object asks for: an empty one, one that is not ready, or a
+/// part although no range was requested (RFC 9110 section 15.3).
+pub(super) fn check_content(status: u16, is_range: bool) -> Result<(), HttpError> {
+    match status {
+        200 | 203 => Ok(()),
+        206 if is_range => Ok(()),
+        200..=299 => {
+            let found = format!("the server responds with {status} {NO_CONTENT}");
+            Err(HttpError::new(HttpErrorKind::Decode, io::Error::other(found)))
+        }
+        _ => Ok(()),
     }
 }
 

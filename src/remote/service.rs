@@ -18,7 +18,7 @@ use super::http_client::http_client;
 use super::limited_body::limited;
 use super::listing_page::{checked_page, is_listing};
 use super::repetition::requested_pause;
-use super::response_header::{accept, add_final_address, requested_range};
+use super::response_header::{accept, add_final_address, check_content, requested_range};
 use super::time_limits::TimeLimits;
 
 /// Maximum length of a response to a request that writes. One has the name of an upload, or a tag.
@@ -123,6 +123,7 @@ impl HttpService for CountingService {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (range, is_listing) = (requested_range(&request), is_listing(&request));
         let is_writing = !request.method().is_safe();
+        let is_reading = request.method().as_str() == "GET" && !is_listing;
         self.add_headers(&mut request, range.is_some());
         let address = request.uri().to_string();
         self.counts.requests.fetch_add(1, Ordering::Relaxed);
@@ -131,6 +132,9 @@ impl HttpService for CountingService {
         let mut response = response.inspect_err(|_| self.count_failure())?;
         let is_busy = is_transient_status(response.status().as_u16());
         let pause = requested_pause(&response);
+        if is_reading {
+            check_content(response.status().as_u16(), range.is_some())?;
+        }
         accept(&mut response, range);
         add_final_address(&mut response, &address);
         let (parts, body) = response.into_parts();

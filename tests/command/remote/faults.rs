@@ -235,6 +235,20 @@ fn errors_may_have_pages_in_any_charset() {
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no such bucket"), "{}", stderr(&ran));
 }
 
+/// Some services respond so while they check who asks, or have nothing to send yet.
+#[test]
+fn a_response_without_content_is_no_empty_file() {
+    for (status, body) in [(202, ""), (202, "<html>"), (204, ""), (206, "http://a/\n")] {
+        let server =
+            Server::start([("/b/x".to_string(), sample("crawl.cdxj"))], move |_, _| Fault::Status(status, body));
+        for url in [format!("http://{}/b/x", server.address), "s3://b/x".to_string()] {
+            let ran = irikey_at(&server, &["canon", "-q", "-f", "lines", &url], &[]);
+            let (code, message) = (ran.status.code(), stderr(&ran));
+            assert!(code == Some(4) && ran.stdout.is_empty(), "{status} {url}: {message}");
+        }
+    }
+}
+
 /// A range that ends before it begins is not one (RFC 9110 section 14.4), whatever bytes come with it.
 #[test]
 fn ranges_that_end_before_they_begin_are_refused() {
