@@ -213,6 +213,9 @@ pub fn recipe_text(
 ) -> PyResult<Vec<u8>> {
     let single = single(reference, base)?;
     let raise = |fault| raise(reference.py(), fault);
+    if single.url.len() > engine.policy.max_url_len.0 {
+        return Err(raise(RowFault { kind: FaultKind::TooLong, ..EMPTY }));
+    }
     let resolved = match &single.base {
         Some((base, _)) if find_scheme(&single.url).is_none() => {
             Base::new(base).map_err(raise)?;
@@ -255,7 +258,7 @@ pub fn resolve<'py>(
     base: &Bound<'py, PyAny>,
     reference: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyString>> {
-    let base = Base::new(&bytes_of(base)?).map_err(|fault| raise(py, fault))?;
+    let base = Base::literal(&bytes_of(base)?).map_err(|fault| raise(py, fault))?;
     text_of(py, &base.resolve(&bytes_of(reference)?).map_err(|fault| raise(py, fault))?)
 }
 

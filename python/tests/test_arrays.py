@@ -161,6 +161,30 @@ def test_text_is_not_decoded_again():
     assert irikey.uris(mixed, charset=["nope", "nope", None]) == [expected, None, None]
 
 
+def test_columns_of_text_and_bytes_have_no_charset():
+    """A column of a table has one type, so that its text would be decoded like its bytes."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    mixed = ["http://h/\u00e9", b"http://h/\xe9"]
+    frame, latin1 = pandas.DataFrame({"url": mixed}), irikey.lit("latin1")
+    with pytest.raises(TypeError, match="url has str and bytes"):
+        irikey.canonicalize(frame, charset=latin1)
+    with pytest.raises(TypeError, match="base has str and bytes"):
+        irikey.uris(polars.Series(["a", "b"]), base=mixed, charset=["latin1"] * 2)
+    utf8 = pandas.DataFrame({"url": [mixed[0], mixed[0].encode()]})
+    expected = ["http://h/%C3%A9"] * 2
+    assert pa.table(irikey.canonicalize(utf8))["uri"].to_pylist() == expected
+    # A series is a list of values, each of its type.
+    for series in (frame["url"], frame["url"].astype("category")):
+        assert irikey.uris(series, charset="latin1").tolist() == expected
+
+
+def test_the_charset_decodes_a_base_whatever_its_bytes_are():
+    base = "http://h/\u00e9/".encode()
+    for bases in (base, [base]):
+        assert irikey.uris(["a"], base=bases, charset="latin1") == ["http://h/%C3%83%C2%A9/a"]
+    assert irikey.uris(["a"], base=base) == ["http://h/%C3%A9/a"]
+
+
 def test_bases_of_the_other_kind_are_decoded_like_bytes():
     urls = [b"?\xe9", "?\u00e9", b"?\xe9", "?\u00e9"]
     bases = ["http://\u00e9/\u00e9", b"http://\xe9/\xe9", b"http://\xe9/\xe9", "http://\u00e9/\u00e9"]

@@ -391,6 +391,13 @@ def test_an_object_of_a_server_is_read_by_its_url():
         table, counts = irikey.read(url, ["source", "uri"])
         with pytest.raises(OSError, match="no such file on the server .404."):
             irikey.read(f"{url}.nope")
+        if hasattr(os, "fork"):
+            # The child does not have the threads that read from the network.
+            code = (
+                "import os, sys, irikey; irikey.read(sys.argv[1]); child = os.fork(); "
+                "irikey.read(sys.argv[1]) if child == 0 else sys.exit(os.waitpid(child, 0)[1])"
+            )
+            subprocess.run([sys.executable, "-c", code, url], check=True, timeout=300)
         server.shutdown()
     found, expected = pa.table(table), pa.table(irikey.read(samples / "crawl.warc.gz", ["uri"]).table)
     assert found["uri"] == expected["uri"] and set(found["source"].to_pylist()) == {url} and counts["errors"] == []

@@ -19,6 +19,18 @@ def test_texts_and_keys():
     assert irikey.key("http://h/", key_hash="blake3") != irikey.key("http://h/")
     assert irikey.surt("http://www.Example.org/A?b") == "org,example)/a?b"
     assert irikey.resolve("http://a/b/c/d;p?q", "../g") == "http://a/b/g"
+    # RFC 3986 section 5.2.2 takes the path of the base as it is.
+    assert irikey.resolve("x:/a/b/../c", "?q") == "x:/a/b/../c?q" and irikey.resolve("x://h/a/..", "g") == "x://h/a/g"
+
+
+def test_recipes_have_the_limit_of_urls():
+    url = "http://h/" + "a" * (1 << 20)
+    for call in (irikey.key, irikey.uri):
+        with pytest.raises(irikey.Fault) as error:
+            call(url, recipe="w3lib")
+        assert error.value.kind == "too-long"
+        call(url[:-9], recipe="w3lib")
+    assert irikey.keys([url], recipe="w3lib") == [None]
 
 
 def test_a_canonicalizer_has_the_keys_of_its_recipe():

@@ -34,12 +34,15 @@ if TYPE_CHECKING:
 Data = TypeVar("Data")
 
 
-def _operand(name: str, value: Any, values: Any) -> tuple[Optional[Any], Any]:
-    """Returns the option of a canonicalizer for an argument of a function of ``values``, and the array if it is one."""
+def _operand(name: str, value: Any, values: Any, is_decoded: bool) -> tuple[Optional[Any], Any]:
+    """Returns the option of a canonicalizer for an argument of a function of ``values``, and the array if it is one. If
+    ``is_decoded``, bytes are text in a charset."""
     if value is None or isinstance(value, lit):
         return value, None
     if not isinstance(value, (str, bytes)):
         return name, value
+    if is_decoded and isinstance(value, bytes) and not value.isascii():
+        return name, [value] * len(values)
     try:
         return lit(value.decode() if isinstance(value, bytes) else value), None
     except UnicodeError:
@@ -164,7 +167,8 @@ def _of_pandas(values: Any) -> Any:
     import pandas as pd
     import pyarrow as pa
 
-    is_mixed = values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) not in ("string", "bytes", "empty")
+    objects = values.dtype.categories if isinstance(values.dtype, pd.CategoricalDtype) else values
+    is_mixed = objects.dtype == object and pd.api.types.infer_dtype(objects, skipna=True) not in ("string", "bytes", "empty")
     try:
         # pyarrow makes bytes of text beside bytes.
         if not is_mixed:
@@ -182,12 +186,21 @@ def _text_of_missing(array: Any) -> Any:
     return pa.nulls(len(array), pa.string()) if pa.types.is_floating(array.type) and array.null_count == len(array) else array
 
 
-def _of_list(values: Any) -> Any:
+def _check_mixed(name: str, values: Any, canonical: Canonicalizer) -> bool:
+    """Returns whether a list has bytes. Raises ``TypeError`` if it also has text, and a charset applies to the bytes alone: a
+    column has one type."""
+    has_bytes = any(isinstance(value, bytes) for value in values)
+    if has_bytes and canonical.configuration["charset"] is not None and any(isinstance(value, str) for value in values):
+        raise TypeError(f"{name} has str and bytes, and charset= applies to bytes alone; decode the bytes, or encode the str")
+    return has_bytes
+
+
+def _of_list(name: str, values: Any, canonical: Canonicalizer) -> Any:
     """Returns a list of references as an array of pyarrow. Text with surrogates has the type of text, though it is not UTF-8."""
     import pyarrow as pa
 
     array = pa.array(_binary(values))
-    if any(isinstance(value, bytes) for value in values):
+    if _check_mixed(name, values, canonical):
         return array
     return pa.Array.from_buffers(pa.large_string(), len(array), array.buffers())
 
@@ -255,7 +268,8 @@ def _importable(data: Any, canonical: Canonicalizer) -> Any:
 
     data = data.loc[:, [name in names for name in present]]
     columns = {str(name): _of_pandas(values) for name, values in data.items()}
-    return pa.table({name: _of_list(values) if isinstance(values, list) else values for name, values in columns.items()})
+    lists = {name: _of_list(name, values, canonical) for name, values in columns.items() if isinstance(values, list)}
+    return pa.table({**columns, **lists})
 
 
 def _holds_text(dtype: Any) -> bool:
@@ -286,7 +300,7 @@ def _of_polars(canonical: Canonicalizer, column: str, values: Any, others: dict[
 
     columns = {canonical._input_columns[0]: values}
     for name, array in others.items():
-        series = _series(name, array)
+        series = _series(name, array, canonical)
         if len(series) != len(values):
             raise ValueError(f"{name} has {len(series)} values; expected {len(values)}, one per URL")
         columns[_column_name(canonical, name)] = series
@@ -350,7 +364,7 @@ def column_of(canonical: Canonicalizer, column: str, values: Any, others: dict[s
     return result
 
 
-def _series(name: str, values: Any) -> Any:
+def _series(name: str, values: Any, canonical: Canonicalizer) -> Any:
     """Returns an array as a series of polars."""
     import polars as pl
 
@@ -363,6 +377,7 @@ def _series(name: str, values: Any) -> Any:
     except UnicodeError:
         pass
     # A list may hold bytes beside text, and surrogates.
+    _check_mixed(name, pieces, canonical)
     return pl.Series(name, _binary(pieces))
 
 
@@ -387,7 +402,8 @@ def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any
     column = output(name, options.get("recipe"))
     options, arrays = one_value(options, "query_charset"), {}
     for operand, value in (("base", base), ("charset", charset)):
-        options[operand], array = _operand(operand, value, values)
+        is_decoded = operand == "base" and charset is not None
+        options[operand], array = _operand(operand, value, values, is_decoded)
         if array is not None:
             arrays[operand] = array
     canonical = canonicalizer({**loaded(options), "columns": (column,)})
