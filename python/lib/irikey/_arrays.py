@@ -186,21 +186,20 @@ def _text_of_missing(array: Any) -> Any:
     return pa.nulls(len(array), pa.string()) if pa.types.is_floating(array.type) and array.null_count == len(array) else array
 
 
-def _check_mixed(name: str, values: Any, canonical: Canonicalizer) -> bool:
-    """Returns whether a list has bytes. Raises ``TypeError`` if it also has text, and a charset applies to the bytes alone: a
-    column has one type."""
-    has_bytes = any(isinstance(value, bytes) for value in values)
-    if has_bytes and canonical.configuration["charset"] is not None and any(isinstance(value, str) for value in values):
+def _check_mixed(name: str, values: Any, canonical: Canonicalizer) -> None:
+    """Raises ``TypeError`` if a list has text and bytes, and a charset applies to the bytes alone: a column has one type."""
+    has_charset = canonical.configuration["charset"] is not None
+    if has_charset and all(any(isinstance(value, kind) for value in values) for kind in (str, bytes)):
         raise TypeError(f"{name} has str and bytes, and charset= applies to bytes alone; decode the bytes, or encode the str")
-    return has_bytes
 
 
 def _of_list(name: str, values: Any, canonical: Canonicalizer) -> Any:
     """Returns a list of references as an array of pyarrow. Text with surrogates has the type of text, though it is not UTF-8."""
     import pyarrow as pa
 
+    _check_mixed(name, values, canonical)
     array = pa.array(_binary(values))
-    if _check_mixed(name, values, canonical):
+    if any(isinstance(value, bytes) for value in values):
         return array
     return pa.Array.from_buffers(pa.large_string(), len(array), array.buffers())
 
