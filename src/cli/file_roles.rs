@@ -223,7 +223,7 @@ impl FileRoles {
             && (path_below(&store, &directory).is_some() || path_below(&directory, &store).is_some())
         {
             return Err(CommandError::Usage(format!(
-                "--seen {}: the store and the directory of -o are in each other; name another directory",
+                "--seen {}: the store contains the directory of -o or is in it; name another directory",
                 path_name(&store)
             )));
         }

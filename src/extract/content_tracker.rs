@@ -27,8 +27,8 @@ enum OpenElement {
 pub(super) struct ContentTracker {
     /// Name of the last start tag.
     tag: Vec<u8>,
-    /// The text is not for readers, as that of a script of HTML.
-    is_in_script: bool,
+    /// The text is that of a [hidden](is_hidden) element of HTML.
+    is_in_hidden: bool,
     /// The content is text of an element of HTML, so that the next end tag is that of this element.
     is_in_text: bool,
     /// The number of `open` elements around the outermost open script or style sheet of foreign content.
@@ -44,9 +44,9 @@ pub(super) struct ContentTracker {
 }
 
 impl ContentTracker {
-    /// The text that follows is a script or a style sheet.
-    pub(super) fn is_in_script(&self) -> bool {
-        self.is_in_script || self.foreign_script.is_some()
+    /// The text that follows is not for readers: a script, a style sheet, or the content of another hidden element.
+    pub(super) fn is_in_hidden(&self) -> bool {
+        self.is_in_hidden || self.foreign_script.is_some()
     }
 
     /// The number of open templates.
@@ -76,7 +76,7 @@ impl ContentTracker {
         if ends_foreign_content(&self.tag) {
             self.leave_foreign_content();
         }
-        (self.is_in_script, self.is_in_text, self.is_directly_in_it) = (false, false, false);
+        (self.is_in_hidden, self.is_in_text, self.is_directly_in_it) = (false, false, false);
         let (is_foreign, is_root) = (self.is_in_foreign_content(), is_foreign_root(&self.tag));
         if is_self_closing && (is_foreign || is_root) {
             return None;
@@ -88,7 +88,7 @@ impl ContentTracker {
                 self.open.push(OpenElement::Template);
                 self.templates += 1;
             }
-            self.is_in_script = is_hidden(&self.tag);
+            self.is_in_hidden = is_hidden(&self.tag);
             let state = state_after(&self.tag);
             self.is_in_text = state.is_some();
             return state;
@@ -104,7 +104,7 @@ impl ContentTracker {
     }
 
     fn end(&mut self, name: &[u8]) {
-        self.is_in_script = false;
+        self.is_in_hidden = false;
         if std::mem::take(&mut self.is_in_text) {
             return;
         }
@@ -208,7 +208,8 @@ fn contains_foreign_content(name: &[u8]) -> bool {
     )
 }
 
-/// The text of the element of HTML is not for readers: a script, or what is shown in place of a frame or plugin.
+/// The text of this element of HTML is not for readers: it is a script, a style sheet, or what browsers without frames or plugins
+/// show.
 fn is_hidden(name: &[u8]) -> bool {
     is_script(name) || matches!(name, b"iframe" | b"noembed" | b"noframes")
 }

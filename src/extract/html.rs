@@ -80,7 +80,7 @@ pub(super) fn for_each_event(
     let mut tracker = ContentTracker::default();
     let step = |event: CallbackEvent<'_>, span: Span<usize>| {
         let state = tracker.follow(&event).filter(|_| elements == RawElements::Known);
-        let is_script = tracker.is_in_script() && matches!(event, CallbackEvent::String { .. });
+        let is_script = tracker.is_in_hidden() && matches!(event, CallbackEvent::String { .. });
         match is_script || handle(event, span, &tracker) {
             true => state.map(TokenizerStep::Enter),
             false => Some(TokenizerStep::Stop),

@@ -36,17 +36,17 @@ impl IndexMember {
             _ => IndexMember::Ignored,
         }
     }
+}
 
-    /// Returns which field in `carry` the member of name `key` holds in JSON lines: the name is that of a CDXJ line, or that of the
-    /// column, as rows are written.
-    pub(super) fn of_row(key: &[u8], carry: FieldSet) -> Option<CarriedField> {
-        // The pages of a WACZ package name their time so.
-        let key = if key == b"ts" { b"timestamp" } else { key };
-        let is_named = |field: &&CarriedField| {
-            [field.json_name(), Some(field.column())].into_iter().flatten().any(|name| name.as_bytes() == key)
-        };
-        CarriedField::ALL.iter().find(is_named).copied().filter(|field| carry.contains(*field))
-    }
+/// Returns which field in `carry` the member of name `key` holds in JSON lines: the name is that of a CDXJ line, or that of the
+/// column, as rows are written.
+pub(super) fn field_of_row(key: &[u8], carry: FieldSet) -> Option<CarriedField> {
+    // The pages of a WACZ package name their time so.
+    let key = if key == b"ts" { b"timestamp" } else { key };
+    let is_named = |field: &&CarriedField| {
+        [field.json_name(), Some(field.column())].into_iter().flatten().any(|name| name.as_bytes() == key)
+    };
+    CarriedField::ALL.iter().find(is_named).copied().filter(|field| carry.contains(*field))
 }
 
 /// The members of one record that were read so far.

@@ -67,7 +67,7 @@ impl Cdxj {
         let mut reader = MemberReader::new(chunk, &self.json_bitmaps, &mut self.cache, json_at);
         self.fields.clear();
         let mut url = None;
-        // The value of a field, which its column does not have: the time of the line counts, and no column has objects.
+        // A known member that no column holds: a time besides that of the line, an object or an array.
         let is_extra = |field: CarriedField, member: &JsonMember<IndexMember>| {
             let has_time = field == CarriedField::FetchTime && time.is_some();
             carry.cdxj_members && (has_time || member.kind == JsonKind::Nested)

@@ -151,7 +151,7 @@ macro_rules! carried_fields {
             CdxjMembers {
                 field: cdxj_members, buffer: cdxj_members, kind: LabelField,
                 column: "cdxj_members", json: None, cdxj: None,
-                meaning: "the other members of a CDXJ line, unchanged, as a JSON object; bytes that are not UTF-8 are percent-encoded",
+                meaning: "the members of a CDXJ line that no other column holds, as a JSON object: unchanged, except that bytes that are not UTF-8 are percent-encoded",
             }
             WarcSegment {
                 field: segment, buffer: segments, kind: SegmentField,

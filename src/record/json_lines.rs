@@ -7,7 +7,7 @@
 //! a fault as well. Blank lines and the header of the pages of a WACZ package are not records.
 
 use super::buffer::{RecordBuffer, append, append_with, filled_lines};
-use super::capture_fields::{CaptureFields, IndexMember};
+use super::capture_fields::{CaptureFields, field_of_row};
 use super::csv::{ColumnChoice, CsvOptions, URL_COLUMN_NAMES};
 use super::decoder::{FormatOptions, MAX_SOURCE_HEAD_LEN, SourceHead, TextDecoder};
 use super::fields::{CarriedField, FieldSet};
@@ -112,7 +112,7 @@ impl KeyMeaning {
             }
         };
         let is_base = options.base.as_ref().is_some_and(begins);
-        KeyMeaning { field: IndexMember::of_row(key, carry), url_rank, is_base }
+        KeyMeaning { field: field_of_row(key, carry), url_rank, is_base }
     }
 }
 

@@ -270,9 +270,9 @@ impl OpenSource {
         if matches!(cut.end, ReadEnd::LongRecord) {
             return Err(Defect::RecordTooLong(options.run.max_record_len));
         }
-        let head = self.body.text()[..cut.len].to_vec();
+        let first = csv.read_first(&self.body.text()[..cut.len]).map_err(Defect::NoColumn);
         self.body.return_end(cut.end);
-        if let Some(first) = csv.read_first(&head).map_err(Defect::NoColumn)? {
+        if let Some(first) = first? {
             self.format = format(first.columns);
             self.header_count += u64::from(first.header_len > 0);
             let of_columns = || first.columns.input.map(|_| FormatAdvice::OwnTable);
@@ -288,10 +288,10 @@ impl OpenSource {
         let mut target = 1;
         loop {
             let cut = self.body.cut(target, self.format.quoting(), options);
-            let head = self.body.text()[..cut.len].to_vec();
+            let comments = csv.comments(&self.body.text()[..cut.len]);
             let (has_more, is_long) = (matches!(cut.end, ReadEnd::More), matches!(cut.end, ReadEnd::LongRecord));
             self.body.return_end(cut.end);
-            match csv.comments(&head) {
+            match comments {
                 Some(CsvComments { len, count }) => {
                     self.header_count = count;
                     self.skip(len);

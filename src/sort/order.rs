@@ -307,7 +307,7 @@ pub(crate) fn line_key(line: &[u8]) -> &[u8] {
     let spaces: Vec<usize> = memchr::memchr_iter(b' ', line).take(2).collect();
     let [key_end, end] = spaces[..] else { return line };
     let time = &line[key_end + 1..end];
-    // From a year to milliseconds.
+    // The digits of a year are four; with those of milliseconds, a time has 17.
     let is_time = time == b"-" || ((4..=17).contains(&time.len()) && time.iter().all(u8::is_ascii_digit));
     if is_time { &line[..end] } else { line }
 }

@@ -705,7 +705,11 @@ fn own_files_have_no_other_role() {
         ":all/ --hive crawl=1 --seen :all/seen",
         ":all/ --seen :all",
     ] {
-        place.refused(&format!("dedup :a.txt -o {flags} --update-seen"), 2, "are in each other");
+        place.refused(
+            &format!("dedup :a.txt -o {flags} --update-seen"),
+            2,
+            "the store contains the directory of -o or is in it",
+        );
     }
     for name in ["_manifest.json", "part-00000.parquet", "splits.txt", "_incomplete", "_runs/_manifest.json", "r.json"]
     {
