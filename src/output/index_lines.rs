@@ -330,6 +330,25 @@ mod tests {
         assert_eq!(found[3], "h)/a?__wb_method=post&b=1");
     }
 
+    /// Many readers take the last of several members with one name.
+    #[test]
+    fn other_members_do_not_repeat_names() {
+        let others =
+            [r#"{"url": "no", "o\u0066fset": "no", "a": {}, "length": "-"}"#, r#"{"\u0075rl": "no"}"#, "no object"];
+        let texts = |text: &str| Arc::new(StringArray::from(vec![text; 3])) as ArrayRef;
+        let columns = [
+            (INDEX_KEY, texts("h)/")),
+            ("uri", texts("http://h/")),
+            ("warc_record_offset", Arc::new(Int64Array::from(vec![5; 3])) as ArrayRef),
+            ("cdxj_members", Arc::new(StringArray::from(others.to_vec())) as ArrayRef),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let lines = String::from_utf8(cdxj(&batch).unwrap()).unwrap();
+        let line = |others| format!("h)/ - {{\"url\": \"http://h/\", \"offset\": \"5\"{others}}}");
+        let expected = [line(r#", "a": {}, "length": "-""#), line(""), line("")];
+        assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
+    }
+
     /// What a record lacks has no member, and JSON has neither spaces nor bytes that are not UTF-8 in its URL.
     #[test]
     fn lines_have_the_url_of_the_record_and_what_it_carries() {

@@ -130,6 +130,10 @@ fn cdata_is_text_in_foreign_content() {
         html("<svg><foreignObject><div><title>t</title><base href=/b/></div></foreignObject></svg><a href=yes>"),
         ["base href /b/ http://d/x/y", "a href yes http://d/b/"]
     );
+    assert_eq!(
+        html("<svg><title><title>t</title><script><a href=no></script></title></svg><a href=yes>"),
+        ["a href yes http://d/x/y"]
+    );
     // An element of HTML has content although its tag ends in a slash.
     assert_eq!(
         html("<svg><desc><script/><a href=no></script></desc><script/><a href=yes></svg>"),
