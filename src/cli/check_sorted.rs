@@ -112,10 +112,10 @@ fn partition_in(directory: &Path) -> Option<PathBuf> {
 /// # Errors
 /// The file cannot be checked.
 fn report_unsorted(path: &Path, error: CheckSortedError) -> Result<(), CommandError> {
-    use CheckSortedReason::{NoColumn, NoColumns, NoFile, NoOrder, Order};
+    use CheckSortedReason::{Archive, NoColumn, NoColumns, NoFile, NoOrder, Order};
     match error.reason {
         Order(OrderError::OutOfOrder { .. }) => print_error(&error.to_string()),
-        NoOrder | NoColumn { .. } | NoColumns | NoFile => return Err(CommandError::Usage(error.to_string())),
+        Archive | NoOrder | NoColumn { .. } | NoColumns | NoFile => return Err(CommandError::Usage(error.to_string())),
         _ => return Err(CommandError::Input(error.to_string())),
     }
     let has_order = |format: OutputFormat| format.has_order() || format == OutputFormat::Text;

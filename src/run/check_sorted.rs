@@ -14,12 +14,14 @@ use parquet::file::metadata::SortingColumn;
 
 use super::error::RunError;
 use super::in_order::produced_in_order;
+use crate::input::detect::{ContentType, Packing, SNIFF_LEN, TableFormat, content_type, packing};
 use crate::input::{
     CheckedParquet, Defect, OpenOptions, Origin, ParquetBatches, PositionedFile, Source, StoredFile, catch_panic,
     check_ipc_lengths, check_stream_lengths, mask_of_columns, without_types,
 };
 use crate::output::OutputFormat;
 use crate::process::path_name;
+use crate::record::archive::is_archive;
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy, line_key};
 
 /// Bytes of text read at a time.
@@ -30,12 +32,6 @@ const MAX_LINE_LEN: usize = if cfg!(test) { 1 << 20 } else { 128 << 20 };
 
 /// Rows of a Parquet file read at a time.
 const BATCH_ROWS: usize = 8192;
-
-/// How Parquet files and Arrow IPC files begin.
-const PARQUET_MAGIC: &[u8] = b"PAR1";
-const ARROW_MAGIC: &[u8] = b"ARROW1";
-/// How a file of the streaming format begins: with the mark of a message.
-const STREAM_MAGIC: &[u8] = b"\xff\xff\xff\xff";
 
 /// A file that is not sorted, or cannot be checked.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +68,9 @@ pub enum CheckSortedReason {
     /// A table comes from a pipe, but its footer at the end has to be read first.
     #[error("Parquet and Arrow IPC are checked in files only, not in pipes; write this one to a file")]
     NoFile,
+    /// The records of a web archive have no order.
+    #[error("this is a web archive, whose records have no order; check its index (CDX or CDXJ)")]
+    Archive,
     /// A line after this many rows is too long.
     #[error("there is a line of more than {MAX_LINE_LEN} bytes after {0} rows; check that this is text")]
     LineTooLong(u64),
@@ -89,7 +88,7 @@ pub enum CheckSortedReason {
 /// # Errors
 /// A row is out of order, or the file cannot be read.
 pub fn check_sorted(path: &Path, check: &mut OrderCheck, threads: usize) -> Result<u64, CheckSortedError> {
-    FileCheck { threads, storage: None }.check(path, check)
+    FileCheck { threads, format: None }.check(path, check)
 }
 
 /// How files are checked.
@@ -97,38 +96,30 @@ pub fn check_sorted(path: &Path, check: &mut OrderCheck, threads: usize) -> Resu
 struct FileCheck {
     /// Threads that read row groups of Parquet.
     threads: usize,
-    /// How rows are stored; `None` if the beginning of each file tells.
-    storage: Option<RowStorage>,
+    /// The format; `None` if the beginning of each file shows it.
+    format: Option<OutputFormat>,
 }
 
-/// How a file stores its rows.
-#[derive(Clone, Copy)]
-enum RowStorage {
-    Parquet,
-    Arrow,
-    ArrowStream,
-    Lines,
-}
-
-impl RowStorage {
-    /// Returns how files of a format store their rows.
-    fn of(format: OutputFormat) -> RowStorage {
-        match format {
-            OutputFormat::Parquet => RowStorage::Parquet,
-            OutputFormat::Arrow => RowStorage::Arrow,
-            OutputFormat::ArrowStream => RowStorage::ArrowStream,
-            _ => RowStorage::Lines,
-        }
+/// The format of tables that an output of this format is; `None` if it has lines.
+fn table_format(format: OutputFormat) -> Option<TableFormat> {
+    match format {
+        OutputFormat::Parquet => Some(TableFormat::Parquet),
+        OutputFormat::Arrow => Some(TableFormat::Arrow),
+        OutputFormat::ArrowStream => Some(TableFormat::ArrowStream),
+        _ => None,
     }
+}
 
-    /// Returns how a file that begins with `head` stores its rows.
-    fn detect(head: &[u8]) -> RowStorage {
-        let magics = [
-            (PARQUET_MAGIC, RowStorage::Parquet),
-            (ARROW_MAGIC, RowStorage::Arrow),
-            (STREAM_MAGIC, RowStorage::ArrowStream),
-        ];
-        magics.into_iter().find(|(magic, _)| head.starts_with(magic)).map_or(RowStorage::Lines, |(_, storage)| storage)
+/// The format of tables of a source that begins with `head`, which is not compressed; `None` if it has lines.
+///
+/// # Errors
+/// Its records have no order.
+fn detect_table(head: &[u8]) -> Result<Option<TableFormat>, CheckSortedReason> {
+    match content_type(head) {
+        ContentType::Table(format) => Ok(Some(format)),
+        ContentType::Unsupported(format) => Err(Defect::Unsupported(format).into()),
+        _ if is_archive(head) => Err(CheckSortedReason::Archive),
+        _ => Ok(None),
     }
 }
 
@@ -140,7 +131,7 @@ pub(crate) fn sorted_rows_counter(
     threads: usize,
 ) -> impl FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send + 'static {
     let mut check = OrderCheck::new(Some(by));
-    let file_check = FileCheck { threads, storage: Some(RowStorage::of(format)) };
+    let file_check = FileCheck { threads, format: Some(format) };
     move |path| file_check.check(path, &mut check).map_err(CheckSortedError::into_cause)
 }
 
@@ -167,35 +158,36 @@ impl FileCheck {
     }
 
     fn check_rows(self, path: &Path, check: &mut OrderCheck) -> Result<(), CheckSortedReason> {
-        let storage = match self.storage {
-            Some(storage) => storage,
-            None => detect_storage(path, check)?,
+        let table = match self.format {
+            Some(format) => table_format(format),
+            None => table_in_file(path, check)?,
         };
         // A panic of a decoder is an error of the file.
         let panicked = |message| ParquetError::General(message).into();
-        match storage {
-            RowStorage::Parquet => catch_panic(|| check_parquet(path, check, self.threads), panicked),
-            RowStorage::Arrow => catch_panic(|| check_arrow(path, check), panicked),
-            RowStorage::ArrowStream => catch_panic(|| check_stream(path, check), panicked),
-            RowStorage::Lines => check_lines(path, check, self.storage.is_none()),
+        match table {
+            Some(TableFormat::Parquet) => catch_panic(|| check_parquet(path, check, self.threads), panicked),
+            Some(TableFormat::Arrow) => catch_panic(|| check_arrow(path, check), panicked),
+            Some(TableFormat::ArrowStream) => catch_panic(|| check_stream(path, check), panicked),
+            None => check_lines(path, check, self.format.is_none()),
         }
     }
 }
 
-/// Returns how a file stores its rows.
+/// The format of tables of a file; `None` if it has lines, or is a pipe.
 ///
 /// # Errors
-/// It does not exist; it has lines, but the user named columns.
-fn detect_storage(path: &Path, check: &OrderCheck) -> Result<RowStorage, CheckSortedReason> {
+/// It does not exist; its records have no order; it has lines, but the user named columns.
+fn table_in_file(path: &Path, check: &OrderCheck) -> Result<Option<TableFormat>, CheckSortedReason> {
     let mut head = Vec::new();
     // What is read from a pipe cannot be read again.
     if path != Path::new("-") && fs::metadata(path).map_err(Defect::Open)?.is_file() {
         let file = File::open(path).map_err(Defect::Open)?;
-        file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut head).map_err(Defect::Read)?;
+        file.take(SNIFF_LEN as u64).read_to_end(&mut head).map_err(Defect::Read)?;
     }
-    match RowStorage::detect(&head) {
-        RowStorage::Lines if check.has_columns() => Err(CheckSortedReason::NoColumns),
-        storage => Ok(storage),
+    let table = if packing(&head) == Packing::Plain { detect_table(&head)? } else { None };
+    match table {
+        None if check.has_columns() => Err(CheckSortedReason::NoColumns),
+        table => Ok(table),
     }
 }
 
@@ -261,7 +253,7 @@ fn check_batches(reader: impl RecordBatchReader, check: &mut OrderCheck) -> Resu
     Ok(())
 }
 
-/// Checks lines. If `is_detected`, what begins like a table is refused: a pipe from which a table comes.
+/// Checks lines. If `is_detected`, what begins like something else is refused, such as a table from a pipe.
 fn check_lines(path: &Path, check: &mut OrderCheck, is_detected: bool) -> Result<(), CheckSortedReason> {
     let origin = if path == Path::new("-") { Origin::Stdin } else { Origin::Path(path.to_path_buf()) };
     let source = Source { name: path_name(path), origin, len: None };
@@ -273,7 +265,7 @@ fn check_lines(path: &Path, check: &mut OrderCheck, is_detected: bool) -> Result
         // The bytes before have no line end.
         let (mut start, mut at) = (0, text.len());
         text.extend_from_slice(&buffer[..count]);
-        if is_detected && check.rows() == first_row && !matches!(RowStorage::detect(&text), RowStorage::Lines) {
+        if is_detected && check.rows() == first_row && detect_table(&text)?.is_some() {
             return Err(CheckSortedReason::NoFile);
         }
         while let Some(len) = memchr::memchr(b'\n', &text[at..]) {

@@ -141,52 +141,10 @@ impl DistinctKeys {
         if self.is_many {
             return (self.sketch.estimate(), false);
         }
-        let mut spare = vec![0; self.keys.len()];
-        (count_distinct(&mut self.keys, &mut spare, 0) as u64, true)
+        self.keys.sort_unstable();
+        self.keys.dedup();
+        (self.keys.len() as u64, true)
     }
-}
-
-/// Up to this number of keys are compared with each other.
-const MAX_COMPARED: usize = 8;
-/// Up to this number of keys are sorted.
-const MAX_SORTED: usize = 64;
-/// Maximum number of bits by which keys are grouped at a time: the ends of the groups fit into the first-level cache.
-const MAX_DIGIT_BITS: u32 = 11;
-
-/// Counts distinct keys that have their first `at` bits in common. `spare` has the same length; both are overwritten.
-///
-/// Keys are hashes: grouping by a few bits at a time soon makes short groups. This is faster than sorting, because keys are
-/// moved without comparisons, and takes linear time for any keys.
-fn count_distinct(keys: &mut [u128], spare: &mut [u128], at: u32) -> usize {
-    if keys.len() <= MAX_COMPARED {
-        let is_new = |i: usize| keys[..i].iter().fold(true, |is_new, key| is_new & (*key != keys[i]));
-        return (0..keys.len()).map(|i| usize::from(is_new(i))).sum();
-    }
-    // Many equal keys are common.
-    if keys.iter().all(|key| *key == keys[0]) {
-        return 1;
-    }
-    if keys.len() <= MAX_SORTED {
-        keys.sort_unstable();
-        return keys.chunk_by(|one, other| one == other).count();
-    }
-    // Groups are about four keys long if the keys are random.
-    let bits = (keys.len() / 4).ilog2().min(MAX_DIGIT_BITS).min(u128::BITS - at);
-    let digit = |key: u128| ((key << at) >> (u128::BITS - bits)) as usize;
-    let mut starts = vec![0; 1 << bits];
-    keys.iter().for_each(|key| starts[digit(*key)] += 1);
-    let mut len = 0;
-    for start in &mut starts {
-        len += std::mem::replace(start, len);
-    }
-    let mut ends = starts.clone();
-    for key in keys.iter() {
-        let end = &mut ends[digit(*key)];
-        spare[*end] = *key;
-        *end += 1;
-    }
-    let groups = starts.into_iter().zip(ends).map(|(start, end)| start..end);
-    groups.map(|group| count_distinct(&mut spare[group.clone()], &mut keys[group], at + bits)).sum()
 }
 
 #[cfg(test)]
@@ -253,26 +211,6 @@ mod tests {
         workers.iter().for_each(|worker| all.merge(worker));
         let (count, is_exact) = all.count();
         assert!(!is_exact && count.abs_diff(keys.len() as u64) < keys.len() as u64 / 50, "{count}");
-    }
-
-    /// Random keys, keys that differ in their last bits or in one bit only, and equal keys.
-    #[test]
-    fn distinct_keys_are_counted_whatever_they_have_in_common() {
-        let random = |i: u64| u128::from_be_bytes(key(i));
-        for count in (0..70).chain([1_000, 30_000]) {
-            let sets: [Vec<u128>; 5] = [
-                (0..count).map(|i| random(i % 777)).collect(),
-                (0..count).map(u128::from).collect(),
-                (0..count).map(|i| 1 << (i % 128)).collect(),
-                (0..count).map(|i| random(i) >> 70 << 70 | u128::from(i % 3)).collect(),
-                vec![random(1); count as usize],
-            ];
-            for mut keys in sets {
-                let expected = keys.iter().collect::<std::collections::HashSet<_>>().len();
-                let mut spare = vec![0; keys.len()];
-                assert_eq!(count_distinct(&mut keys, &mut spare, 0), expected, "{count}");
-            }
-        }
     }
 
     #[test]
