@@ -18,6 +18,9 @@ pub(crate) enum FormatAdvice {
     Header(&'static str),
     /// A column that may hold the base, if all rows are relative references.
     BaseColumn(&'static str),
+    /// What to try unless the user chose a scheme: the first records are hosts with ports, which are URIs whose schemes are the
+    /// hosts.
+    HostsWithPorts,
     /// What to know if most rows have the fault `no-url`, or if keys are made of the URIs of the table: the source is a table of
     /// this program.
     OwnTable,
@@ -35,6 +38,8 @@ const CDXJ: &str = "the records look like CDXJ without valid times; use --format
 const TABLE: &str = "the first record looks like the header of a table; use --format csv";
 const TAB_TABLE: &str = "the first record looks like the header of a table; use --format tsv";
 const COMMENT: &str = "lines that begin with # are read as records; remove comments: grep -v '^#' FILE";
+const QUOTES: &str = "the records are in quotes; use --quote '\"'";
+const SPACES_AROUND: &str = "the records begin or end with spaces; use --trim";
 const SPACES: &str =
     "the records contain spaces; use --inner-spaces split if they are lists of URLs, or name the --format";
 
@@ -45,6 +50,9 @@ impl FormatAdvice {
         let advice = match format {
             SourceFormat::Text(TextFormat::Lines(_)) if has_warc_record(head) => WARC,
             SourceFormat::Text(TextFormat::Lines(_)) if head.contains(&0) => BINARY,
+            SourceFormat::Text(TextFormat::Lines(_)) if has_hosts_with_ports(head) => {
+                return Some(FormatAdvice::HostsWithPorts);
+            }
             SourceFormat::Text(TextFormat::Lines(_)) => {
                 let of_table = || of_header(first_record).or_else(|| of_rows(head));
                 return of_structure(first_record).or_else(of_table).or_else(|| of_separators(first_record));
@@ -75,6 +83,7 @@ fn of_structure(line: &[u8]) -> Option<FormatAdvice> {
     match line {
         [b'{', ..] => Some(JSON.into()),
         [b'#', ..] => Some(COMMENT.into()),
+        [b'"', .., b'"'] => Some(QUOTES.into()),
         _ => None,
     }
 }
@@ -105,6 +114,23 @@ fn of_rows(head: &[u8]) -> Option<FormatAdvice> {
     found.map(|advice| FormatAdvice::Format(advice.into())).next()
 }
 
+/// Number of records that are hosts with ports if a source is a list of them.
+const HOSTS: usize = 3;
+
+/// Whether the first lines are [`HOSTS`] hosts with ports, such as `example.org:8080/path`.
+fn has_hosts_with_ports(head: &[u8]) -> bool {
+    let is_host = |line: &[u8]| {
+        let Some((host, rest)) = memchr::memchr(b':', line).map(|at| (&line[..at], &line[at + 1..])) else {
+            return false;
+        };
+        let port = rest.split(|byte| *byte == b'/').next().unwrap_or_default().trim_ascii_end();
+        (host.contains(&b'.') || host.eq_ignore_ascii_case(b"localhost"))
+            && (1..=5).contains(&port.len())
+            && port.iter().all(u8::is_ascii_digit)
+    };
+    head.split(|byte| *byte == b'\n').take(HOSTS).filter(|line| is_host(line)).count() == HOSTS
+}
+
 /// The advice on a line with tabs or spaces.
 fn of_separators(line: &[u8]) -> Option<FormatAdvice> {
     let has_time = || {
@@ -116,7 +142,8 @@ fn of_separators(line: &[u8]) -> Option<FormatAdvice> {
         Some(_) => TABS,
         None if has_time() => CDX,
         None if memchr::memmem::find(line, b" {\"").is_some() => CDXJ,
-        None if line.contains(&b' ') => SPACES,
+        None if line.trim_ascii().contains(&b' ') => SPACES,
+        None if line.contains(&b' ') => SPACES_AROUND,
         None => return None,
     };
     Some(advice.into())
@@ -130,6 +157,9 @@ mod tests {
     fn first_records_suggest_a_format() {
         let cases = [
             ("http://a/\tnutch.score=10", Some(TABS)),
+            ("\"http://a/\"", Some(QUOTES)),
+            ("http://a/ ", Some(SPACES_AROUND)),
+            (" http://a/ http://b/", Some(SPACES)),
             ("http://a/\tVersion: 7\nStatus: 1 (db_unfetched)", Some(CRAWL_DB)),
             ("com,a)/ 20140127171200 http://a/ text/html 200 ABC - 1", Some(CDX)),
             ("com,a)/ 2014-01-27 {\"url\": \"http://a/\"}", Some(CDXJ)),
@@ -153,6 +183,11 @@ mod tests {
             assert_eq!(advice(header), Some(FormatAdvice::Header(TABLE)), "{header}");
         }
         assert_eq!(advice("id\turl\n1\thttp://a/"), Some(FormatAdvice::Header(TAB_TABLE)));
+        let hosts = "example.org:80/p\nlocalhost:8080\r\nA.b:1\n";
+        assert_eq!(advice(hosts), Some(FormatAdvice::HostsWithPorts));
+        for others in ["example.org:80/p\nlocalhost:8080\n", "a.b:1\na.b:123456\na.b:1\n", "a.b:1\na:1\na.b:1\n"] {
+            assert_eq!(advice(others), None, "{others}");
+        }
         let rows = [
             ("id,address\n1,http://a/\n", "csv --column 2"),
             ("1,x,\"https://a/\"", "csv --column 3"),

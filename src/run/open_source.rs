@@ -261,9 +261,8 @@ impl OpenSource {
     /// Determines the columns of a table by its first record, and skips what is before it and the header.
     fn begin_csv(&mut self, csv: &CsvOptions, options: &CutOptions<'_>) -> Result<(), Defect> {
         let delimiter = csv.delimiter.unwrap_or(b',');
-        let quote = csv.quote.of_table(delimiter);
-        let format = |columns| TextFormat::Csv(Arc::new(CsvLayout { delimiter, quote, columns }));
-        self.format = format(Default::default());
+        let format = |quote, columns| TextFormat::Csv(Arc::new(CsvLayout { delimiter, quote, columns }));
+        self.format = format(csv.quote.of_table(delimiter), Default::default());
         self.skip_comments(csv, options)?;
         let blank_len = self.skip_blank_lines(options);
         let cut = self.body.cut(blank_len + 1, self.format.quoting(), options);
@@ -273,7 +272,9 @@ impl OpenSource {
         let first = csv.read_first(&self.body.text()[..cut.len]).map_err(Defect::NoColumn);
         self.body.return_end(cut.end);
         if let Some(first) = first? {
-            self.format = format(first.columns);
+            // Rows of irikey have quotes, also in TSV.
+            let quote = csv.quote.of_table(if first.columns.input.is_some() { b',' } else { delimiter });
+            self.format = format(quote, first.columns);
             self.header_count += u64::from(first.header_len > 0);
             let of_columns = || first.columns.input.map(|_| FormatAdvice::OwnTable);
             let of_base = || first.base_name.map(FormatAdvice::BaseColumn);

@@ -141,6 +141,8 @@ pub struct Summary {
     pub rows: u64,
     /// How the rows came out.
     pub tally: Tally,
+    /// The rows are those of files with keys, whose changes and flags are not counted again.
+    pub(crate) has_keyed_rows: bool,
     /// The first records with each kind of fault, by kind.
     pub(crate) fault_examples: Vec<FaultExample>,
     /// Records of each source, in the order of the sources.
@@ -254,6 +256,9 @@ const OWN_TABLE: &str = "rows without a uri have the fault no-url and the text i
 const OWN_URIS: &str = "keys are made of the URIs in this table, not of the URLs that irikey read when it wrote the table, so \
                         lower rungs and recipes may merge more; for the keys of these URLs, read the original input";
 
+const HOSTS_WITH_PORTS: &str = "the first records look like hosts with ports, and were read as URIs whose schemes are the \
+                                hosts; use --assume-scheme https";
+
 /// Maximum number of sources that have advice.
 pub(super) const MAX_ADVICE: usize = 5;
 
@@ -288,6 +293,7 @@ pub(super) fn chosen_advice(tally: &Tally, policy: &Policy, advice: Vec<Possible
         FormatAdvice::BaseColumn(name) => {
             is_relative.then(|| format!("all records are relative references; use --base-column {name}"))
         }
+        FormatAdvice::HostsWithPorts => policy.assume_scheme.is_none().then(|| HOSTS_WITH_PORTS.to_string()),
         FormatAdvice::OwnTable if faults(FaultKind::NoUrl) * 2 > tally.rows => Some(OWN_TABLE.to_string()),
         FormatAdvice::OwnTable => has_lossy_keys.then(|| OWN_URIS.to_string()),
     };

@@ -659,7 +659,9 @@ fn long_objects_are_recognized() {
 #[test]
 fn texts_of_rows_without_a_uri_are_read_from_tables() {
     let folder = tempfile::tempdir().unwrap();
-    let lines: String = (0..3000).map(|i| format!("HTTP://a/{i}\nhttp://b/{i}\nhttp://h:{i}x/\n../{i}\n")).collect();
+    // TSV has quotes around texts with tabs.
+    let lines = |i| format!("HTTP://a/{i}\nhttp://b/{i}\t\"\nhttp://h:{i}x/\t\n../{i}\n\"../{i}\t\n");
+    let lines: String = (0..3000).map(lines).collect();
     let of_lines = rows(&[], "uri,key,input", lines.as_bytes());
     for name in ["x.parquet", "x.arrow", "x.arrows", "x.csv", "x.tsv", "x.jsonl"] {
         let path = folder.path().join(name).display().to_string();
@@ -688,6 +690,17 @@ fn texts_of_faulty_rows_are_read_from_json_without_a_name() {
     let again = rows(&[], "uri,key,input", json.as_bytes());
     assert_eq!(again, of_lines);
     assert!(json.contains(r#"{"hex":"#), "{json}");
+}
+
+#[test]
+fn lists_of_hosts_with_ports_have_advice() {
+    let hosts = b"example.org:80/p\nexample.com:8080\nlocalhost:3000/x\n";
+    let messages = |flags: &[&str]| {
+        let ran = irikey(&[&["canon", "-o", "/dev/null"], flags].concat(), hosts, Stdio::null());
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    assert!(messages(&[]).contains("use --assume-scheme https"));
+    assert!(!messages(&["--assume-scheme", "https"]).contains("--assume-scheme"));
 }
 
 /// The rows of a table that irikey wrote have no URL in another column.
