@@ -60,8 +60,8 @@ impl PartPlace {
 }
 
 pub(crate) struct WrittenFiles {
-    /// The output as a whole.
-    pub(crate) whole: FinishedOutput,
+    /// The output as a whole; `None` if there is none, because an input has an error and there are no records.
+    pub(crate) whole: Option<FinishedOutput>,
     pub(crate) files: Vec<FinishedOutput>,
 }
 
@@ -70,7 +70,7 @@ impl WrittenFiles {
     pub(crate) fn in_directory(path: PathBuf, files: Vec<FinishedOutput>) -> WrittenFiles {
         let sum = |count: fn(&FinishedOutput) -> u64| files.iter().map(count).sum();
         let (bytes, rows, row_groups) = (sum(|file| file.bytes), sum(|file| file.rows), sum(|file| file.row_groups));
-        WrittenFiles { whole: FinishedOutput { path: Some(path), bytes, rows, row_groups }, files }
+        WrittenFiles { whole: Some(FinishedOutput { path: Some(path), bytes, rows, row_groups }), files }
     }
 }
 
@@ -106,7 +106,8 @@ impl OutputFiles {
         // One of several parts is read while threads merge the rows of the next; a single part is read after all other work.
         let has_parts = partitions.is_some() || layout.part_rows.is_some();
         let threads = if has_parts { 1 } else { threads };
-        let place = DirectoryLayout { directory: path, fixed, partitions, is_interrupted };
+        let existing = job.destination.existing();
+        let place = DirectoryLayout { directory: path, fixed, partitions, existing, is_interrupted };
         let new_read_back = is_read_back.then(|| Box::new(move || read_back(threads)) as NewReadBack);
         let (encoder, series) = PartDirectory::create(place, options, &layout.arrangement, new_read_back)?;
         let splits = ranges.map(|_| SplitPoints::default());
@@ -147,7 +148,7 @@ impl OutputFiles {
         check_written(self.rows(), rows)?;
         match self {
             OutputFiles::Single(output, mut read_back) => {
-                let whole = output.finish_verified(read_back.as_mut())?;
+                let whole = Some(output.finish_verified(read_back.as_mut())?);
                 Ok(WrittenFiles { whole, files: Vec::new() })
             }
             OutputFiles::Directory(directory) => directory.finish(job),
@@ -160,7 +161,8 @@ impl OutputFiles {
             OutputFiles::Single(output, _) => output.abort()?,
             OutputFiles::Directory(directory) => directory.series.abandon()?,
         }
-        Ok(WrittenFiles { whole: abandoned(destination), files: Vec::new() })
+        print_abandoned(destination);
+        Ok(WrittenFiles { whole: None, files: Vec::new() })
     }
 }
 
@@ -195,27 +197,29 @@ impl OutputDirectory {
 
     fn finish(self, job: &Job) -> Result<WrittenFiles, CommandError> {
         let OutputDirectory { series, root, splits, .. } = self;
-        let path = series.directory().to_path_buf();
+        let (path, existing) = (series.directory().to_path_buf(), job.destination.existing());
         let (files, mark) = series.finish()?;
         if let Some(splits) = splits {
-            write_atomically(&root.join(SPLITS), &splits.to_string(), mark.consequence())?;
+            let splits_file = Destination::new(root.join(SPLITS), existing);
+            write_atomically(&splits_file, &splits.to_string(), mark.consequence())?;
         }
         let manifest = manifest(job, &root, &files);
-        write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"), mark.consequence())?;
+        // An interrupted job may have left one.
+        let manifest_file = Destination::File(root.join(MANIFEST));
+        write_atomically(&manifest_file, &format!("{manifest:#}\n"), mark.consequence())?;
         mark.complete()?;
         Ok(WrittenFiles::in_directory(path, files))
     }
 }
 
-/// An output that was not written, because an input has an error and there are no rows. Prints this.
-pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
+/// Prints that the output was not written, because an input has an error and there are no records.
+pub(crate) fn print_abandoned(destination: &Destination) {
     if let Some(path) = destination.path() {
         print_error(&format!(
             "{}: not written, because an input has an error and there are no records",
             path_name(path)
         ));
     }
-    FinishedOutput { path: None, bytes: 0, rows: 0, row_groups: 0 }
 }
 
 /// The parts of a directory, for programs that read it.
@@ -234,9 +238,8 @@ fn manifest(job: &Job, root: &Path, files: &[FinishedOutput]) -> Value {
     })
 }
 
-/// Writes a small file into the directory of the parts. It has its name only when it is complete. An error ends with `state`,
-/// that of the parts.
-pub(crate) fn write_atomically(path: &Path, text: &str, state: &str) -> Result<(), CommandError> {
-    output::write_file(&Destination::File(path.to_path_buf()), text.as_bytes())
-        .map_err(|error| CommandError::SideFile(format!("{error}; {state}")))
+/// Writes a small file into the directory of the parts. It has its name only when it is complete. An error ends with
+/// `parts_state`.
+pub(crate) fn write_atomically(file: &Destination, text: &str, parts_state: &str) -> Result<(), CommandError> {
+    output::write_file(file, text.as_bytes()).map_err(|error| CommandError::SideFile(format!("{error}; {parts_state}")))
 }

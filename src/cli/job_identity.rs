@@ -129,7 +129,7 @@ impl JobIdentity {
         let reason = if find(&is_incomplete) {
             "the same job with inputs of other sizes, which could not be read completely (exit code 4)"
         } else if find(&|job| job.files == self.files) {
-            "a job with the same inputs and other flags"
+            "a job with the same inputs and other flags or another version of irikey"
         } else {
             return Ok(());
         };

@@ -23,7 +23,7 @@ use super::files::write_atomically;
 use super::job::Job;
 use super::report::{SourceError, pairs_to_json};
 use crate::input::{Origin, Source, Sources};
-use crate::output::FinishedOutput;
+use crate::output::{Destination, FinishedOutput};
 use crate::process::part_names::{MANIFEST, is_part_name, part_name};
 use crate::process::{file_names, parent, sync_directory};
 use crate::run::Summary;
@@ -33,6 +33,9 @@ const LOG: &str = "_manifest.log";
 
 /// Version of the manifest's format. A manifest of another version is refused.
 const VERSION: u64 = 2;
+
+/// The member of a policy that is the version of irikey.
+const VERSION_SETTING: &str = "irikey";
 
 /// What a directory holds.
 pub(crate) struct Manifest {
@@ -98,7 +101,7 @@ pub(crate) fn describe_job(job: &Job) -> Value {
         (None, ranges) => ranges.map(|count| format!("surt:{count}")),
     };
     json!({
-        "irikey": env!("CARGO_PKG_VERSION"),
+        VERSION_SETTING: env!("CARGO_PKG_VERSION"),
         "format": job.output.format.name(),
         "compression": job.output.compression.to_string(),
         "row_group_size": job.options.row_group_len,
@@ -266,15 +269,15 @@ impl Manifest {
         }
     }
 
-    /// Writes the manifest, which then contains what was in the log. An error ends with `state`, that of the parts.
-    pub(crate) fn write(&mut self, state: &str) -> Result<(), CommandError> {
+    /// Writes the manifest, which then contains what was in the log. An error ends with `parts_state`.
+    pub(crate) fn write(&mut self, parts_state: &str) -> Result<(), CommandError> {
         let manifest = json!({
             "manifest_version": VERSION,
             "policy": self.policy,
             "inputs": self.inputs,
             "merge": self.merge,
         });
-        write_atomically(&self.path, &format!("{manifest:#}\n"), state)?;
+        write_atomically(&Destination::File(self.path.clone()), &format!("{manifest:#}\n"), parts_state)?;
         self.log.remove()
     }
 }
@@ -396,8 +399,11 @@ fn check_policy(path: &Path, found: &Value, policy: &Value) -> Result<(), Comman
     }
     match first_difference(&found["policy"], policy) {
         None => Ok(()),
+        Some((VERSION_SETTING, before, _)) => Err(CommandError::Usage(format!(
+            "{name}: this job was begun by version {before} of irikey; finish it with that version, or use another directory"
+        ))),
         Some((setting, before, now)) => Err(CommandError::Usage(format!(
-            "{name}: the parts were made with {setting} {before}, but the flags say {now}; use the same flags, or another \
+            "{name}: the parts were made with {setting} {before}, but this job has {now}; use the same flags, or another \
              directory"
         ))),
     }

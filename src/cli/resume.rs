@@ -28,7 +28,7 @@ use super::report::{Report, ResumedInputs};
 use super::terminal::count_of;
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::part_names::MANIFEST;
-use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, parent};
+use crate::process::{DirectoryLock, Existing, NewDirectories, PendingFile, commit_all, parent};
 use crate::remote::RemoteUrl;
 use crate::run::{
     self, InputRun, MAX_SORTED_SOURCE_ROWS, MAX_SORTED_SOURCES, OrderedSummaries, RunError, RunOptions, RunRequest,
@@ -177,7 +177,7 @@ impl ResumableJob<'_> {
             let remove = |runs: &Path| fs::remove_file(runs).unwrap_or_default();
             self.finished.iter().filter_map(|file| file.path.as_deref()).for_each(remove);
         }
-        written.whole.path = Some(self.directory.to_path_buf());
+        written.whole.iter_mut().for_each(|whole| whole.path = Some(self.directory.to_path_buf()));
         Ok((summary, written))
     }
 
@@ -248,7 +248,7 @@ impl ResumableJob<'_> {
     fn record(&mut self, mut batch: Vec<(usize, FinishedInput)>) -> Result<(), CommandError> {
         let file =
             |(_, finished): &mut (usize, FinishedInput)| Some((finished.file.take()?, finished.input.part.clone()));
-        commit_all(batch.iter_mut().filter_map(file).collect()).map_err(OutputError::from)?;
+        commit_all(batch.iter_mut().filter_map(file).collect(), Existing::Replace).map_err(OutputError::from)?;
         for (index, FinishedInput { input, part, summary, hash, .. }) in batch {
             self.manifest.add(&input, &hash, &part, &summary)?;
             self.finished.push(part);

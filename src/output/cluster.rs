@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::OutputError;
 use super::options::Destination;
 use super::sink::write_file;
+use crate::process::Existing;
 use crate::process::part_names::CLUSTER;
 
 /// Where a gzip member is in its file.
@@ -47,8 +48,8 @@ impl ClusterIndex {
     }
 
     /// Writes the index and the locations.
-    pub(super) fn write(&self) -> Result<(), OutputError> {
-        let [index, locations] = CLUSTER.map(|name| Destination::File(self.directory.join(name)));
+    pub(super) fn write(&self, existing: Existing) -> Result<(), OutputError> {
+        let [index, locations] = CLUSTER.map(|name| Destination::new(self.directory.join(name), existing));
         write_file(&locations, &self.locations)?;
         write_file(&index, &self.lines)
     }

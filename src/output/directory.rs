@@ -19,7 +19,9 @@ use super::writer::{FileOpener, FinishedOutput, FinishedPart, Output, encoder};
 use crate::process::part_names::{
     CLUSTER, INCOMPLETE, MANIFEST, SPLITS, is_hidden_name, is_index_of_parts, is_part_name, part_name,
 };
-use crate::process::{DirectoryLock, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory};
+use crate::process::{
+    DirectoryLock, Existing, NewDirectories, PendingFile, commit_all, file_names, parent, sync_directory,
+};
 use crate::remote::{RemoteError, RemoteUrl, has_objects};
 use crate::sort::Partition;
 
@@ -34,6 +36,8 @@ pub(crate) struct DirectoryLayout {
     pub(crate) fixed: Vec<String>,
     /// Name prefix of the partitions' directories and their number, if the output has partitions.
     pub(crate) partitions: Option<(&'static str, u32)>,
+    /// What happens to a file that appears where a part or an index will be written.
+    pub(crate) existing: Existing,
     /// An earlier run of the job wrote parts and was interrupted, also if the directory has no mark.
     pub(crate) is_interrupted: bool,
 }
@@ -171,7 +175,7 @@ impl PartDirectory {
             let directory = parent(path);
             fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
         }
-        self.files.open(&Destination::File(path.to_path_buf()))
+        self.files.open(&Destination::new(path.to_path_buf(), self.layout.existing))
     }
 
     /// Adds the names of the split points, the manifest and the indexes to the mark of the directory, before these files are
@@ -196,7 +200,7 @@ impl PartDirectory {
         self.pending.extend(pending.zip(output.path.clone()));
         self.finished.push(output);
         if self.pending.len() >= MAX_PENDING {
-            commit_all(std::mem::take(&mut self.pending))?;
+            commit_all(std::mem::take(&mut self.pending), self.layout.existing)?;
         }
         Ok(())
     }
@@ -219,12 +223,12 @@ impl PartDirectory {
         }
         self.close()?;
         self.mark_index_files()?;
-        commit_all(std::mem::take(&mut self.pending))?;
+        commit_all(std::mem::take(&mut self.pending), self.layout.existing)?;
         if self.mark.is_local() {
             let root = self.layout.root();
             sync_directory(&root).map_err(|error| io_error(&root, "sync the directory", error))?;
         }
-        self.clusters.iter().try_for_each(ClusterIndex::write)?;
+        self.clusters.iter().try_for_each(|index| index.write(self.layout.existing))?;
         Ok((self.finished, self.mark))
     }
 
@@ -428,6 +432,28 @@ mod tests {
                 Some(_) => assert!(paths.is_empty()),
             }
             assert!(paths.iter().all(|path| path.exists()));
+        }
+    }
+
+    /// Something else may write to the directory while the job runs.
+    #[test]
+    fn a_file_that_appears_is_replaced_or_kept() {
+        for existing in [Existing::Replace, Existing::Keep] {
+            let directory = tempfile::tempdir().unwrap();
+            let part = directory.path().join("part-00000.parquet");
+            let layout =
+                DirectoryLayout { directory: directory.path().to_path_buf(), existing, ..DirectoryLayout::default() };
+            let options = OutputOptions::of_uris(OutputFormat::Parquet);
+            let (_, parts) = PartDirectory::create(layout, options, &Arrangement::default(), None).unwrap();
+            fs::write(&part, "other").unwrap();
+            let finished = parts.finish().map(drop);
+            let is_kept = fs::read(&part).unwrap() == b"other";
+            match existing {
+                Existing::Replace => assert!(finished.is_ok() && !is_kept),
+                Existing::Keep => {
+                    assert!(matches!(finished, Err(OutputError::Exists(path)) if path == part) && is_kept)
+                }
+            }
         }
     }
 

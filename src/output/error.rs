@@ -36,7 +36,8 @@ pub enum OutputError {
         parent: PathBuf,
     },
     /// The directory contains parts of an earlier run, or other files.
-    #[error("{}: the directory contains files already; remove them or choose another directory", path_name(.0))]
+    #[error("{}: the directory contains files already; remove them, choose another directory, or continue a job that was begun \
+         with --resume by this flag", path_name(.0))]
     NotEmpty(PathBuf),
     /// A file with the name of the output appeared while the job ran, and must not be replaced.
     #[error("{}: the file did not exist when the job began, but exists now; it was kept, and the output was not written", path_name(.0))]

@@ -10,6 +10,7 @@ use parquet::basic::{self as codec, ZstdLevel};
 use super::packing::TextPacking;
 use crate::batch::ColumnSet;
 use crate::canon::Policy;
+use crate::process::Existing;
 use crate::sort::{SORT_METADATA_KEY, SortBy};
 
 /// Where an output goes.
@@ -24,6 +25,21 @@ pub enum Destination {
 }
 
 impl Destination {
+    pub(crate) fn new(path: PathBuf, existing: Existing) -> Destination {
+        match existing {
+            Existing::Replace => Destination::File(path),
+            Existing::Keep => Destination::NewFile(path),
+        }
+    }
+
+    /// What happens to a file that has the path.
+    pub(crate) fn existing(&self) -> Existing {
+        match self {
+            Destination::NewFile(_) => Existing::Keep,
+            Destination::File(_) | Destination::Stdout => Existing::Replace,
+        }
+    }
+
     /// Returns the path, unless it is standard output.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {

@@ -81,8 +81,7 @@ pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), 
     }
     let (file, target) = match destination {
         Destination::Stdout => (stdout()?, OutputTarget::Stdout),
-        Destination::File(path) => open(path, Existing::Replace)?,
-        Destination::NewFile(path) => open(path, Existing::Keep)?,
+        Destination::File(path) | Destination::NewFile(path) => open(path, destination.existing())?,
     };
     let is_terminal = file.is_terminal();
     let file = BufWriter::with_capacity(BUFFER_LEN, file);
@@ -95,8 +94,7 @@ pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), 
 
 /// The object that a destination names.
 fn remote_name(destination: &Destination) -> Option<(RemoteUrl, Existing)> {
-    let url = RemoteUrl::of_path(destination.path()?)?;
-    Some((url, if matches!(destination, Destination::NewFile(_)) { Existing::Keep } else { Existing::Replace }))
+    Some((RemoteUrl::of_path(destination.path()?)?, destination.existing()))
 }
 
 fn create_object(url: &RemoteUrl, existing: Existing) -> Result<(Sink, OutputTarget), OutputError> {
@@ -193,12 +191,11 @@ impl OutputTarget {
 
     /// The destination of a file that belongs to this one, with the same rule for files that exist.
     pub(super) fn destination(&self, path: PathBuf) -> Destination {
-        match self {
-            OutputTarget::Rename { existing: Existing::Keep, .. } | OutputTarget::Object(_, Existing::Keep) => {
-                Destination::NewFile(path)
-            }
-            _ => Destination::File(path),
-        }
+        let existing = match self {
+            OutputTarget::Rename { existing, .. } | OutputTarget::Object(_, existing) => *existing,
+            OutputTarget::Direct(_) | OutputTarget::Stdout => Existing::Replace,
+        };
+        Destination::new(path, existing)
     }
 
     /// Flushes `sink`, syncs the file, renames it to its final name and makes the name durable.

@@ -38,9 +38,10 @@ pub(crate) struct PendingFile {
 }
 
 /// What happens to a file that has the name already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Existing {
     /// It is replaced.
+    #[default]
     Replace,
     /// It is kept, and the new file is removed.
     Keep,
@@ -126,12 +127,12 @@ impl PendingFile {
     }
 }
 
-/// Commits many files, replacing those that exist. Several threads wait for the disk at a time, and a directory is synced
-/// once: for small files this takes a small part of the time of committing one after the other.
-pub(crate) fn commit_all(files: Vec<(PendingFile, PathBuf)>) -> Result<(), CommitError> {
+/// Commits many files. Several threads wait for the disk at a time, and a directory is synced once: for small files this takes
+/// a small part of the time of committing one after the other.
+pub(crate) fn commit_all(files: Vec<(PendingFile, PathBuf)>, existing: Existing) -> Result<(), CommitError> {
     sync_all(&files)?;
     let directories: BTreeSet<PathBuf> = files.iter().map(|(_, path)| parent(path).to_path_buf()).collect();
-    files.into_iter().try_for_each(|(file, path)| file.rename(&path, Existing::Replace))?;
+    files.into_iter().try_for_each(|(file, path)| file.rename(&path, existing))?;
     let sync = |directory: &PathBuf| sync_directory(directory).map_err(failed(directory, "sync the directory", true));
     directories.iter().try_for_each(sync)
 }

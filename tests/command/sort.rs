@@ -76,12 +76,17 @@ fn parquet_metadata_has_the_order() {
 #[test]
 fn what_cannot_be_checked_by_columns_is_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let [csv, parquet] = ["x.csv", "x.parquet"].map(|name| directory.path().join(name).display().to_string());
+    let [csv, parquet, archive, zip] =
+        ["x.csv", "x.parquet", "x.warc", "x.zip"].map(|name| directory.path().join(name).display().to_string());
     for target in [&csv, &parquet] {
         succeed(&["canon", "-q", &sample("crawl.cdxj"), "-o", target, "--sort", "uri"]);
     }
     assert_rejected(&["check-sorted", &csv], 1, "whole lines were compared as bytes");
     assert_rejected(&["check-sorted", "--by", "uri", &csv], 2, "this file has lines, but the order is one of columns");
+    std::fs::write(&archive, "WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n").unwrap();
+    std::fs::write(&zip, "PK\x03\x04\n").unwrap();
+    assert_rejected(&["check-sorted", &archive], 2, "this is a web archive, whose records have no order");
+    assert_rejected(&["check-sorted", &zip], 4, "ZIP archive");
     assert_rejected(&["check-sorted", "--by", "uri", "no-such.parquet"], 4, "no-such.parquet: cannot open: ");
     assert_rejected(
         &["check-sorted", "--by", "nope", &parquet],
@@ -486,13 +491,13 @@ fn a_job_with_another_policy_or_input_is_not_resumed() {
     assert_rejected(
         &resume(&inputs, path, &["--strict"]),
         2,
-        "made with intake \"lenient\", but the flags say \"strict\"",
+        "made with intake \"lenient\", but this job has \"strict\"",
     );
     assert_rejected(&resume(&inputs, path, &["--columns", "uri"]), 2, "columns");
     assert_rejected(
         &resume(&inputs, path, &["--max-record", "1K"]),
         2,
-        "made with max-record 134217728, but the flags say 1024",
+        "made with max-record 134217728, but this job has 1024",
     );
     // A setting that is described only if it was chosen.
     let limited = directory.path().join("limited");
@@ -731,12 +736,12 @@ fn a_job_with_another_order_or_list_of_inputs_is_not_resumed() {
     assert_rejected(
         &resume(&inputs, path, &["--sort", "-uri"]),
         2,
-        "made with sort \"uri\", but the flags say \"-uri\"",
+        "made with sort \"uri\", but this job has \"-uri\"",
     );
     assert_rejected(
         &resume(&inputs, path, &["--sort", "uri", "--part-rows", "5"]),
         2,
-        "made with part_rows null, but the flags say 5",
+        "made with part_rows null, but this job has 5",
     );
     assert_rejected(
         &resume(&inputs[1..], path, &["--sort", "uri"]),

@@ -14,6 +14,7 @@ use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::Policy;
 use crate::cli::error::CommandError;
 use crate::output::{Compression, CompressionError, Destination, OutputFormat, OutputOptions, index_columns};
+use crate::process::Existing;
 use crate::run::MAX_ROW_GROUP_LEN;
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
@@ -96,7 +97,7 @@ pub(crate) struct ReplaceArgs {
 impl ReplaceArgs {
     /// A file with this path, which the flag forbids to replace.
     pub(crate) fn file(&self, path: &Path) -> Destination {
-        if self.no_clobber { Destination::NewFile(path.to_path_buf()) } else { Destination::File(path.to_path_buf()) }
+        Destination::new(path.to_path_buf(), if self.no_clobber { Existing::Keep } else { Existing::Replace })
     }
 
     /// The same destination, with the rule of the flag.
