@@ -43,7 +43,7 @@ impl Job<'_> {
         &self,
         sources: Vec<String>,
         summary: Summary,
-        output: FinishedOutput,
+        output: Option<FinishedOutput>,
         elapsed: Duration,
     ) -> Report {
         Report {
@@ -56,7 +56,7 @@ impl Job<'_> {
             threads: self.options.clamped().threads,
             policy: self.policy.clone(),
             output_format: self.output.format.name(),
-            output: Some(output),
+            output,
             transfer: transfer(),
             ..Report::default()
         }

@@ -43,7 +43,7 @@ fn message(error: &Error, words: &[String], command: &Command) -> Option<String>
     let subcommand = words.iter().skip(1).find_map(|word| command.find_subcommand(word));
     let name = subcommand.map_or("irikey".to_string(), |subcommand| format!("irikey {}", subcommand.get_name()));
     let text = match flag_of_others(error, subcommand, command) {
-        Some(others) => format!("{others}{}", usage_of(text)),
+        Some(others) => others,
         None => without_tip_on_values(text),
     };
     Some(format!("irikey: {text}\n\nFor more information, try '{name} --help'.\n"))
@@ -66,11 +66,6 @@ fn flag_of_others(error: &Error, own: Option<&Command>, command: &Command) -> Op
     let others = if before.is_empty() { last.to_string() } else { format!("{} and {last}", before.join(", ")) };
     let own = own.map_or(String::new(), |own| format!(", not of irikey {}", own.get_name()));
     Some(format!("{flag} is a flag of irikey {others}{own}"))
-}
-
-/// The paragraph of a message that shows the usage, with the line ends before it.
-fn usage_of(text: &str) -> &str {
-    text.find("\n\nUsage:").map_or("", |at| &text[at..])
 }
 
 /// A message without the tip to write `-- --flag`: hardly any value begins with `--`.

@@ -88,6 +88,12 @@ impl KeyedFile {
         columns.fold(0, |len, column| len.saturating_add(u64::try_from(column.compressed_size()).unwrap_or(0)))
     }
 
+    /// Length of the longest row group as Parquet without compression, bytes.
+    pub(crate) fn max_row_group_len(&self) -> usize {
+        let row_groups = self.metadata.metadata().row_groups().iter();
+        row_groups.map(|group| usize::try_from(group.total_byte_size()).unwrap_or(0)).max().unwrap_or(0)
+    }
+
     /// Reads a row group: the columns of `schema`, converted to its types.
     ///
     /// # Errors

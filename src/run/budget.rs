@@ -75,6 +75,12 @@ impl WorkerNeed {
         WorkerNeed { bytes, shared, fixed: 0, rows_len, shared_len: row_group_len, is_chosen: true, data: None }
     }
 
+    /// For row groups that are read from Parquet files, of this length without compression. Measured on different lines of 77
+    /// bytes with the default columns, where a thread takes 3.3 times the length, or 4.3 times if rows are pending.
+    pub(crate) fn read_rows(row_group_len: usize) -> WorkerNeed {
+        WorkerNeed { bytes: row_group_len.saturating_mul(5), ..WorkerNeed::keys(row_group_len) }
+    }
+
     /// For row groups of this length of which only keys are used.
     pub(crate) fn keys(row_group_len: usize) -> WorkerNeed {
         let bytes = row_group_len.saturating_mul(8);
@@ -123,6 +129,11 @@ impl WorkerNeed {
     /// Also for `count` tables that are written beside the output.
     pub(crate) fn with_tables(self, count: usize) -> WorkerNeed {
         WorkerNeed { fixed: self.fixed + count * TABLE, ..self }
+    }
+
+    /// Whether a thread needs more than with `other`.
+    pub(crate) fn is_more_than(&self, other: WorkerNeed) -> bool {
+        self.bytes > other.bytes
     }
 
     /// Maximum number of runs at the same time: one whose workers are reserved already, and as many further ones as `remaining`

@@ -34,8 +34,10 @@ const WAT: UnsupportedFormat = UnsupportedFormat {
 
 const TABLE: UnsupportedFormat =
     UnsupportedFormat { name: "a Parquet or Arrow file, not a document", advice: "use irikey canon" };
-const CAPTURES: UnsupportedFormat =
-    UnsupportedFormat { name: "a list of captures or requests, not a document", advice: "use irikey canon" };
+const CAPTURES: UnsupportedFormat = UnsupportedFormat {
+    name: "a table, or a list of captures or requests, not a document",
+    advice: "use irikey canon",
+};
 
 /// What a source holds.
 pub(crate) enum SourceDocuments {

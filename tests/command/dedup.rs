@@ -471,6 +471,25 @@ fn memory_stays_within_its_limit() {
     }
 }
 
+/// A worker reads a whole row group of a file with keys, however long the row groups of the output are.
+#[test]
+fn long_row_groups_of_files_with_keys_need_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let [rows, out] = ["rows.parquet", "out.parquet"].map(|name| text(&directory.path().join(name)).to_string());
+    let canon = |len: &str| printed(&["canon", "-q", "-o", &rows, "--row-group-size", len], &lines(0, 100_000));
+    let dedup = |limit: &str| {
+        let flags = ["dedup", "-q", &rows, "-o", &out, "--row-group-size", "64K", "--memory", limit];
+        irikey(&flags, b"", Stdio::null())
+    };
+    canon("64K");
+    assert_eq!(dedup("24M").status.code(), Some(0));
+    canon("64M");
+    let refused = dedup("24M");
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && message.contains("set --memory to "), "{message}");
+    assert_eq!(dedup("64M").status.code(), Some(0));
+}
+
 /// New keys of many threads stay within the limit, whether they fit into memory while records are read or not.
 #[cfg(target_os = "linux")]
 #[test]

@@ -520,3 +520,46 @@ fn destinations_and_temporary_directories_are_checked_first() {
         place.accepted(&format!("{command} --tmp ./out --memory 1500MB"));
     }
 }
+
+/// People read advice in reports, because standard error of a scheduled job is not kept.
+#[test]
+fn reports_contain_advice() {
+    let place = Workplace::new();
+    fs::write(place.path("relative.txt"), "/a\n/b\n").unwrap();
+    for suffix in ["html", "txt", "json"] {
+        for job in ["canon relative.txt -o x.csv", "count relative.txt"] {
+            let report = format!("x.{suffix}");
+            place.accepted(&format!("{job} --report {report}"));
+            let report = fs::read_to_string(place.path(&report)).unwrap();
+            assert!(report.contains("--base-column"), "{job} {suffix}: {report}");
+        }
+    }
+}
+
+#[test]
+fn reports_state_that_there_is_no_output() {
+    let place = Workplace::new();
+    fs::write(place.path("damaged.gz"), &super::gzip(LINES)[..20]).unwrap();
+    for (report, expected) in [("x.json", "\"output\": null"), ("x.html", "Records before an error were processed")] {
+        let ran = place.run(&format!("canon damaged.gz -o x.csv --report {report}"));
+        assert_eq!(ran.status.code(), Some(4));
+        let report = fs::read_to_string(place.path(report)).unwrap();
+        assert!(report.contains(expected) && !report.contains("standard output"), "{report}");
+    }
+    let full = place.run("canon damaged.gz -o x.csv --report /dev/full");
+    let message = String::from_utf8(full.stderr).unwrap();
+    assert!(message.contains("there is no output") && !message.contains("output is complete"), "{message}");
+}
+
+/// What canonicalization changed is known only of records, not of rows that have keys.
+#[test]
+fn changes_of_files_with_keys_are_unknown() {
+    let place = Workplace::new();
+    place.accepted("canon in.txt --columns uri,key -o rows.parquet");
+    let summary = place.accepted("dedup rows.parquet -o x.parquet --report x.json");
+    assert!(!summary.contains("changed") && summary.contains("faulty"), "{summary}");
+    let report = read_json(place.path("x.json"));
+    assert!(["unchanged", "changed", "changes", "flags"].iter().all(|member| report[*member].is_null()), "{report}");
+    let of_records = place.accepted("dedup in.txt -o x.parquet --report x.json");
+    assert!(of_records.contains("unchanged") && read_json(place.path("x.json"))["changed"].is_u64());
+}

@@ -32,7 +32,7 @@ fn all_usage_errors_have_one_form() {
 #[test]
 fn flags_of_other_commands_are_named() {
     for (words, expected) in [
-        ("dedup --sort uri", "irikey: --sort is a flag of irikey canon, not of irikey dedup\n\nUsage: irikey dedup"),
+        ("dedup --sort uri", "irikey: --sort is a flag of irikey canon, not of irikey dedup\n\nFor more information"),
         ("dedup --resume", "irikey: --resume is a flag of irikey canon, not of irikey dedup\n"),
         ("count --part-rows 5", "irikey: --part-rows is a flag of irikey canon and dedup, not of irikey count\n"),
         ("count --keep last", "irikey: --keep is a flag of irikey dedup, not of irikey count\n"),

@@ -22,7 +22,7 @@ use crate::input::{Sources, copy_objects};
 use crate::process::TemporaryDirectory;
 use crate::record::InputFormat;
 use crate::remote::RemoteUrl;
-use crate::run::{DedupOptions, RowKey, WorkerNeed};
+use crate::run::{DedupOptions, RowKey, RunOptions, WorkerNeed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -187,6 +187,18 @@ impl DedupArgs {
         let with_keys = if self.has_survey() || self.table_count() > 0 { rows.with_lower_keys() } else { rows };
         let with_survey = if self.has_survey() { with_keys.with_survey() } else { with_keys };
         with_survey.with_tables(self.table_count())
+    }
+
+    /// Reserves memory for workers that read row groups of `len` bytes, if that is more than the rows of the output need. Returns
+    /// the rest, bytes.
+    pub(super) fn reserve_row_groups(
+        &self,
+        len: usize,
+        options: &mut RunOptions,
+    ) -> Result<Option<usize>, CommandError> {
+        let need = WorkerNeed::read_rows(len);
+        let is_more = need.is_more_than(self.need(self.output.row_group_size));
+        is_more.then(|| self.input.reserve_memory(&self.work, options, need)).transpose()
     }
 
     fn has_survey(&self) -> bool {

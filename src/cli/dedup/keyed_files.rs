@@ -9,11 +9,11 @@ use crate::output::OutputFormat;
 use crate::run::{DedupOptions, KeyedFileDefect, KeyedFileError, KeyedFiles};
 
 /// The inputs as tables of rows with keys, if all are such files and no flag chooses another column. The output then has
-/// their columns, unless a flag chooses others.
+/// their columns, unless a flag chooses others, and the job has memory for their row groups.
 pub(super) fn keyed_files(
     sources: &Sources,
     job: &mut Job,
-    dedup: &DedupOptions,
+    dedup: &mut DedupOptions,
     args: &DedupArgs,
 ) -> Result<Option<KeyedFiles>, CommandError> {
     if !args.input.is_auto() {
@@ -43,6 +43,8 @@ pub(super) fn keyed_files(
     }
     inputs.add_path_values(&job.output.columns);
     inputs.check_columns(&job.output.columns)?;
+    let longest = inputs.keyed.iter().map(KeyedFile::max_row_group_len).max().unwrap_or(0);
+    dedup.memory = args.reserve_row_groups(longest, &mut job.options)?.unwrap_or(dedup.memory);
     let key = args.key_column(&job.policy);
     // A report for people has a survey only where there is something to survey.
     let dedup = DedupOptions { survey: args.survey, ..dedup.clone() };

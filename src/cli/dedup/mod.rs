@@ -48,10 +48,10 @@ fn perform(args: &DedupArgs) -> Result<u8, CommandError> {
         return Ok(status);
     }
     let names = sources.names();
-    let ((mut deduped, outputs), timeline) = deduplicate(args, &mut job, &dedup, sources)?;
+    let ((mut deduped, outputs), timeline) = deduplicate(args, &mut job, &mut dedup, sources)?;
     let replaced = job.files.replaced_after(replaced, deduped.summary.is_nothing_read());
     let WrittenFiles { whole, files } = outputs.finish(&job, &mut deduped)?;
-    let output_len = whole.bytes;
+    let output_len = whole.as_ref().map_or(0, |whole| whole.bytes);
     let counts = count_rows(&job, &dedup, &deduped, &names);
     print_warnings(&counts);
     let (summary, findings) = (std::mem::take(&mut deduped.summary), deduped.findings.take());
@@ -83,7 +83,7 @@ fn after_missing_report(error: CommandError, has_new_keys: bool) -> CommandError
 fn deduplicate(
     args: &DedupArgs,
     job: &mut Job,
-    dedup: &DedupOptions,
+    dedup: &mut DedupOptions,
     sources: Sources,
 ) -> Result<((DedupSummary, DedupOutputs), Vec<TimelineSample>), CommandError> {
     let files = keyed_files(&sources, job, dedup, args)?;
@@ -149,7 +149,8 @@ fn print_warnings(counts: &DedupReport) {
     if compares_only_times && undated > 0 && undated == kept + duplicates + seen {
         let keep = keep.name();
         print_error(&format!(
-            "--keep {keep}: no record has a time, so the first record of each key was kept; check the format of the inputs"
+            "--keep {keep}: no record has a time, so the first record of each key was kept; irikey \
+             reads times from indexes, archives, logs, JSON lines and Parquet"
         ));
     }
     for CollisionReport { key, rows: [a, b] } in counts.collisions.iter().flat_map(|(_, examples)| examples) {

@@ -14,9 +14,9 @@ use crate::cli::args::{
     unknown_suffix,
 };
 use crate::cli::error::CommandError;
-use crate::cli::files::abandoned;
+use crate::cli::files::print_abandoned;
 use crate::cli::progress::watch;
-use crate::cli::report::{after_closed_pipe, replaced_to_text};
+use crate::cli::report::{NO_OUTPUT, after_closed_pipe, replaced_to_text};
 use crate::cli::terminal::{print_error, print_to_stderr};
 use crate::encoding::Charset;
 use crate::extract::DocumentContext;
@@ -188,8 +188,8 @@ impl Extraction<'_> {
     fn finish(self) -> Result<u8, CommandError> {
         let Extraction { args, destination, writer, report } = self;
         let state = if report.is_nothing_read() {
-            abandoned(&destination);
-            "there is no output"
+            print_abandoned(&destination);
+            NO_OUTPUT
         } else {
             match writer.finish() {
                 Ok(()) | Err(OutputError::ClosedPipe) => {}

@@ -116,7 +116,7 @@ impl ExtractReport {
             table("Defects of documents", &["defect", "#number"], named(defects, DefectKind::name)),
             Table::new("Messages", &["message"], messages),
         ];
-        page_of_tables("extract", &tables, &[])
+        page_of_tables("extract", &tables, None)
     }
 }
 

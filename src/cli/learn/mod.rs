@@ -16,7 +16,7 @@ use self::export::ExportedRule;
 use self::hand_rules::HandRules;
 use self::report::LearnReport;
 use super::error::CommandError;
-use super::files::abandoned;
+use super::files::print_abandoned;
 use super::progress::watch;
 use super::terminal::{count_of, print_error};
 use crate::batch::{BatchError, EquivalenceRows, applied_rule, equivalences_metadata, equivalences_schema};
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     check_observed(&observed, args)?;
     let mut written = WrittenPatterns::default();
     if observed.summary.is_nothing_read() {
-        abandoned(&destination);
+        print_abandoned(&destination);
         drop(table);
     } else {
         written = write_table(args, &mut hand, &mut observed, table)?;

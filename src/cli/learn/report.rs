@@ -62,8 +62,8 @@ impl LearnReport<'_> {
     fn to_html(&self, text: &str, errors: &[SourceError]) -> String {
         let mut html = String::from("<header>\n<h1>irikey learn report</h1>\n</header>\n");
         let advice = advice(&self.observed.summary);
-        let lines = text.lines().chain(advice.iter().map(String::as_str));
-        let lines: String = lines.map(|line| escape(line) + "\n").collect();
+        let lines = text.lines().map(str::to_string).chain(advice.iter().map(ToString::to_string));
+        let lines: String = lines.map(|line| escape(&line) + "\n").collect();
         section(&mut html, "Summary", "", &format!("<pre><code>{lines}</code></pre>\n"));
         if let Some(content) = &self.observed.content {
             kinds(&mut html, content);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::advice::{Advice, advice};
 use super::survey;
 use crate::canon::{Policy, RecipeColumn, RecipeTally};
 use crate::cli::progress::TimelineSample;
@@ -60,7 +61,7 @@ pub(crate) struct Report {
     /// What the rows depend on.
     pub(crate) policy: Policy,
     pub(crate) output_format: &'static str,
-    /// The output as a whole.
+    /// The output as a whole; `None` if there is none, because an input has an error and there are no records.
     pub(crate) output: Option<FinishedOutput>,
     /// The files of an output that is a directory.
     pub(crate) files: Vec<FinishedOutput>,
@@ -178,6 +179,7 @@ impl Report {
     /// The job, and what became of its records.
     fn records_to_json(&self) -> Map<String, Value> {
         let (summary, tally) = (&self.summary, &self.summary.tally);
+        let is_canonicalized = !summary.has_keyed_rows;
         object(json!({
             "irikey": env!("CARGO_PKG_VERSION"),
             "command": self.command,
@@ -189,9 +191,9 @@ impl Report {
             "headers": summary.headers,
             "skipped": summary.skipped,
             "pages": summary.pages,
-            "unchanged": tally.unchanged,
-            "changed": tally.changed,
-            "changes": counts(tally.named_changes()),
+            "unchanged": is_canonicalized.then_some(tally.unchanged),
+            "changed": is_canonicalized.then_some(tally.changed),
+            "changes": is_canonicalized.then(|| counts(tally.named_changes())),
             "faulty": tally.faulty,
             "faults": counts(tally.named_faults()),
             "fault_examples": summary.fault_examples.iter().map(|example| json!({
@@ -200,7 +202,7 @@ impl Report {
                 "record": example.record,
                 "text": example.text,
             })).collect::<Vec<_>>(),
-            "flags": counts(tally.named_flags()),
+            "flags": is_canonicalized.then(|| counts(tally.named_flags())),
             "spoofing_flags": self.policy.spoofing_flags.then(|| counts(tally.named_spoofing_flags())),
         }))
     }
@@ -253,9 +255,7 @@ impl Report {
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
             "replaced": replaced_to_json(&self.replaced),
-            "advice": self.summary.advice.iter()
-                .map(|advice| json!({"source": advice.source, "message": advice.text}))
-                .collect::<Vec<_>>(),
+            "advice": advice(&self.summary).iter().map(Advice::to_json).collect::<Vec<_>>(),
             "errors": self.errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
             "timeline": self.timeline.iter().map(|at| json!([at.seconds, at.records, at.memory])).collect::<Vec<_>>(),
         }))

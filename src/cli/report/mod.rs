@@ -1,6 +1,7 @@
 //! The report of a job: the summary of its run and what the job knows besides, as text for the terminal, as JSON and as an
 //! HTML page for `--report`.
 
+mod advice;
 mod chart;
 mod contents;
 mod html;
@@ -12,13 +13,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use self::advice::Advice;
+pub(crate) use self::advice::advice;
 pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{
     CollisionReport, DedupReport, Report, ResumedInputs, SourceError, counts, pairs_to_json, replaced_to_json,
 };
 pub(crate) use self::html::{Table, chart_and_table, escape, section, settings, share};
 pub(crate) use self::page::{document, input_errors};
-pub(crate) use self::text::{advice, formats_to_text, replaced_to_text};
+pub(crate) use self::text::{formats_to_text, replaced_to_text};
 use super::args::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_json, print_lines, print_to_stderr, visible};
@@ -26,18 +29,24 @@ use crate::output::{OutputError, write_file};
 use crate::process::{error_and_remedy, exit};
 use crate::run::Summary;
 
+/// The state of an output that was not written, because an input has an error and there are no records.
+pub(crate) const NO_OUTPUT: &str = "there is no output";
+
 /// How a run ended: what is printed at its end, and what its exit code depends on.
 pub(crate) struct RunOutcome<'a> {
     errors: &'a [SourceError],
     summary: &'a Summary,
     /// Number of records with a fault, also of earlier runs of a resumed job.
     faulty: u64,
+    /// Whether the output exists, for an error of the report.
+    output_state: &'static str,
 }
 
 impl<'a> RunOutcome<'a> {
     /// The outcome of a run with this summary, whose inputs had these errors.
     pub(crate) fn new(summary: &'a Summary, errors: &'a [SourceError]) -> RunOutcome<'a> {
-        RunOutcome { errors, summary, faulty: summary.tally.faulty }
+        let output_state = "the output is complete";
+        RunOutcome { errors, summary, faulty: summary.tally.faulty, output_state }
     }
 
     /// Prints errors, `text`, which is the summary, and advice; writes the report if one is requested, and returns the exit code.
@@ -53,16 +62,16 @@ impl<'a> RunOutcome<'a> {
         messages.clone().for_each(|message| print_error(&message));
         if !reporting.quiet {
             print_to_stderr(text);
-            advice.iter().for_each(|advice| print_error(advice));
+            advice.iter().for_each(|advice| print_error(&advice.to_string()));
         }
         if let Some(path) = &reporting.report {
             let format = ReportFormat::of_path(path);
             let mut report = render(format);
             if format == ReportFormat::Text {
-                report.extend(advice.iter().map(|advice| format!("{}\n", visible(advice))));
+                report.extend(advice.iter().map(|advice| format!("{}\n", visible(&advice.to_string()))));
                 messages.for_each(|message| report += &format!("error: {}\n", visible(&message)));
             }
-            write_report(reporting, path, &report, "the output is complete")?;
+            write_report(reporting, path, &report, self.output_state)?;
         }
         Ok(self.status(reporting.fail_on_fault))
     }
@@ -99,7 +108,9 @@ impl Report {
 
     fn outcome(&self) -> RunOutcome<'_> {
         let outcome = RunOutcome::new(&self.summary, &self.errors);
-        RunOutcome { faulty: outcome.faulty + self.resumed.map_or(0, |resumed| resumed.faulty), ..outcome }
+        let faulty = outcome.faulty + self.resumed.map_or(0, |resumed| resumed.faulty);
+        let output_state = if self.output.is_some() { outcome.output_state } else { NO_OUTPUT };
+        RunOutcome { faulty, output_state, ..outcome }
     }
 }
 
@@ -129,19 +140,22 @@ impl PrintedResult<'_> {
         let messages = formats_to_text(summary) + &replaced_to_text(self.replaced);
         let errors = SourceError::of_run(summary);
         RunOutcome::new(summary, &errors).conclude(reporting, &messages, |format| match format {
-            ReportFormat::Page => page_of_tables(self.command, &self.tables, &errors),
+            ReportFormat::Page => page_of_tables(self.command, &self.tables, Some(summary)),
             ReportFormat::Text => self.text,
             ReportFormat::Json => format!("{:#}\n", self.report),
         })
     }
 }
 
-/// Returns the report of a command as a page that has tables only.
-pub(crate) fn page_of_tables(command: &str, tables: &[Table], errors: &[SourceError]) -> String {
+/// Returns the report of a command as a page that has tables only: these, and what the summary of a run says about its inputs.
+pub(crate) fn page_of_tables(command: &str, tables: &[Table], summary: Option<&Summary>) -> String {
     let title = format!("irikey {command} report");
     let tables: String = tables.iter().map(Table::to_html).collect();
     let mut html = format!("<header>\n<h1>{title}</h1>\n</header>\n<section>\n{tables}</section>\n");
-    input_errors(&mut html, errors);
+    if let Some(summary) = summary {
+        page::advice_section(&mut html, summary);
+        input_errors(&mut html, &SourceError::of_run(summary));
+    }
     document(&title, &html)
 }
 
@@ -151,6 +165,7 @@ pub(crate) fn with_run_figures(mut json: Value, summary: &Summary) -> Value {
     json["input_bytes"] = summary.bytes.into();
     json["peak_memory_bytes"] = summary.memory.peak_resident.into();
     json["peak_anonymous_bytes"] = summary.memory.peak_anonymous.into();
+    json["advice"] = advice(summary).iter().map(Advice::to_json).collect();
     json["errors"] = SourceError::of_run(summary).iter().map(SourceError::to_json).collect();
     json
 }

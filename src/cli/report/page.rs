@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::advice::advice;
 use super::chart::{Bar, LineChart, bar_chart};
 use super::contents::{Report, SourceError};
 use super::html::{Table, chart_and_table, escape, section, settings, share};
@@ -12,7 +13,7 @@ use crate::cli::terminal::{count_of, format_bytes, thousands};
 use crate::iri::FaultKind;
 use crate::output::FinishedOutput;
 use crate::process::path_name;
-use crate::run::FaultExample;
+use crate::run::{FaultExample, Summary};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -50,6 +51,7 @@ pub(super) fn page(report: &Report) -> String {
     rules_of_recipes(&mut html, report);
     steps(&mut html, report);
     faults(&mut html, report);
+    advice_section(&mut html, &report.summary);
     input_errors(&mut html, &report.errors);
     course(&mut html, report);
     files(&mut html, report);
@@ -100,7 +102,7 @@ fn result_figures(report: &Report) -> Vec<Figure> {
             figures.push(("Kept", thousands(totals.kept), of_records(totals.kept)));
             figures.push(("Duplicates", thousands(totals.duplicates), of_records(totals.duplicates)));
             if totals.seen > 0 {
-                figures.push(("Seen by earlier jobs", thousands(totals.seen), of_records(totals.seen)));
+                figures.push(("Seen before", thousands(totals.seen), of_records(totals.seen)));
             }
         }
         None => {
@@ -147,7 +149,7 @@ fn results(html: &mut String, report: &Report) {
     let counts: Vec<(&str, u64)> = match &report.dedup {
         Some(dedup) => {
             let totals = &dedup.totals;
-            let seen = (totals.seen > 0).then_some(("seen earlier", totals.seen));
+            let seen = (totals.seen > 0).then_some(("seen before", totals.seen));
             let counts = [("kept", totals.kept), ("duplicates", totals.duplicates)].into_iter().chain(seen);
             counts.chain([("faulty", totals.faulty)]).collect()
         }
@@ -218,11 +220,20 @@ fn faults(html: &mut String, report: &Report) {
     }
 }
 
+/// What to do if the inputs were probably read in the wrong way.
+pub(super) fn advice_section(html: &mut String, summary: &Summary) {
+    let items: String =
+        advice(summary).iter().map(|advice| format!("<p>{}</p>\n", escape(&advice.to_string()))).collect();
+    if !items.is_empty() {
+        section(html, "Advice", "The inputs were probably read in the wrong way.", &items);
+    }
+}
+
 /// The inputs that could not be read completely, if there are any.
 pub(crate) fn input_errors(html: &mut String, errors: &[SourceError]) {
     if !errors.is_empty() {
         let rows = errors.iter().map(|SourceError { source, message }| vec![source.clone(), message.clone()]);
-        let table = Table::new("What was read before the error is in the output", &["input", "error"], rows);
+        let table = Table::new("Records before an error were processed", &["input", "error"], rows);
         section(html, "Inputs that could not be read completely", "", &table.to_html());
     }
 }

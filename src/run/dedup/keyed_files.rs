@@ -158,7 +158,6 @@ impl KeyedFiles {
             (self.key.as_str(), DataType::FixedSizeBinary(16)),
             ("key", DataType::FixedSizeBinary(16)),
             ("uri", DataType::Utf8),
-            ("input", DataType::Binary),
             ("fault", DataType::Utf8),
             ("fetch_time", DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))),
             ("fetch_status", DataType::Int16),
@@ -367,6 +366,7 @@ fn summary(files: KeyedFiles, read: ReadRowGroups, tally: Tally) -> Summary {
         records: read.rows,
         rows: read.rows,
         tally,
+        has_keyed_rows: true,
         source_formats,
         source_records: read.source_records,
         input_errors,
@@ -422,14 +422,10 @@ fn fault(batch: &RecordBatch, row: usize) -> Fault {
     Fault::new(kind, Component::Reference, 0)
 }
 
-/// Counts rows. A row with a value in the column `input` was changed; without that column, changes are unknown.
+/// Counts rows and faults. What was changed is not known.
 fn tally(batch: &RecordBatch, rows: &Rows) -> Tally {
     let mut tally = Tally { rows: batch.num_rows() as u64, faulty: rows.faults.len() as u64, ..Tally::default() };
     rows.faults.iter().for_each(|(_, fault)| tally.faults[fault.kind as usize] += 1);
-    let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
-    let sound = (0..batch.num_rows()).filter(|row| faults.next_if_eq(row).is_none());
-    let inputs = batch.column_by_name("input");
-    tally.changed = sound.filter(|row| inputs.is_some_and(|inputs| inputs.is_valid(*row))).count() as u64;
-    tally.unchanged = tally.rows - tally.faulty - tally.changed;
+    tally.unchanged = tally.rows - tally.faulty;
     tally
 }
