@@ -551,6 +551,14 @@ fn reports_state_that_there_is_no_output() {
     assert!(message.contains("there is no output") && !message.contains("output is complete"), "{message}");
 }
 
+#[test]
+fn spaces_may_follow_the_commas_of_lists() {
+    let rows = |columns: &str, keys: &str| {
+        printed(&["canon", "-q", "--output-format", "csv", "--columns", columns, "--key", keys], LINES)
+    };
+    assert_eq!(rows("uri,record", "simple,surt-ia"), rows("uri, record", " simple, surt-ia"));
+}
+
 /// What canonicalization changed is known only of records, not of rows that have keys.
 #[test]
 fn changes_of_files_with_keys_are_unknown() {

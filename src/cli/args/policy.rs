@@ -319,6 +319,8 @@ pub(crate) fn name_of_key(id: ColumnId) -> Option<&'static str> {
 /// The names of rungs and recipes.
 pub(crate) const KEYS: Named<ColumnId> = Named {
     parse: |name| {
+        // A space may follow a comma of the list.
+        let name = name.trim();
         let found = COLUMNS.iter().map(|column| column.id).find(|id| name_of_key(*id) == Some(name));
         found.ok_or_else(|| format!("expected one of {}", (KEYS.names)().join(", ")))
     },

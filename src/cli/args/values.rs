@@ -28,8 +28,6 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Choices<T> {
     type Value = T;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
-        // Spaces may follow the commas of lists.
-        let value = value.to_str().map_or(value, |value| OsStr::new(value.trim()));
         let name = PossibleValuesParser::new(self.possible()).parse_ref(command, arg, value)?;
         let found = self.0.iter().find(|(choice, ..)| *choice == name);
         found.map(|(_, value, _)| value.clone()).ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidValue))

@@ -198,7 +198,8 @@ impl DedupArgs {
     ) -> Result<Option<usize>, CommandError> {
         let need = WorkerNeed::read_rows(len);
         let is_more = need.is_more_than(self.need(self.output.row_group_size));
-        is_more.then(|| self.input.reserve_memory(&self.work, options, need)).transpose()
+        let long = |error| CommandError::Usage(format!("the longest row group of the inputs has {len} bytes: {error}"));
+        is_more.then(|| self.input.reserve_memory(&self.work, options, need).map_err(long)).transpose()
     }
 
     fn has_survey(&self) -> bool {
