@@ -228,6 +228,30 @@ fn digests_of_archives_are_computed_where_none_is_stated() {
     assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid"]);
 }
 
+/// Archives may state the milliseconds of a capture, which indexes do not.
+#[test]
+fn an_archive_and_its_index_have_the_same_captures() {
+    let directory = tempfile::tempdir().unwrap();
+    let [archive, index, out, report] =
+        ["in.warc", "in.cdxj", "out.parquet", "out.json"].map(|name| path(&directory, name));
+    let record = |page: u32| {
+        let body = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{}", "page ".repeat(40));
+        let len = body.len();
+        format!(
+            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/{page}\r\n\
+             WARC-Date: 2026-01-01T00:00:0{page}.{page}23Z\r\nWARC-Record-ID: <urn:uuid:{page}>\r\n\
+             Content-Type: application/http;msgtype=response\r\nContent-Length: {len}\r\n\r\n{body}\r\n\r\n"
+        )
+    };
+    fs::write(&archive, (1..9).map(record).collect::<String>()).unwrap();
+    fs::write(&index, printed(&["canon", "-q", &archive, "--output-format", "cdxj"], b"")).unwrap();
+    let inputs: [&[&str]; 3] = [&[&archive], &[&index], &[&archive, &index]];
+    for inputs in inputs {
+        printed(&[&["learn", "-q", "-o", &out, "--report", &report], inputs].concat(), b"");
+        assert_eq!(read_json(&report)["content"]["captures"], 8, "{inputs:?}");
+    }
+}
+
 /// The record of a page in HTML; `head` are further header fields.
 fn page_record(uri: &str, head: &str, html: &str) -> String {
     let content = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{head}\r\n{html}");

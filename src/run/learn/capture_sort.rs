@@ -115,7 +115,7 @@ impl CaptureSort<'_> {
         if response == 0 {
             return;
         }
-        let time = rows.carried.times.get(row).copied().flatten();
+        let time = rows.carried.times.get(row).copied().flatten().map(whole_seconds);
         records.push_with(|record| {
             write_url(&url, record);
             CaptureRecord::Capture { content: content.unwrap_or(0), response, time }.write(record);
@@ -125,6 +125,11 @@ impl CaptureSort<'_> {
             days.sites.add_host(url.authority());
         }
     }
+}
+
+/// Returns a time in milliseconds without the part of a second. Archives may state it, and their indexes do not.
+fn whole_seconds(time: i64) -> i64 {
+    time.div_euclid(1000) * 1000
 }
 
 /// Adds the redirects that a record states: to the target, and from the URL that redirected to its URL.
