@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of names of parameters of a host that are returned.
-const MAX_NAMES: usize = 16;
+const MAX_NAMES: usize = 256;
 
 /// A URL without one of its parameters.
 struct WithoutParameter<'a> {
@@ -122,5 +122,17 @@ mod tests {
         urls.into_iter().for_each(|(uri, content)| captures.push(uri.as_bytes(), content));
         let found = needed_parameters(&Trial::new(&captures), &ContentRuleSet::default(), 0.0);
         assert_eq!(found, BTreeMap::from([(b"id".to_vec(), 1)]));
+    }
+
+    #[test]
+    fn a_host_may_need_many_parameters() {
+        let needed = |count: usize| {
+            let mut captures = HostCaptures::default();
+            for (name, value) in (0..count).flat_map(|name| (0..3).map(move |value| (name, value))) {
+                captures.push(format!("http://a/x?name{name:03}={value}").as_bytes(), (10 * name + value) as u64);
+            }
+            needed_parameters(&Trial::new(&captures), &ContentRuleSet::default(), 0.0).len()
+        };
+        assert_eq!([40, MAX_NAMES, MAX_NAMES + 1].map(needed), [40, MAX_NAMES, MAX_NAMES]);
     }
 }
