@@ -149,6 +149,15 @@ fn unsuitable_flags_are_rejected() {
 }
 
 #[test]
+fn help_shows_no_flag_that_is_always_refused() {
+    let has_flag = |command: &str, flag: &str| {
+        let help = printed(&[command, "--help"], b"");
+        help.lines().any(|line| line.trim_start().starts_with(flag))
+    };
+    assert!(has_flag("canon", "--rung <") && has_flag("learn", "--strict") && !has_flag("learn", "--rung"));
+}
+
+#[test]
 fn inputs_of_which_nothing_can_be_learned_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let out = path(&directory, "x.parquet");

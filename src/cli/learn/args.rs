@@ -39,6 +39,7 @@ Examples:
   Show what was learned about a host:
       duckdb -c \"SELECT * FROM 'equivalences.parquet' WHERE host = 'example.org'\"";
 
+// Equivalences are for the rung scheme, so that another --rung is refused.
 /// Learn which URLs are the same resource, from observed redirects and contents
 ///
 /// Makes the equivalences for the rung protocol (RFC 3987 section 5.3.4). Reads status, redirect and digest from CDX, CDXJ,
@@ -47,7 +48,8 @@ Examples:
 /// about what makes no difference to the content (session identifiers, the order of parameters, index.html, letter case,
 /// aliases of hosts), each with its evidence. Rules that captures contradict are refused and listed.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = help::long_examples(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = help::long_examples(EXAMPLES),
+          mut_arg("rung", |flag| flag.hide(true)))]
 pub(crate) struct LearnArgs {
     #[command(flatten)]
     pub(super) input: InputArgs,
