@@ -142,6 +142,24 @@ fn a_part_without_evidence_is_empty_and_can_be_merged() {
     assert_eq!(ran.status.code(), Some(2), "without --part, there is nothing to learn");
 }
 
+/// Only rules about content are written to a part.
+#[test]
+fn the_summary_of_a_part_counts_no_redirects_that_are_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |name: &str| directory.path().join(name).display().to_string();
+    let [input, out, report] = ["in.cdxj", "part.parquet", "report.txt"].map(text);
+    let redirect = "k)/ 20260101000000 {\"url\": \"http://a.example/\", \"status\": \"301\", \"redirect\": \"http://a.example/b\"}\n";
+    fs::write(&input, captures(0) + redirect).unwrap();
+    for (flags, has_classes) in [(&["--part"][..], false), (&[], true)] {
+        let all = [&["learn", "-q", &input, "-o", &out, "--report", &report], flags].concat();
+        printed(&all, b"");
+        let summary = fs::read_to_string(&report).unwrap();
+        assert!(summary.contains("redirects ") && summary.contains("rules about content"), "{summary}");
+        assert_eq!(["accepted", "classes", "patterns of hosts"].map(|label| summary.contains(label)), [has_classes; 3]);
+        assert_eq!(summary.contains("give these inputs also to the job with --merge"), !has_classes, "{summary}");
+    }
+}
+
 /// Without parts, standard input would be read, which is refused if it is a terminal.
 #[test]
 fn parts_are_merged_on_a_terminal_without_inputs() {

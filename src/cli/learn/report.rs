@@ -49,14 +49,31 @@ impl LearnReport<'_> {
     }
 
     fn to_text(&self) -> String {
-        let ObserveResult { summary, redirects, documents, .. } = &self.observed;
+        let ObserveResult { summary, documents, .. } = &self.observed;
         let content = self.content_counts();
-        counts_to_text(&redirects.counts, &content, summary)
+        counts_to_text(&self.redirects_to_rows(), &content, summary)
+            + self.unused_redirects()
             + &documents_to_text(self.args, documents, &content)
             + &self.hand.map_or(String::new(), hand_to_text)
             + &self.validation.as_ref().map_or(String::new(), validation::to_text)
             + &formats_to_text(summary)
             + &replaced_to_text(&self.replaced)
+    }
+
+    /// Labels and numbers about redirects. A part has only the number of redirects, because it is written without them.
+    fn redirects_to_rows(&self) -> Vec<(String, u64)> {
+        let counts = &self.observed.redirects.counts;
+        if self.args.part { vec![("redirects".to_string(), counts.read)] } else { redirects_to_rows(counts) }
+    }
+
+    /// A line about the redirects of a part, if there are any.
+    fn unused_redirects(&self) -> &'static str {
+        let has_unused = self.args.part && self.observed.redirects.counts.read > 0;
+        if has_unused {
+            "a part is written without redirects; give these inputs also to the job with --merge\n"
+        } else {
+            ""
+        }
     }
 
     fn to_html(&self, text: &str, errors: &[SourceError]) -> String {
@@ -79,7 +96,10 @@ impl LearnReport<'_> {
 
     fn to_json(&self, errors: &[SourceError]) -> Value {
         let ObserveResult { summary, redirects, content, documents, .. } = &self.observed;
-        let mut json = counts_to_json(&redirects.counts, summary, errors);
+        let mut json = counts_to_json(redirects.counts.read, summary, errors);
+        if !self.args.part {
+            redirects_to_json(&redirects.counts, &mut json);
+        }
         json["content"] = content.as_ref().map_or(Value::Null, content_to_json);
         if self.args.reads_documents() {
             json["documents"] = documents_to_json(documents, &self.content_counts());
@@ -99,10 +119,10 @@ impl LearnReport<'_> {
     }
 }
 
-fn counts_to_text(counts: &LearnCounts, content: &ContentCounts, summary: &Summary) -> String {
+fn redirects_to_rows(counts: &LearnCounts) -> Vec<(String, u64)> {
     let refused = &counts.refused;
     let verdicts = RedirectVerdict::ALL.iter().zip(counts.records).filter(|(_, count)| *count > 0);
-    let verdicts: Vec<_> = verdicts.map(|(verdict, count)| (format!("  {}", verdict.name()), count)).collect();
+    let verdicts = verdicts.map(|(verdict, count)| (format!("  {}", verdict.name()), count));
     let results = [
         ("different redirects accepted", counts.redirects[RedirectVerdict::Accepted as usize]),
         ("  that change scheme or www.", counts.origin_changes),
@@ -115,6 +135,13 @@ fn counts_to_text(counts: &LearnCounts, content: &ContentCounts, summary: &Summa
         ("  refused, too little support", refused.support),
         ("  refused, too little confidence", refused.confidence),
         ("  refused, circular", refused.circular),
+    ];
+    let results = results.map(|(label, count)| (label.to_string(), count));
+    [("redirects".to_string(), counts.read)].into_iter().chain(verdicts).chain(results).collect()
+}
+
+fn counts_to_text(redirects: &[(String, u64)], content: &ContentCounts, summary: &Summary) -> String {
+    let results = [
         ("captures with content", content.captures),
         ("  different URLs of them", content.urls),
         ("  different after rules about content", content.forms),
@@ -124,9 +151,8 @@ fn counts_to_text(counts: &LearnCounts, content: &ContentCounts, summary: &Summa
         ("  refused, contradicted by captures", content.refused_counter_examples),
         ("  refused, too little support", content.refused_support),
     ];
-    let records = [("records", summary.tally.rows), ("redirects", counts.read)];
-    let verdicts = verdicts.iter().map(|(label, count)| (label.as_str(), *count));
-    format_counts(records.into_iter().chain(verdicts).chain(results))
+    let redirects = redirects.iter().map(|(label, count)| (label.as_str(), *count));
+    format_counts([("records", summary.tally.rows)].into_iter().chain(redirects).chain(results))
 }
 
 fn hand_to_text(HandCounts { added, left_out }: HandCounts) -> String {
@@ -178,33 +204,37 @@ fn content_to_json(content: &LearnedContent) -> Value {
     })
 }
 
-fn counts_to_json(found: &LearnCounts, summary: &Summary, errors: &[SourceError]) -> Value {
-    let by_verdict = |numbers: &[u64]| {
-        counts(RedirectVerdict::ALL.iter().map(|verdict| verdict.name()).zip(numbers.iter().copied()))
-    };
+fn counts_to_json(redirects: u64, summary: &Summary, errors: &[SourceError]) -> Value {
     json!({
         "irikey": env!("CARGO_PKG_VERSION"),
         "formats": counts(summary.sources_by_format()),
         "records": summary.tally.rows,
         "faulty": summary.tally.faulty,
-        "redirects": found.read,
-        "verdicts": by_verdict(&found.records),
-        "different_redirects": by_verdict(&found.redirects),
-        "origin_changes": found.origin_changes,
-        "slash_changes": found.slash_changes,
-        "classes": found.classes,
-        "members": found.members,
-        "largest_class": found.largest,
-        "served": found.served,
-        "patterns": found.patterns,
-        "patterns_refused": {
-            "support": found.refused.support,
-            "confidence": found.refused.confidence,
-            "circular": found.refused.circular,
-        },
+        "redirects": redirects,
         "peak_anonymous_bytes": summary.memory.peak_anonymous,
         "errors": errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
     })
+}
+
+/// Adds what was learned from redirects.
+fn redirects_to_json(found: &LearnCounts, json: &mut Value) {
+    let by_verdict = |numbers: &[u64]| {
+        counts(RedirectVerdict::ALL.iter().map(|verdict| verdict.name()).zip(numbers.iter().copied()))
+    };
+    json["verdicts"] = by_verdict(&found.records).into();
+    json["different_redirects"] = by_verdict(&found.redirects).into();
+    json["origin_changes"] = json!(found.origin_changes);
+    json["slash_changes"] = json!(found.slash_changes);
+    json["classes"] = json!(found.classes);
+    json["members"] = json!(found.members);
+    json["largest_class"] = json!(found.largest);
+    json["served"] = json!(found.served);
+    json["patterns"] = json!(found.patterns);
+    json["patterns_refused"] = json!({
+        "support": found.refused.support,
+        "confidence": found.refused.confidence,
+        "circular": found.refused.circular,
+    });
 }
 
 fn kinds(html: &mut String, content: &LearnedContent) {
