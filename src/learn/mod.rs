@@ -18,7 +18,7 @@
 //! - `redirect`, `spelling`, `rewrite_pattern`: redirects, the parts of URLs that sites spell in several ways, and rules about
 //!   them
 //! - `observations`, `observer`, `resolution`: what follows from redirects (`learned`), with the votes of `patterns`, the
-//!   loops of `graph`, and the rows of `redirect_rows` in a `sorter`
+//!   loops of `graph`, the contents that `contradictions` compares, and the rows of `redirect_rows` in a `sorter`
 //! - `equivalences`, `protocol_keys`: what was learned, and the key of one URL by it; `trace` shows the steps to this key
 //! - `key_resolver`: the keys of many URLs, with `host_places` and `targets` (those whose hosts have rules), `host_rules`,
 //!   `host_table` and `text_map` (the rules of a host), and `changed_urls`
@@ -27,6 +27,7 @@
 
 mod changed_urls;
 pub(crate) mod content;
+mod contradictions;
 mod equivalences;
 mod graph;
 mod host_places;

@@ -21,6 +21,8 @@ use crate::key::KeyAlgorithm;
 #[derive(Debug, Default)]
 pub struct Observations {
     events: Vec<UrlEvent>,
+    /// URLs that rules about content make, and contents.
+    forms: Vec<(Vec<u8>, u64)>,
     other_status: u64,
 }
 
@@ -35,6 +37,7 @@ struct UrlEvent {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum EventKind {
     Served,
+    Content(u64),
     Status(RedirectCode),
     Redirect { to: Vec<u8>, code: RedirectCode, place: RecordPlace },
     Target(TargetSource),
@@ -51,6 +54,17 @@ impl Observations {
     /// Adds a URL that responded with a success status.
     pub fn add_served(&mut self, uri: &[u8]) {
         self.add(uri, EventKind::Served);
+    }
+
+    /// Adds a content of a URL: a hash of its digest.
+    pub fn add_content(&mut self, uri: &[u8], content: u64) {
+        self.add(uri, EventKind::Content(content));
+    }
+
+    /// Adds a content of another URL, of which a rule about content makes `form`. If `form` redirects, and none of these contents
+    /// is one of the URL where the redirects end, its redirect is refused: the other URLs do not lead there.
+    pub fn add_form(&mut self, form: &[u8], content: u64) {
+        self.forms.push((form.to_vec(), content));
     }
 
     /// Adds the status of a redirect of a URL whose record states no target.
@@ -72,11 +86,13 @@ impl Observations {
             for UrlEvent { uri, kind, .. } in &self.events {
                 match kind {
                     EventKind::Served => observer.served(uri),
+                    EventKind::Content(content) => observer.content(uri, *content),
                     EventKind::Status(code) => observer.status(uri, *code),
                     EventKind::Redirect { to, code, place } => observer.redirect(uri, to, *code, *place),
                     EventKind::Target(source) => observer.target(uri, *source),
                 }?;
             }
+            self.forms.iter().try_for_each(|(form, content)| observer.form(algorithm.key(form), *content))?;
             Learned::read(observer.finish(&MemorySorters)?)
         })();
         match learned {

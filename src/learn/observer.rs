@@ -5,7 +5,7 @@
 //! events of URLs, those of a host and of a URL together
 //!     --end_edge--> refused as self, weak, other site or ambiguous --------------------> counts, votes against patterns
 //!     |             the only candidate of its URL: an accepted edge, unless it loops --> edges
-//!     --end_url---> numbers of URLs, their keys, whether they responded, are sinks -----> keys, targets, flags
+//!     --end_url---> numbers of URLs, their keys, whether they responded, are sinks -----> keys, targets, contents, flags
 //!     --end_host--> votes and responses of a host -----------------------------------> groups
 //! ```
 //!
@@ -14,17 +14,20 @@
 use super::learned::LearnCounts;
 use super::patterns::{HostVotes, OriginResponses, count_against, write_responses, write_votes};
 use super::redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectEvidence, RedirectVerdict, TargetSource};
-use super::redirect_rows::{EdgeRow, KeyOf, KeyRow, NumberedUrl};
-use super::sorter::{SortRecords, SorterFactory};
+use super::redirect_rows::{ContentRow, EdgeRow, KeyOf, KeyRow, NumberedUrl};
+use super::sorter::{RecordFields, SortRecords, SorterFactory};
 use super::spelling::{PathEnding, Spelling};
 use crate::iri::Parts;
-use crate::key::KeyAlgorithm;
 use crate::key::psl::HostParts;
+use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// Bytes of memory per numbered URL: its flags, and in [`RedirectObserver::finish`] the next URL and a state while loops are
 /// searched.
 #[cfg(feature = "pipeline")]
 pub(crate) const NUMBERED_URL_LEN: usize = 6;
+
+/// Maximum number of different contents of a URL that are compared with those of other URLs.
+const MAX_CONTENTS: usize = 8;
 
 /// What is known of a numbered URL.
 pub(super) mod flag {
@@ -36,6 +39,14 @@ pub(super) mod flag {
     pub(crate) const TARGET: u8 = 4;
     /// A pattern leads from it to another URL.
     pub(crate) const PATTERN: u8 = 8;
+    /// Its redirect leads to another spelling of it.
+    pub(crate) const SPELLING: u8 = 16;
+    /// Rules about content make it of captured URLs.
+    pub(crate) const FORM: u8 = 32;
+    /// One of their contents is one of the URL where the redirects end.
+    pub(crate) const AGREES: u8 = 64;
+    /// None is, and this is the first redirect that is not a change of spelling.
+    pub(crate) const CONTRADICTED: u8 = 128;
 }
 
 /// Sorters for what is known of redirects.
@@ -44,8 +55,10 @@ pub(super) struct RedirectRecords<S: SorterFactory> {
     pub(super) edges: S::Sorter,
     /// Targets: [`NumberedUrl`].
     pub(super) targets: S::Sorter,
-    /// Keys of URLs, and of targets: [`KeyRow`].
+    /// Keys of URLs, of targets, and of forms: [`KeyRow`].
     pub(super) keys: S::Sorter,
+    /// Contents of URLs: [`ContentRow`].
+    pub(super) contents: S::Sorter,
     /// By group of hosts: votes and responses, then ends.
     pub(super) groups: S::Sorter,
 }
@@ -83,6 +96,8 @@ struct UrlState {
     /// Whether the scheme is https, and the ending of the path.
     spelling: Option<(bool, PathEnding)>,
     is_served: bool,
+    /// Hashes of contents.
+    contents: Vec<u64>,
     /// The weakest status that the URL responded with where the record states no target.
     status: Option<RedirectCode>,
     edge: Option<Edge>,
@@ -103,11 +118,11 @@ struct Edge {
 
 impl<S: SorterFactory> RedirectObserver<S> {
     pub(crate) fn new(sorters: &S, limits: &LearnLimits, algorithm: KeyAlgorithm) -> RedirectObserver<S> {
-        let [edges, targets, keys, groups] = std::array::from_fn(|_| sorters.sorter());
+        let [edges, targets, keys, contents, groups] = std::array::from_fn(|_| sorters.sorter());
         RedirectObserver {
             limits: limits.clone(),
             algorithm,
-            records: RedirectRecords { edges, targets, keys, groups },
+            records: RedirectRecords { edges, targets, keys, contents, groups },
             flags: Vec::new(),
             counts: LearnCounts::default(),
             host: HostState::default(),
@@ -143,6 +158,24 @@ impl<S: SorterFactory> RedirectObserver<S> {
         }
         self.url.is_served = true;
         Ok(())
+    }
+
+    /// A capture of the URL has this content. The contents of a URL come in order.
+    pub(crate) fn content(&mut self, uri: &[u8], content: u64) -> Result<(), S::Error> {
+        self.begin(uri)?;
+        let contents = &mut self.url.contents;
+        if contents.len() < MAX_CONTENTS && contents.last() != Some(&content) {
+            contents.push(content);
+        }
+        Ok(())
+    }
+
+    /// Rules about content make the URL with this key of a captured URL that has this content. May be called at any time.
+    pub(crate) fn form(&mut self, key: KeyBytes, content: u64) -> Result<(), S::Error> {
+        self.record.clear();
+        KeyRow { key, of: KeyOf::Form, number: 0 }.write(&mut self.record);
+        self.record.put_u64(content);
+        self.records.keys.push(&self.record)
     }
 
     /// A record states the status of a redirect of the URL and no target.
@@ -212,23 +245,34 @@ impl<S: SorterFactory> RedirectObserver<S> {
 
     fn end_url(&mut self) -> Result<(), S::Error> {
         self.end_edge();
-        let UrlState { uri, is_served, candidate, is_source, last_source, sources, .. } = std::mem::take(&mut self.url);
+        let UrlState { uri, is_served, contents, candidate, is_source, last_source, sources, .. } =
+            std::mem::take(&mut self.url);
         if !is_source && last_source.is_none() {
             self.url.uri = uri;
             return Ok(());
         }
         self.host.has_redirects = true;
-        let is_sink = sources > self.limits.max_sources;
+        let edge = candidate.and_then(|(edge, count)| (count == 1).then_some(edge));
+        let flags = [
+            (is_served, flag::SERVED),
+            (sources > self.limits.max_sources, flag::SINK),
+            (edge.as_ref().is_some_and(|edge| is_spelling(&uri, &edge.to)), flag::SPELLING),
+        ];
         let number = self.flags.len() as u32;
-        self.flags.push(if is_served { flag::SERVED } else { 0 } | if is_sink { flag::SINK } else { 0 });
+        self.flags.push(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum());
         self.push_key(&uri, KeyOf::Url, number)?;
         let RedirectObserver { record, records, .. } = self;
+        for content in contents {
+            record.clear();
+            ContentRow { number, content, sought_for: None }.write(record);
+            records.contents.push(record)?;
+        }
         if last_source.is_some() {
             record.clear();
             NumberedUrl { number, uri: &uri }.write(record);
             records.targets.push(record)?;
         }
-        if let Some((Edge { to, evidence }, 1)) = candidate {
+        if let Some(Edge { to, evidence }) = edge {
             record.clear();
             EdgeRow { number, evidence, from: &uri, to: &to }.write(record);
             records.edges.push(record)?;
@@ -251,11 +295,10 @@ impl<S: SorterFactory> RedirectObserver<S> {
             edge.evidence.code = self.url.status.unwrap_or(RedirectCode::Unknown);
         }
         let (from, code) = (&self.url.uri, edge.evidence.code);
-        let is_spelling = || Spelling::of(from)?.change_to(&Spelling::of(&edge.to)?).map(|_| ());
         match () {
             () if *from == edge.to => self.refuse(&edge, RedirectVerdict::SelfRedirect),
             () if code != RedirectCode::Permanent && !self.limits.weak => self.refuse(&edge, RedirectVerdict::Weak),
-            () if self.limits.same_site && is_spelling().is_none() && !is_one_site(from, &edge.to) => {
+            () if self.limits.same_site && !is_spelling(from, &edge.to) && !is_one_site(from, &edge.to) => {
                 self.refuse(&edge, RedirectVerdict::OtherSite);
             }
             () => self.add_candidate(edge),
@@ -302,6 +345,11 @@ impl<S: SorterFactory> RedirectObserver<S> {
         self.host.authority = authority;
         Ok(())
     }
+}
+
+/// Returns whether two URLs differ only in scheme, `www.` or final slash.
+fn is_spelling(from: &[u8], to: &[u8]) -> bool {
+    Spelling::of(from).zip(Spelling::of(to)).is_some_and(|(from, to)| from.change_to(&to).is_some())
 }
 
 fn is_one_site(from: &[u8], to: &[u8]) -> bool {

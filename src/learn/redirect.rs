@@ -67,7 +67,7 @@ macro_rules! verdicts {
 
         impl RedirectVerdict {
             /// All verdicts.
-            pub const ALL: [RedirectVerdict; 9] = [$(RedirectVerdict::$verdict),*];
+            pub const ALL: [RedirectVerdict; 10] = [$(RedirectVerdict::$verdict),*];
 
             /// Returns the name in reports.
             pub const fn name(self) -> &'static str {
@@ -85,6 +85,8 @@ verdicts! {
     Loop "loop";
     /// More URLs than [`LearnLimits::max_sources`] redirect to its target.
     Sink "sink";
+    /// Rules about content make its URL of captured URLs, none of whose contents is one of the URL where the redirects end.
+    Contradicted "contradicted";
     /// Its status is not a permanent one.
     Weak "weak";
     /// Its URL redirected to several targets.

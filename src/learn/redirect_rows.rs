@@ -12,6 +12,18 @@ pub(super) enum KeyOf {
     Url = 0,
     /// The number of a URL that leads to it.
     Target = 1,
+    /// None: rules about content make the URL of another one. A content of that one follows.
+    Form = 2,
+}
+
+impl KeyOf {
+    const fn numbered(number: u8) -> KeyOf {
+        match number {
+            0 => KeyOf::Url,
+            1 => KeyOf::Target,
+            _ => KeyOf::Form,
+        }
+    }
 }
 
 /// The key of a URL, and a number.
@@ -30,8 +42,32 @@ impl KeyRow {
     }
 
     pub(super) fn read(fields: &mut FieldReader<'_>) -> KeyRow {
-        let (key, of) = (fields.array(), if fields.u8() == KeyOf::Url as u8 { KeyOf::Url } else { KeyOf::Target });
+        let (key, of) = (fields.array(), KeyOf::numbered(fields.u8()));
         KeyRow { key, of, number: fields.u32() }
+    }
+}
+
+/// A content of a numbered URL: the hash of its digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ContentRow {
+    pub(super) number: u32,
+    pub(super) content: u64,
+    /// The URL has the content if this is `None`. Otherwise the URL with this number has it, and its redirects end here.
+    pub(super) sought_for: Option<u32>,
+}
+
+impl ContentRow {
+    /// Rows that say what a URL has come before those that say what is sought there.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.put_u32(self.number);
+        out.put_u64(self.content);
+        self.sought_for.into_iter().for_each(|number| out.put_u32(number));
+    }
+
+    pub(super) fn read(record: &[u8]) -> ContentRow {
+        let mut fields = FieldReader(record);
+        let (number, content) = (fields.u32(), fields.u64());
+        ContentRow { number, content, sought_for: (!fields.0.is_empty()).then(|| fields.u32()) }
     }
 }
 
@@ -95,6 +131,12 @@ mod tests {
         let url = NumberedUrl { number: 5, uri: b"http://a/" };
         url.write(&mut record);
         assert_eq!(NumberedUrl::read(FieldReader(&record)), url);
+        for sought_for in [None, Some(9)] {
+            record.clear();
+            let row = ContentRow { number: 5, content: 1 << 60, sought_for };
+            row.write(&mut record);
+            assert_eq!(ContentRow::read(&record), row);
+        }
         record.clear();
         let first = RecordPlace { source: 1, record: 2 };
         let evidence = RedirectEvidence { records: 3, code: RedirectCode::Temporary, first };

@@ -2,7 +2,8 @@
 //! [`RedirectObserver::finish`].
 //!
 //! ```text
-//! keys    --link--> the next URL of each URL --mark_loops--> loops
+//! keys    --link--> the next URL of each URL, contents of forms --mark_loops--> loops
+//! contents --mark_contradicted--> redirects that contradict the contents of forms
 //! edges   --judge--> verdicts of all edges, votes --> groups
 //! targets --add_ends--> URLs where redirects end without a response --> groups
 //! groups  --learn_groups--> patterns; the URLs that patterns make of ends --add_patterns--> the next URL of each end
@@ -18,19 +19,19 @@ use super::learned::{LearnCounts, LearnedRedirects, MemberReason, MemberRow};
 use super::observer::{RedirectObserver, flag};
 use super::patterns::{END, GroupVotes, HostVotes, count_accepted, count_against, group_of, write_votes};
 use super::redirect::{LearnLimits, RedirectEvidence, RedirectVerdict};
-use super::redirect_rows::{EdgeRow, KeyOf, KeyRow, NumberedUrl};
+use super::redirect_rows::{ContentRow, EdgeRow, KeyOf, KeyRow, NumberedUrl};
 use super::sorter::{FieldReader, ReadRecords, ReaderOf, RecordFields, SortRecords, SorterFactory};
 use super::spelling::Spelling;
 use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// Where the numbered URLs lead.
-struct Resolution<'a, S: SorterFactory> {
+pub(super) struct Resolution<'a, S: SorterFactory> {
     sorters: &'a S,
     next: Vec<u32>,
-    flags: Vec<u8>,
+    pub(super) flags: Vec<u8>,
     /// URLs that only patterns make: their numbers follow those of the others, and they lead nowhere.
     added: u32,
-    record: Vec<u8>,
+    pub(super) record: Vec<u8>,
     /// URLs that classes may end at. One may occur twice.
     ends: S::Sorter,
     /// Rows of members by the number of the URL where they end.
@@ -52,7 +53,8 @@ impl<S: SorterFactory> RedirectObserver<S> {
             ends: sorters.sorter(),
             members: sorters.sorter(),
         };
-        urls.link(records.keys.sorted()?, &mut made)?;
+        let forms = urls.link(records.keys.sorted()?, &mut made)?;
+        urls.mark_contradicted(forms.sorted()?, records.contents)?;
         let mut groups = records.groups;
         let edges = urls.judge(records.edges.sorted()?, &mut groups, &mut counts)?;
         urls.add_ends(records.targets.sorted()?, &mut groups)?;
@@ -74,21 +76,33 @@ impl<S: SorterFactory> RedirectObserver<S> {
 }
 
 impl<S: SorterFactory> Resolution<'_, S> {
-    /// Finds the next URL of every source by its key, and writes the keys of all URLs to `keys`.
-    fn link(&mut self, mut reader: ReaderOf<S>, keys: &mut S::Sorter) -> Result<(), S::Error> {
-        let mut node = None;
+    /// Finds the next URL of every source by its key, and writes the keys of all URLs to `keys`. Returns the contents of the
+    /// URLs that rules about content make.
+    fn link(&mut self, mut reader: ReaderOf<S>, keys: &mut S::Sorter) -> Result<S::Sorter, S::Error> {
+        let (mut node, mut forms) = (None, self.sorters.sorter());
         while let Some(record) = reader.next_record()? {
-            let KeyRow { key, of, number } = KeyRow::read(&mut FieldReader(record));
-            match node {
+            let mut fields = FieldReader(record);
+            let KeyRow { key, of, number } = KeyRow::read(&mut fields);
+            match node.filter(|(known, _)| of != KeyOf::Url && *known == key) {
                 _ if of == KeyOf::Url => {
                     node = Some((key, number));
                     keys.push(record)?;
                 }
-                Some((known, target)) if known == key => self.set_next(number, target),
-                _ => (),
+                Some((_, form)) if of == KeyOf::Form => {
+                    self.record.clear();
+                    ContentRow { number: form, content: fields.u64(), sought_for: None }.write(&mut self.record);
+                    forms.push(&self.record)?;
+                }
+                Some((_, target)) => self.set_next(number, target),
+                None => (),
             }
         }
-        Ok(())
+        Ok(forms)
+    }
+
+    /// Returns the URL to which a URL redirects; [`NOWHERE`] if it does not.
+    pub(super) fn next_of(&self, number: u32) -> u32 {
+        self.next.get(number as usize).copied().unwrap_or(NOWHERE)
     }
 
     fn set_next(&mut self, number: u32, target: u32) {
@@ -97,11 +111,17 @@ impl<S: SorterFactory> Resolution<'_, S> {
         }
     }
 
-    fn flag(&self, number: u32, flag: u8) -> bool {
+    pub(super) fn set_flag(&mut self, number: u32, flag: u8) {
+        if let Some(flags) = self.flags.get_mut(number as usize) {
+            *flags |= flag;
+        }
+    }
+
+    pub(super) fn flag(&self, number: u32, flag: u8) -> bool {
         self.flags.get(number as usize).is_some_and(|flags| flags & flag != 0)
     }
 
-    /// Refuses edges in loops and to sinks, and counts votes. Returns the accepted edges.
+    /// Refuses edges in loops, to sinks, and that contents contradict, and counts votes. Returns the accepted edges.
     fn judge(
         &mut self,
         mut edges: ReaderOf<S>,
@@ -119,16 +139,17 @@ impl<S: SorterFactory> Resolution<'_, S> {
                 host = authority.to_vec();
             }
             let change = spelling.and_then(|from| from.change_to(&Spelling::of(to)?));
-            let next = self.next.get(number as usize).copied().unwrap_or(NOWHERE);
+            let next = self.next_of(number);
             let verdict = match change {
                 _ if is_loop.get(number as usize) == Some(&true) => RedirectVerdict::Loop,
                 None if self.flag(next, flag::SINK) => RedirectVerdict::Sink,
+                None if self.flag(number, flag::CONTRADICTED) => RedirectVerdict::Contradicted,
                 _ => RedirectVerdict::Accepted,
             };
             counts.records[verdict as usize] += evidence.records;
             counts.redirects[verdict as usize] += 1;
             if verdict != RedirectVerdict::Accepted {
-                if verdict == RedirectVerdict::Sink {
+                if verdict != RedirectVerdict::Loop {
                     count_against(&mut votes, from);
                 }
                 self.set_next(number, NOWHERE);
@@ -137,9 +158,7 @@ impl<S: SorterFactory> Resolution<'_, S> {
             counts.origin_changes += u64::from(change.is_some_and(|change| change.origin));
             counts.slash_changes += u64::from(change.is_some_and(|change| change.slash.is_some()));
             count_accepted(&mut votes, from, to);
-            if let Some(flags) = self.flags.get_mut(next as usize) {
-                *flags |= flag::TARGET;
-            }
+            self.set_flag(next, flag::TARGET);
             accepted.push(record)?;
         }
         write_votes(&votes, &mut self.record, groups)?;
@@ -185,9 +204,7 @@ impl<S: SorterFactory> Resolution<'_, S> {
             self.record.clear();
             NumberedUrl { number: target, uri: text }.write(&mut self.record);
             self.ends.push(&self.record)?;
-            if let Some(flags) = self.flags.get_mut(number as usize) {
-                *flags |= flag::PATTERN;
-            }
+            self.set_flag(number, flag::PATTERN);
             self.record.clear();
             self.record.put_u32(number);
             self.record.put_text(end);

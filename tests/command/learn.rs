@@ -52,6 +52,7 @@ fn every_redirect_of_the_samples_has_a_verdict() {
         ("self", 1),
         ("loop", 3),
         ("sink", 10),
+        ("contradicted", 0),
         ("weak", 4),
         ("ambiguous", 2),
         ("other-site", 0),
@@ -512,6 +513,35 @@ fn rules_about_content_are_learned_and_applied() {
     printed(&["learn", "-q", &input, "-o", &out, "--no-content", "--report", &report], b"");
     assert!(read_json(&report)["content"].is_null());
     assert_eq!(printed(&flags, lines).lines().count(), 6);
+}
+
+/// A page without its session identifier redirects to the start page. The pages with one have contents of their own.
+#[test]
+fn pages_do_not_get_the_redirect_of_the_url_that_a_rule_makes() {
+    let directory = tempfile::tempdir().unwrap();
+    let [input, out, report] = ["in.cdxj", "out.parquet", "report.json"].map(|name| path(&directory, name));
+    let page = |page: u32, session: &str| format!("http://a.example/view?id={page}{session}");
+    let line = |url: &str, rest: &str| format!("k)/ 20260101000000 {{\"url\": \"{url}\", {rest}}}\n");
+    let mut captures = line("http://a.example/start", "\"status\": \"200\", \"digest\": \"CONTENT-START\"");
+    for number in 0..8 {
+        captures += &line(&page(number, ""), "\"status\": \"301\", \"redirect\": \"http://a.example/start\"");
+        for session in ["&sid=0a5b77e1c2d91f3c", "&sid=0a5b77e1c2d98a7e"] {
+            let content = format!("\"status\": \"200\", \"digest\": \"CONTENT-{number}\"");
+            captures += &line(&page(number, session), &content);
+        }
+    }
+    fs::write(&input, &captures).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out, "--report", &report], b"");
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid"]);
+    assert_eq!(read_json(&report)["verdicts"]["contradicted"], 8);
+    let flags = ["--key", "protocol", "--equivalences", &out];
+    let kept = printed(&[&["dedup", "-q", &input], &flags[..]].concat(), b"");
+    assert_eq!(kept.lines().count(), 9, "{kept}");
+    // Without the sessions, the redirects are accepted: the pages without one are no longer there.
+    let few: Vec<&str> = captures.lines().filter(|line| !line.contains("sid")).collect();
+    fs::write(&input, few.join("\n")).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out, "--report", &report], b"");
+    assert_eq!(read_json(&report)["verdicts"]["accepted"], 8);
 }
 
 #[test]

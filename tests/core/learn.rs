@@ -2,7 +2,7 @@
 //! every key of the rung `protocol`.
 
 use crate::generators::config;
-use crate::oracle::equivalence::{self, Redirect};
+use crate::oracle::equivalence::{self, Contents, Redirect};
 use irikey::key::{KeyAlgorithm, KeyBytes};
 use irikey::learn::{
     Equivalences, EquivalencesBuilder, KeyOrigin, LearnLimits, Learned, MemberReason, Observations, RecordPlace,
@@ -48,13 +48,25 @@ fn observations() -> impl Strategy<Value = (Vec<Redirect>, Vec<String>)> {
     (proptest::collection::vec(one, 0..40), proptest::collection::vec(any(), 0..6))
 }
 
+/// Few contents, so that some agree and some do not.
+fn contents() -> impl Strategy<Value = Contents> {
+    let few = || proptest::collection::vec((select(universe()), 0..3u64), 0..12);
+    (few(), few()).prop_map(|(own, forms)| Contents { own, forms })
+}
+
 fn learn(redirects: &[Redirect], served: &[String], limits: &LearnLimits) -> Learned {
+    learn_with(redirects, &Contents::default(), served, limits)
+}
+
+fn learn_with(redirects: &[Redirect], contents: &Contents, served: &[String], limits: &LearnLimits) -> Learned {
     let mut observed = Observations::default();
     for (i, (from, to, status)) in redirects.iter().enumerate() {
         let place = RecordPlace { source: 0, record: i as u64 + 1 };
         observed.add_redirect(from.as_bytes(), to.as_bytes(), *status, place);
     }
     served.iter().for_each(|uri| observed.add_served(uri.as_bytes()));
+    contents.own.iter().for_each(|(uri, content)| observed.add_content(uri.as_bytes(), *content));
+    contents.forms.iter().for_each(|(form, content)| observed.add_form(form.as_bytes(), *content));
     observed.learn(limits, KeyAlgorithm::Xxh3)
 }
 
@@ -77,10 +89,13 @@ proptest! {
     #![proptest_config(config(1))]
 
     #[test]
-    fn classes_equal_those_of_the_oracle((redirects, served) in observations(), weak in any::<bool>(), max_sources in 0..4u64) {
+    fn classes_equal_those_of_the_oracle(
+        (redirects, served) in observations(), contents in contents(), weak in any::<bool>(), max_sources in 0..4u64,
+    ) {
         let limits = LearnLimits { weak, max_sources, min_support: 1_000, ..LearnLimits::default() };
-        let learned = learn(&redirects, &served, &limits);
-        let (verdicts, representatives) = equivalence::judge(&redirects, &equivalence::Limits { weak, max_sources });
+        let learned = learn_with(&redirects, &contents, &served, &limits);
+        let limits = equivalence::Limits { weak, max_sources };
+        let (verdicts, representatives) = equivalence::judge(&redirects, &contents, &limits);
         for verdict in RedirectVerdict::ALL {
             let count = verdicts.iter().filter(|name| **name == verdict.name()).count() as u64;
             prop_assert_eq!(learned.counts.records[verdict as usize], count, "{}", verdict.name());
@@ -190,6 +205,32 @@ fn statuses_of_other_records_make_a_redirect_strong() {
     observed.add_status(from.as_bytes(), RedirectCode::Permanent);
     let learned = observed.learn(&LearnLimits::default(), KeyAlgorithm::Xxh3);
     assert_eq!((learned.counts.records[RedirectVerdict::Accepted as usize], learned.members.len()), (1, 2));
+}
+
+#[test]
+fn redirects_that_contents_of_forms_contradict_are_refused() {
+    let all = [
+        redirect("http://a.test/p", "https://a.test/p", 301),
+        redirect("https://a.test/p", "http://a.test/start", 301),
+        redirect("http://a.test/start", "https://a.test/start", 301),
+    ];
+    let learned = |forms: &[(&str, u64)]| {
+        let forms = forms.iter().map(|(form, content)| (form.to_string(), *content)).collect();
+        let contents = Contents { own: vec![("https://a.test/start".to_string(), 1)], forms };
+        let learned = learn_with(&all, &contents, &[], &LearnLimits::default());
+        let representative = learned.members.iter().find(|member| text(&member.uri) == "http://a.test/p");
+        let count = learned.counts.records[RedirectVerdict::Contradicted as usize];
+        (text(&representative.unwrap().representative), count)
+    };
+    let (page, start) = ("https://a.test/p".to_string(), "https://a.test/start".to_string());
+    assert_eq!(learned(&[]), (start.clone(), 0));
+    // The redirect that is no change of spelling is refused, also if it is not the first one.
+    assert_eq!(learned(&[("http://a.test/p", 2)]), (page.clone(), 1));
+    assert_eq!(learned(&[("https://a.test/p", 2), ("https://a.test/p", 3)]), (page, 1));
+    // One content agrees, also if it is that of another spelling of the end by rules.
+    assert_eq!(learned(&[("http://a.test/p", 1), ("http://a.test/p", 2)]), (start.clone(), 0));
+    assert_eq!(learned(&[("http://a.test/p", 2), ("https://a.test/start", 2)]), (start.clone(), 0));
+    assert_eq!(learned(&[("http://a.test/start", 2)]), (start, 0));
 }
 
 #[test]

@@ -7,6 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// `(from, to, status)`; the texts are canonical URIs.
 pub type Redirect = (String, String, Option<i32>);
 
+/// What captures have: contents of URLs, and contents of other URLs, each with the URL that rules make of it.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    pub own: Vec<(String, u64)>,
+    pub forms: Vec<(String, u64)>,
+}
+
+impl Contents {
+    fn of_form(&self, uri: &str) -> BTreeSet<u64> {
+        self.forms.iter().filter(|(form, _)| form == uri).map(|(_, content)| *content).collect()
+    }
+
+    fn of(&self, uri: &str) -> BTreeSet<u64> {
+        let own = self.own.iter().filter(|(of, _)| of == uri).map(|(_, content)| *content);
+        own.chain(self.of_form(uri)).collect()
+    }
+}
+
 /// Which redirects count.
 pub struct Limits {
     pub weak: bool,
@@ -41,7 +59,11 @@ fn strength(status: Option<i32>) -> Option<u8> {
 }
 
 /// Returns the name of the verdict on each redirect, in order, and the representative of every URL that has one.
-pub fn judge(redirects: &[Redirect], limits: &Limits) -> (Vec<&'static str>, BTreeMap<String, String>) {
+pub fn judge(
+    redirects: &[Redirect],
+    contents: &Contents,
+    limits: &Limits,
+) -> (Vec<&'static str>, BTreeMap<String, String>) {
     let mut strongest: BTreeMap<(&str, &str), u8> = BTreeMap::new();
     for (from, to, status) in redirects {
         if let Some(strength) = strength(*status) {
@@ -92,6 +114,19 @@ pub fn judge(redirects: &[Redirect], limits: &Limits) -> (Vec<&'static str>, BTr
     for (from, to) in open(&verdicts) {
         if skeleton(from) != skeleton(to) && others(to) > limits.max_sources {
             verdicts.insert((from, to), "sink");
+        }
+    }
+    let next_of: BTreeMap<&str, &str> = open(&verdicts).into_iter().collect();
+    let forms: BTreeSet<&str> = contents.forms.iter().map(|(form, _)| form.as_str()).collect();
+    for form in forms {
+        let mut way = vec![form];
+        while let Some(next) = next_of.get(way[way.len() - 1]) {
+            way.push(next);
+        }
+        let first = way.windows(2).find(|edge| skeleton(edge[0]) != skeleton(edge[1]));
+        let (here, there) = (contents.of_form(form), contents.of(way[way.len() - 1]));
+        if let Some(edge) = first.filter(|_| here.is_disjoint(&there)) {
+            verdicts.insert((edge[0], edge[1]), "contradicted");
         }
     }
     let accepted = open(&verdicts);

@@ -12,14 +12,16 @@ use super::super::in_order::produced_in_order;
 use super::super::{RunError, memory};
 use super::capture_sort::ObserveError;
 use super::held_out::{HeldOutSpool, Validation};
-use super::host_reader::{HostReader, HostUnit};
+use super::host_reader::{DiskSorters, HostReader, HostUnit};
 use super::rule_collector::{BatchSpool, ContentCounts, RuleCollector};
 use crate::batch::{BatchError, PartRow, applied_rule, part_row, rule_batch, vote_batch};
+use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::content::{
     ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, OpenSite, RuleHighlights,
     RuleRefusal, ScopeRule, ScopedRule, site_of,
 };
-use crate::learn::{Equivalences, EquivalencesBuilder};
+use crate::learn::{Equivalences, EquivalencesBuilder, FieldReader, RedirectObserver};
+use crate::sort::BytesSorter;
 use crate::spill::SpillError;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -154,15 +156,24 @@ impl LearnedContent {
     }
 }
 
-/// Learns rules about content from the captures of all hosts, on `threads` threads, while the observer of `hosts` sees all
-/// redirects and responses.
+/// How rules about content are learned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ContentJob<'a> {
+    pub(super) threads: usize,
+    pub(super) directory: &'a Path,
+    pub(super) limits: &'a ContentLimits,
+    /// The algorithm of the keys of URLs that rules make.
+    pub(super) algorithm: KeyAlgorithm,
+}
+
+/// Learns rules about content from the captures of all hosts, while the observer of `hosts` sees all redirects and responses.
+/// Writes to `forms` the keys of URLs that rules make, each with a content of the URL of which they make it.
 pub(super) fn learn_content(
     mut hosts: HostReader<'_>,
-    threads: usize,
-    directory: &Path,
-    limits: &ContentLimits,
+    job: ContentJob<'_>,
+    forms: &mut BytesSorter,
 ) -> Result<LearnedContent, RunError<ObserveError>> {
-    let spilled = hosts.spilled;
+    let (spilled, ContentJob { threads, directory, limits, .. }) = (hosts.spilled, job);
     let mut sites = SiteCollector {
         open: Vec::new(),
         collector: RuleCollector::new(directory),
@@ -178,12 +189,15 @@ pub(super) fn learn_content(
         let mut held_out = Vec::new();
         unit.iter().for_each(|host| host.held_out().write(&mut held_out));
         let trained = unit.into_iter().filter(|unit| unit.captures.len() > 0);
-        let learned = trained.map(|unit| LearnedUnit::learn(unit, limits));
+        let learned = trained.map(|unit| LearnedUnit::learn(unit, job));
         Ok((learned.collect::<Vec<_>>(), held_out))
     };
     let take = |(unit, held_out): (Vec<LearnedUnit>, Vec<u8>)| {
         sites.held_out.append(&held_out)?;
-        unit.into_iter().try_for_each(|host| Ok(sites.add(host)?))
+        unit.into_iter().try_for_each(|host| {
+            host.forms.iter().try_for_each(|(key, content)| forms.push(&form_record(*key, *content)))?;
+            Ok(sites.add(host)?)
+        })
     };
     produced_in_order(threads, next, learn, take)?;
     let learned = sites.finish().map_err(RunError::output)?;
@@ -195,14 +209,40 @@ struct LearnedUnit {
     host: LearnedHost,
     captures: u64,
     near_contents: u64,
+    /// Keys of URLs that rules make, with contents.
+    forms: Vec<(KeyBytes, u64)>,
 }
 
 impl LearnedUnit {
-    fn learn(unit: HostUnit, limits: &ContentLimits) -> LearnedUnit {
-        let HostUnit { host, captures, documents, near_contents, .. } = unit;
-        let host = LearnedHost::learn(host, &captures, &documents, limits);
-        LearnedUnit { host, captures: captures.captures(), near_contents }
+    fn learn(unit: HostUnit, job: ContentJob<'_>) -> LearnedUnit {
+        let HostUnit { host, captures, documents, near_contents, has_redirects, .. } = unit;
+        let host = LearnedHost::learn(host, &captures, &documents, job.limits);
+        // The observer knows the contents of URLs as they are stated, without those that are nearly equal.
+        let is_complete = job.limits.near_bits.is_some();
+        let forms = if has_redirects { host.forms(&captures, is_complete, job.algorithm) } else { Vec::new() };
+        LearnedUnit { host, captures: captures.captures(), near_contents, forms }
     }
+}
+
+fn form_record(key: KeyBytes, content: u64) -> [u8; 24] {
+    let mut record = [0; 24];
+    record[..16].copy_from_slice(&key);
+    record[16..].copy_from_slice(&content.to_be_bytes());
+    record
+}
+
+/// Gives the observer what [`learn_content`] wrote to `forms`.
+pub(super) fn observe_forms(
+    forms: BytesSorter,
+    observer: &mut RedirectObserver<DiskSorters>,
+) -> Result<(), SpillError> {
+    let mut forms = forms.sorted()?;
+    while let Some(record) = forms.next_record()? {
+        if let Some((key, content)) = record.split_first_chunk::<16>() {
+            observer.form(*key, FieldReader(content).u64())?;
+        }
+    }
+    Ok(())
 }
 
 /// Collects the hosts of sites, and the rules of all sites. Hosts come in the order of their reversed labels: those of a site
@@ -217,7 +257,7 @@ struct SiteCollector<'a> {
 
 impl SiteCollector<'_> {
     fn add(&mut self, unit: LearnedUnit) -> Result<(), SpillError> {
-        let LearnedUnit { host, captures, near_contents } = unit;
+        let LearnedUnit { host, captures, near_contents, .. } = unit;
         while let Some(site) = self.open.pop_if(|site| !site.contains(&host.host)) {
             self.finish_site(site)?;
         }

@@ -26,6 +26,8 @@ pub(super) struct HostUnit {
     pub(super) documents: DocumentEvidence,
     /// Contents that became equal to others because their texts are near.
     pub(super) near_contents: u64,
+    /// URLs of the host redirect, or others redirect to them.
+    pub(super) has_redirects: bool,
     is_site_held_out: bool,
 }
 
@@ -40,6 +42,7 @@ impl HostUnit {
             held_out: HostCaptures::default(),
             documents: DocumentEvidence::default(),
             near_contents: 0,
+            has_redirects: false,
             is_site_held_out,
         }
     }
@@ -182,7 +185,9 @@ impl<'a> HostReader<'a> {
     /// Adds the current record.
     fn add(&mut self, unit: &mut HostUnit) -> Result<(), SpillError> {
         let HostReader { merger, observer, uri, hold_out, .. } = self;
-        match CaptureRecord::read(&merger.record()[self.stored_len..]) {
+        let record = CaptureRecord::read(&merger.record()[self.stored_len..]);
+        unit.has_redirects |= matches!(record, CaptureRecord::Redirect { .. } | CaptureRecord::Target(_));
+        match record {
             CaptureRecord::Redirect { to, code, place } => observer.redirect(uri, to, code, place),
             CaptureRecord::Target(source) => observer.target(uri, source),
             CaptureRecord::Text { content, hash } => {
@@ -199,6 +204,9 @@ impl<'a> HostReader<'a> {
                         unit.is_site_held_out || hold_out.is_some_and(|hold_out| hold_out.contains(uri, day_of(time)));
                     let captures = if is_held_out { &mut unit.held_out } else { &mut unit.captures };
                     captures.push_at(uri, content, time);
+                    if self.has_redirects && !is_held_out {
+                        observer.content(uri, content)?;
+                    }
                 }
                 self.add_response(response)
             }

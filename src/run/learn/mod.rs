@@ -26,7 +26,7 @@ mod rule_collector;
 pub(crate) use self::capture_sort::ObserveError;
 use self::capture_sort::{CaptureSort, SortedCaptures};
 pub(crate) use self::content_rules::LearnedContent;
-use self::content_rules::learn_content;
+use self::content_rules::{ContentJob, learn_content, observe_forms};
 use self::document_evidence::read_documents;
 pub(crate) use self::document_evidence::{DocumentCounts, DocumentOptions};
 use self::held_out::HoldOut;
@@ -39,7 +39,7 @@ pub(crate) use self::rule_collector::ContentCounts;
 use super::{Phase, RunError, RunRequest, Summary, canon, memory};
 use crate::canon::{Policy, Rung};
 use crate::learn::content::ContentLimits;
-use crate::learn::{LearnLimits, LearnedRedirects, NUMBERED_URL_LEN, RedirectObserver};
+use crate::learn::{LearnLimits, LearnedRedirects, NUMBERED_URL_LEN, RedirectObserver, SorterFactory};
 use crate::record::fields::FieldSet;
 use crate::sort::BytesRuns;
 use std::path::PathBuf;
@@ -107,10 +107,15 @@ pub(crate) fn observe(
     let hold_out = sort.days.as_ref().zip(options.content).map(|(days, limits)| HoldOut::new(limits.held_out, days));
     let hosts = HostReader::new(captures, hold_out, &mut observer, found.redirects > 0, limit);
     let mut hosts = hosts.map_err(RunError::output)?;
-    let content = match options.content {
-        Some(limits) => Some(learn_content(hosts, threads, &options.directory, &limits)?),
+    let mut forms = sorters.sorter();
+    let content = match &options.content {
+        Some(limits) => {
+            let job = ContentJob { threads, directory: &options.directory, limits, algorithm: policy.algorithm };
+            Some(learn_content(hosts, job, &mut forms)?)
+        }
         None => hosts.observe_rest().map(|()| None).map_err(RunError::Output)?,
     };
+    observe_forms(forms, &mut observer).map_err(RunError::output)?;
     let redirects = observer.finish(&sorters).map_err(RunError::output)?;
     memory::sample();
     let content = parts.merge(&options.directory).map_err(RunError::output)?.or(content);

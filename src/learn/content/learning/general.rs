@@ -1,13 +1,17 @@
 //! Generalizes rules of hosts to their registered domain, and rules about query parameters to all hosts: [`OpenSite`],
 //! [`GeneralRules`].
 
+use super::super::removal::IgnoredRemovals;
 use super::super::rule::{ContentRule, PathContext, ScopedRule};
+use super::super::rule_set::RuleBuffers;
+use super::super::url_parts::UrlParts;
 use super::alias::{HostSample, find_aliases};
-use super::captures::HostCaptures;
+use super::captures::{ContentHash, HostCaptures};
 use super::host::learn_host;
-use super::judged_rule::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, wilson_lower_bound};
+use super::judged_rule::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, learned_set, wilson_lower_bound};
 use super::near::DocumentEvidence;
 use crate::key::psl::HostParts;
+use crate::key::{KeyAlgorithm, KeyBytes};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,6 +71,29 @@ impl LearnedHost {
         let rules = learn_host(captures, documents, limits);
         let sample = HostSample::of(&host, captures, &rules);
         LearnedHost { host, rules, sample }
+    }
+
+    /// Returns the URLs that the learned rules of the host make of captured ones, as keys, each with a content of these; with
+    /// `is_complete`, also the URLs that stay as they are. They are in order, and different.
+    pub(crate) fn forms(
+        &self,
+        captures: &HostCaptures,
+        is_complete: bool,
+        algorithm: KeyAlgorithm,
+    ) -> Vec<(KeyBytes, ContentHash)> {
+        let (set, mut buffers, mut form) = (learned_set(&self.rules.rules), RuleBuffers::default(), Vec::new());
+        let mut forms = Vec::new();
+        for i in 0..captures.len() {
+            let Some(url) = UrlParts::of(captures.uri(i)) else { continue };
+            set.write(&url, &mut buffers, &mut IgnoredRemovals, &mut form);
+            if is_complete || form != url.uri() {
+                let key = algorithm.key(&form);
+                forms.extend(captures.contents(i).iter().map(|(content, _)| (key, *content)));
+            }
+        }
+        forms.sort_unstable();
+        forms.dedup();
+        forms
     }
 }
 
