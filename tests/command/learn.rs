@@ -611,6 +611,50 @@ fn all_hosts_of_a_domain_agree_on_its_rules() {
 }
 
 /// A domain has one vote, however many hosts it has.
+/// Three hosts have the same pages under two spellings, and on a fourth host all of these are different pages.
+#[test]
+fn a_host_that_only_contradicts_a_rule_prevents_it_for_its_domain() {
+    let directory = tempfile::tempdir().unwrap();
+    let [input, out] = ["in.cdxj", "out.parquet"].map(|name| path(&directory, name));
+    let spellings: [(&str, fn(u32, u32) -> String); 5] = [
+        ("ignore-final-slash", |page, i| format!("/x{page}{}", ["", "/"][i as usize])),
+        ("ignore-doubled-slashes", |page, i| format!("/{}x{page}", ["", "/"][i as usize])),
+        ("ignore-fragment", |page, i| format!("/x{page}{}", ["", "#!a"][i as usize])),
+        ("ignore-path-parameter jsessionid", |page, i| format!("/x{page};jsessionid={page:016x}{i}a")),
+        ("ignore-parameter sid", |page, i| format!("/x{page}?sid={page:016x}{i}a")),
+    ];
+    for (rule, spelling) in spellings {
+        let mut rules = Vec::new();
+        for has_contradiction in [false, true] {
+            let mut captures = String::new();
+            for (host, page, i) in ["a", "b", "c", "d"]
+                .into_iter()
+                .flat_map(|host| (0..14).flat_map(move |page| (0..2).map(move |i| (host, page, i))))
+            {
+                let content = if host != "d" {
+                    0
+                } else if has_contradiction {
+                    i
+                } else {
+                    page + 100
+                };
+                let is_left_out = host == "d" && !has_contradiction && i == 1;
+                let url = format!("http://{host}.f.example{}", spelling(page, i));
+                let capture = format!(
+                    "k)/ 2026010{}000000 {{\"url\": \"{url}\", \"status\": \"200\", \"digest\": \"CONTENT-{host}-{page}-{content}\"}}\n",
+                    i + 1
+                );
+                captures += if is_left_out { "" } else { &capture };
+            }
+            fs::write(&input, captures).unwrap();
+            printed(&["learn", "-q", &input, "-o", &out], b"");
+            rules.push(content_rules(&rows(&out)));
+        }
+        assert_eq!(rules[0], [format!("*.f.example {rule}")]);
+        assert_eq!(rules[1], ["a", "b", "c"].map(|host| format!("{host}.f.example {rule}")), "{rule}");
+    }
+}
+
 #[test]
 fn many_hosts_of_a_domain_are_one_vote() {
     let directory = tempfile::tempdir().unwrap();

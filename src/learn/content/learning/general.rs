@@ -73,6 +73,12 @@ impl LearnedHost {
         LearnedHost { host, rules, sample }
     }
 
+    /// Returns whether the host needs a parameter, and has not judged the rule about some values of it.
+    fn needs_all_values(&self, name: &[u8], rule: &ScopedRule) -> bool {
+        let LearnedRules { rules, parameters, .. } = &self.rules;
+        parameters.contains_key(name) && rules.iter().all(|judged| judged.rule != *rule)
+    }
+
     /// Returns the URLs that the learned rules of the host make of captured ones, as keys, each with a content of these; with
     /// `is_complete`, also the URLs that stay as they are. They are in order, and different.
     pub(crate) fn forms(
@@ -298,8 +304,8 @@ fn is_for_domains(rule: &ScopedRule) -> bool {
 
 fn votes_of(hosts: &[LearnedHost]) -> BTreeMap<ScopedRule, Votes> {
     let mut votes: BTreeMap<ScopedRule, Votes> = BTreeMap::new();
-    for LearnedRules { rules, parameters, .. } in hosts.iter().map(|host| &host.rules) {
-        let mut disagreeing: BTreeSet<ScopedRule> = BTreeSet::new();
+    for LearnedRules { rules, parameters, contradicted, .. } in hosts.iter().map(|host| &host.rules) {
+        let mut disagreeing: BTreeSet<ScopedRule> = contradicted.iter().cloned().collect();
         for judged in rules.iter().filter(|judged| is_for_domains(&judged.rule)) {
             match judged.refusal {
                 None => {
@@ -316,6 +322,11 @@ fn votes_of(hosts: &[LearnedHost]) -> BTreeMap<ScopedRule, Votes> {
         disagreeing.extend(parameters.keys().map(|name| ScopedRule::from(ContentRule::Parameter(name.clone(), None))));
         for rule in disagreeing {
             votes.entry(rule).or_default().disagree += 1;
+        }
+    }
+    for (rule, votes) in &mut votes {
+        if let ContentRule::Parameter(name, Some(_)) = &rule.rule {
+            votes.disagree += hosts.iter().filter(|host| host.needs_all_values(name, rule)).count() as u64;
         }
     }
     votes

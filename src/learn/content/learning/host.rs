@@ -7,6 +7,7 @@
 //! 3. If the remaining rules merge pages and no rule distinguishes them, the rule with the most such pages is refused.
 //! 4. Narrower rules (values of a shape, some paths) are tried in place of refused ones.
 //! 5. Rules with too little support are left out.
+//! 6. Rules that other hosts of the domain may have are tried as well: captures may contradict them.
 
 use super::super::rule::{ContentRule, PathContext, ScopedRule};
 use super::super::rule_set::ContentRuleSet;
@@ -31,6 +32,20 @@ const MAX_COMPARED: usize = 16;
 
 /// Names of parameters under a path after which the whole query may make no difference.
 const MANY_NAMES: usize = 8;
+
+/// Maximum number of names of path parameters and of segments `name=value` that are tried for rules of the domain.
+const MAX_PROBED_NAMES: usize = 32;
+
+/// Rules without names, which a domain may have although nothing suggests them on one of its hosts.
+const PROBED_RULES: [ContentRule; 7] = [
+    ContentRule::Scheme,
+    ContentRule::DoubledSlashes,
+    ContentRule::FinalSlash,
+    ContentRule::PathCase,
+    ContentRule::ParameterOrder,
+    ContentRule::EmptyParameters,
+    ContentRule::Fragment,
+];
 
 /// Learns which differences of the URLs of a host make no difference.
 pub(crate) fn learn_host(
@@ -270,6 +285,7 @@ impl HostLearner<'_> {
             }
             tried = self.try_rules(kept);
         };
+        let contradicted = self.contradicted(&rules);
         let learned = rules.iter().cloned().zip(evidence).map(|(rule, evidence)| (rule, (evidence, None)));
         let refused = std::mem::take(&mut self.refused).into_iter();
         let refused = refused.map(|(rule, (evidence, refusal))| (rule, (evidence, Some(refusal))));
@@ -278,9 +294,28 @@ impl HostLearner<'_> {
         LearnedRules {
             rules: judged,
             parameters: needed_parameters(&self.trial, &ContentRuleSet::new(&rules), self.noise),
+            contradicted,
             urls: self.captures.len() as u64,
             forms: forms.map_or(self.captures.len(), |forms| forms.count()) as u64,
         }
+    }
+
+    /// Returns the rules that were not tried on this host, and that its captures contradict after the `learned` rules. Query
+    /// parameters are not among them: [`needed_parameters`] finds these.
+    fn contradicted(&self, learned: &[ScopedRule]) -> Vec<ScopedRule> {
+        let names = self.trial.path_names(MAX_PROBED_NAMES);
+        let named = names.into_iter().map(|(is_segment, name)| match is_segment {
+            true => ContentRule::SegmentParameter(name),
+            false => ContentRule::PathParameter(name),
+        });
+        let probes = PROBED_RULES.into_iter().chain(named).map(ScopedRule::from);
+        let is_new = |rule: &ScopedRule| !learned.contains(rule) && !self.refused.contains_key(rule);
+        let mut rules = learned.to_vec();
+        rules.extend(probes.filter(is_new));
+        let (evidence, _) = self.trial.evaluate(&rules);
+        let tried = rules.into_iter().zip(evidence).skip(learned.len());
+        let limit = 1.0 - self.limits.min_precision;
+        tried.filter(|(rule, evidence)| self.wrong_share(rule, evidence) > limit).map(|(rule, _)| rule).collect()
     }
 
     /// The number of contents that must support a rule: half of the usual number if as many pages confirm the rule by their

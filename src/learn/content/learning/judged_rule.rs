@@ -97,6 +97,8 @@ pub(crate) struct LearnedRules {
     pub(crate) rules: Vec<JudgedRule>,
     /// For each query parameter without a learned rule: pages that ignoring it would merge with others.
     pub(crate) parameters: BTreeMap<Vec<u8>, u64>,
+    /// Rules that nothing suggests on this host, and that its captures contradict: a rule of its domain must be none of these.
+    pub(crate) contradicted: Vec<ScopedRule>,
     /// URLs, and URLs that differ after the rules.
     pub(crate) urls: u64,
     pub(crate) forms: u64,

@@ -9,10 +9,11 @@ use super::super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::super::url_parts::{UrlParts, name_and_value};
 use super::super::value_shape::ValueShape;
 use super::captures::{ContentHash, HostCaptures, MAX_CLEAR_NOISE};
+use super::differences::is_rule_name;
 use super::evidence::RuleEvidence;
 use super::group::UrlGroup;
 use super::pairs::{PairCounts, pairs_of};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum number of groups, as the rules that are tried make them, in which a content may occur; one in more is a sink.
@@ -111,6 +112,24 @@ impl<'a> Trial<'a> {
         });
         let mut values = parameters.filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value);
         values.all(|value| ValueShape::of(value).is_made())
+    }
+
+    /// Returns the first `count` names of path parameters (`;name`) and, with `true`, of segments `name=value`.
+    pub(super) fn path_names(&self, count: usize) -> BTreeSet<(bool, Vec<u8>)> {
+        let mut names = BTreeSet::new();
+        let mut add = |is_segment: bool, name: &[u8]| {
+            if is_rule_name(name) && names.insert((is_segment, name.to_vec())) && names.len() > count {
+                names.pop_last();
+            }
+        };
+        for segment in self.urls.iter().flatten().flat_map(|url| url.path().split(|byte| *byte == b'/')) {
+            let mut parts = segment.split(|byte| *byte == b';');
+            if let Some(first) = parts.next().filter(|first| first.contains(&b'=')) {
+                add(true, name_and_value(first).0);
+            }
+            parts.for_each(|parameter| add(false, name_and_value(parameter).0));
+        }
+        names
     }
 
     /// Returns the URLs, each with its first content.
