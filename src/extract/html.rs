@@ -13,6 +13,7 @@ use super::attributes::{self, ReferenceSyntax};
 use super::content_tracker::ContentTracker;
 use super::document::DefectKind;
 use super::links::{LinkAttribute, LinkSink, ParserStop, short_name};
+use super::paused_reader::{Pause, PausedReader};
 
 /// Errors of the tokenizer after which it writes U+FFFD for something else.
 const REPLACING_ERRORS: [Error; 4] = [
@@ -86,12 +87,12 @@ pub(super) fn for_each_event(
             false => Some(TokenizerStep::Stop),
         }
     };
-    let mut tokenizer = Tokenizer::new_with_emitter(text, CallbackEmitter::new(step));
-    // Reading memory does not fail.
-    while let Some(Ok(step)) = tokenizer.next() {
+    let mut tokenizer = Tokenizer::new_with_emitter(PausedReader::new(text), CallbackEmitter::new(step));
+    while let Some(step) = tokenizer.next() {
         match step {
-            TokenizerStep::Enter(state) => tokenizer.set_state(state),
-            TokenizerStep::Stop => return,
+            Ok(TokenizerStep::Enter(state)) => tokenizer.set_state(state),
+            Ok(TokenizerStep::Stop) => return,
+            Err(Pause) => {}
         }
     }
 }

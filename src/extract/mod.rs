@@ -25,6 +25,7 @@ mod json_feed;
 mod lines;
 mod link_text;
 mod links;
+mod paused_reader;
 mod similarity;
 #[cfg(test)]
 mod tests;

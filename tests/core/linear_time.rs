@@ -420,6 +420,7 @@ const DOCUMENTS: &[Shape<'_>] = &[
     (b"<meta charset=windows-1252><base href='http://h/\xE4'>", b"<a href='\xE4'>", b""),
     (b"<a ", b"href=y ", b">"),
     (b"<a ", b"a=b ", b"href=y>"),
+    (b"<a ", b"a=\"b\" ", b"href=y>"),
     (b"<", b"a", b" href=y>"),
     (b"<", b"a", b""),
     (b"", b"<", b""),

@@ -1,4 +1,5 @@
 //! Recipes and decoders accept any bytes: they do not panic, and the spans that they return lie within the text, in order.
+//! Documents need a bounded stack.
 
 use irikey::kernel::Bitmaps;
 use irikey::key::psl::HostParts;
@@ -92,4 +93,58 @@ proptest! {
         check_spans(crawl_log::CrawlLog::default().decode(&text, 0, &mut bitmaps))?;
         check_spans(journal::Journal::default().decode(&text, 0, &mut bitmaps))?;
     }
+}
+
+/// What a document may begin with, before a part that repeats.
+#[cfg(feature = "extract")]
+const STARTS: [&[u8]; 22] = [
+    b"",
+    b"<a ",
+    b"</a ",
+    b"<a b=\"",
+    b"<a b='",
+    b"<a b=",
+    b"<!--",
+    b"<!",
+    b"<?",
+    b"<!doctype ",
+    b"<!doctype a ",
+    b"<!doctype a public \"",
+    b"<!doctype a system '",
+    b"<script>",
+    b"<script><!--",
+    b"<script><!--<script>",
+    b"<title>",
+    b"<style>",
+    b"<svg><![CDATA[",
+    b"<?xml version='1.0'?><a ",
+    b"<?xml version='1.0'?><!DOCTYPE a [",
+    b"{\"version\":\"https://jsonfeed.org/version/1\",\"items\":",
+];
+
+/// Parts of documents that may repeat.
+#[cfg(feature = "extract")]
+#[rustfmt::skip]
+const PARTS: [&[u8]; 52] = [
+    b"<", b"</", b"a", b"A", b" ", b"\"", b"'", b"=", b">", b"/", b"!", b"-", b"&", b"&amp", b"&am", b"&amp;", b"&#1;", b"&#",
+    b"&#x", b"\r", b"\r\n", b"\0", b"\xC3\xA9", b"\xFF", b"\x80", b"?", b"]", b"[", b"{", b"[{", b"{\"a\":", b"a=\"\"",
+    b"a=\"b\" ", b"a='b' ", b"a=b ", b"a=\"b\"/", b"a ", b"/a", b"<a>", b"</a>", b"<svg>", b"<template>", b"<!-- -->", b"<!>",
+    b"<?>", b"</ >", b"</script", b"<script>", b"]]", b"a=\"&amp;\" ", b"<a b=\"c\" d=\"e\">", b"<!ENTITY a '&a;'>",
+];
+
+/// A stack overflow ends the process, so the stack must not grow with the document. 256 KiB suffice for any document.
+#[cfg(feature = "extract")]
+#[test]
+fn documents_need_a_bounded_stack() {
+    use irikey::extract::{DocumentContext, extract};
+    let read_all = || {
+        for start in STARTS {
+            for part in PARTS {
+                let text = [start, &part.repeat((64 << 10) / part.len())].concat();
+                extract(&text, &DocumentContext::default());
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(read_all).expect("a thread");
+    thread.join().expect("no panic");
 }
