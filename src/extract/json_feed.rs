@@ -9,7 +9,7 @@ use super::document::DefectKind;
 use super::feeds::IDENTIFIER;
 use super::links::{LinkAttribute, LinkSink, ParserStop};
 use crate::iri::find_scheme;
-use crate::record::json::{find_lone_surrogate, quoted, unescape};
+use crate::record::json::{find_lone_surrogate, quoted, unescape, unescaped};
 
 /// Maximum nesting depth of objects and arrays.
 const MAX_DEPTH: usize = 64;
@@ -150,16 +150,6 @@ impl<'a> FeedReader<'a, '_, '_> {
         self.at += self.text[self.at..].iter().take_while(is_part).count();
         self.member = None;
     }
-}
-
-/// The text of a string, without escapes.
-fn unescaped(string: &[u8]) -> Cow<'_, [u8]> {
-    if memchr::memchr(b'\\', string).is_none() {
-        return Cow::Borrowed(string);
-    }
-    let mut text = Vec::new();
-    unescape(string, &mut text);
-    Cow::Owned(text)
 }
 
 /// The reference that the member of an object is.

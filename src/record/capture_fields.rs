@@ -8,7 +8,7 @@ use super::fields::{
     CarriedField, DigestField, FieldBuffers, FieldKind, FieldSet, IntegerField, LabelField, PageField, SegmentField,
     StatusField, TimeField, UriField, carried_fields,
 };
-use super::json::unescape;
+use super::json::{unescape, unescaped};
 use super::member_cache::{JsonKind, JsonMember};
 use super::time;
 use crate::kernel::{Span, append_range, parse_bytes};
@@ -26,8 +26,10 @@ pub(super) enum IndexMember {
 }
 
 impl IndexMember {
-    /// Returns what the member of name `key` holds in a CDXJ line, if it is in `carry`, or may be kept among the other members.
+    /// Returns what the member of the still escaped name `key` holds in a CDXJ line, if it is in `carry`, or may be kept among the
+    /// other members.
     pub(super) fn of_line(key: &[u8], carry: FieldSet) -> IndexMember {
+        let key = &*unescaped(key);
         let is_named = |field: &&CarriedField| field.json_name().is_some_and(|name| name.as_bytes() == key);
         match CarriedField::ALL.iter().find(is_named) {
             _ if key == b"url" => IndexMember::Url,
@@ -52,7 +54,7 @@ pub(super) fn field_of_row(key: &[u8], carry: FieldSet) -> Option<CarriedField> 
 /// The members of one record that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct CaptureFields {
-    /// Bit `i` is set if the record has a value of the field `i`. The other values are those of earlier records.
+    /// Bit `i` is set if the record has a value of the field `i`. Values whose bit is 0 are stale.
     present: u32,
     values: [FieldText; CarriedField::ALL.len()],
 }

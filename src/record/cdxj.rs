@@ -11,7 +11,7 @@ use super::buffer::{RecordBuffer, without_cr};
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{CarriedField, FieldSet};
-use super::json::JsonMembers;
+use super::json::{JsonMembers, is_name};
 use super::json_bitmaps::JsonBitmaps;
 use super::member_cache::{JsonKind, JsonMember, MemberCache, MemberReader};
 use super::records::Records;
@@ -230,7 +230,7 @@ fn is_record(line: &[u8]) -> bool {
 }
 
 fn has_url(json: &[u8]) -> bool {
-    let has_url = JsonMembers::new(json).any(|(key, value)| key == b"url" && value.text().is_some());
+    let has_url = JsonMembers::new(json).any(|(key, value)| is_name(key, b"url") && value.text().is_some());
     has_url && JsonMembers::are_whole(json)
 }
 
@@ -275,6 +275,15 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         assert!(records.faults.is_empty());
         assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
         assert_eq!(records.each_offset()[0], 10 + 22);
+    }
+
+    #[test]
+    fn names_may_have_escapes() {
+        let text = br#"org,a)/ 20140127171200 {"\u0075rl": "http://a/", "st\u0061tus": "404"}"#;
+        let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
+        let records = cdxj.decode(text, 0, &mut bitmaps);
+        assert_eq!((records.shown_urls(), records.fields.statuses), (vec!["http://a/".to_string()], &[Some(404)][..]));
+        assert!(is_record(br#"- - {"\u0075rl": "x:y"}"#));
     }
 
     #[test]
@@ -386,18 +395,20 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         let (mut url, mut texts, mut others) = (None, [const { None }; 5], Vec::new());
         let mut members = JsonMembers::new(json);
         for (key, value) in members.by_ref() {
-            match (key, value) {
+            let mut name = Vec::new();
+            unescape(key, &mut name);
+            match (&name[..], value) {
                 (b"url", JsonValue::Text(value)) if url.is_none() => url = text(value),
                 (b"url", _) => {}
                 (_, JsonValue::Nested(value)) => others.push([b"\"", key, b"\": ", value].concat()),
-                (key, value) if key == b"x" || key == b"timestamp" && time.is_some() => {
+                (name, value) if name == b"x" || name == b"timestamp" && time.is_some() => {
                     let (JsonValue::Text(text) | JsonValue::Bare(text) | JsonValue::Nested(text)) = value;
                     let quote = if matches!(value, JsonValue::Text(_)) { &b"\""[..] } else { b"" };
                     others.push([b"\"", key, b"\": ", quote, text, quote].concat());
                 }
-                (key, JsonValue::Text(value) | JsonValue::Bare(value)) => {
+                (name, JsonValue::Text(value) | JsonValue::Bare(value)) => {
                     let names = [&b"status"[..], b"timestamp", b"redirect", b"digest", b"charset"];
-                    if let Some(place) = names.iter().position(|name| *name == key) {
+                    if let Some(place) = names.iter().position(|known| *known == name) {
                         texts[place] = texts[place].take().or(text(value));
                     }
                 }

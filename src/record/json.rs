@@ -3,6 +3,8 @@
 //! Nested values are skipped as a whole; strings are unescaped on request. The reader accepts more than RFC 8259: strings
 //! need not be UTF-8, and numbers are not checked.
 
+use std::borrow::Cow;
+
 use crate::encoding::push_code_point;
 use crate::kernel::{marks_of_byte, parse_bytes};
 
@@ -177,7 +179,7 @@ pub(super) fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<J
     let (first, rest) = path.split_first()?;
     let value = match text.trim_ascii_start().first()? {
         b'[' => JsonElements::new(text).nth(parse_bytes(first.as_ref())?)?,
-        _ => JsonMembers::new(text).find(|(key, _)| *key == first.as_ref())?.1,
+        _ => JsonMembers::new(text).find(|(key, _)| is_name(key, first.as_ref()))?.1,
     };
     if rest.is_empty() { Some(value) } else { at_path(value.nested()?, rest) }
 }
@@ -293,6 +295,23 @@ fn nested_len(text: &[u8]) -> Option<usize> {
             return Some(at);
         }
     }
+}
+
+/// Whether `key`, the still escaped name of a member, is `name`.
+#[inline]
+pub(super) fn is_name(key: &[u8], name: &[u8]) -> bool {
+    // Every escape is longer than its character.
+    (key == name || key.len() > name.len()) && *unescaped(key) == *name
+}
+
+/// The text of a string, without escapes; it is borrowed if the string has no escapes.
+pub(crate) fn unescaped(string: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'\\', string).is_none() {
+        return Cow::Borrowed(string);
+    }
+    let mut text = Vec::new();
+    unescape(string, &mut text);
+    Cow::Owned(text)
 }
 
 /// Appends a string unescaped. A lone surrogate becomes its three bytes of WTF-8, which are not UTF-8 and differ from every
@@ -456,6 +475,10 @@ mod tests {
         let text = br#"{"a": {"b": [1], "c": "x"}}"#;
         assert_eq!(at_path(text, &["a", "c"]), Some(JsonValue::Text(b"x")));
         assert_eq!(at_path(text, &["c"]), None);
+        let text = br#"{"\u00e9": 1, "\u00e9t\u00e9": {"a\/b": "x"}, "\n": 2}"#;
+        assert_eq!(at_path(text, &["été", "a/b"]), Some(JsonValue::Text(b"x")));
+        assert_eq!(at_path(text, &["\n"]), Some(JsonValue::Bare(b"2")));
+        assert_eq!(at_path(text, &["\\n"]), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::capture_fields::{CaptureFields, field_of_row};
 use super::csv::{ColumnChoice, CsvOptions, URL_COLUMN_NAMES};
 use super::decoder::{FormatOptions, MAX_SOURCE_HEAD_LEN, SourceHead, TextDecoder};
 use super::fields::{CarriedField, FieldSet};
-use super::json::{JsonMembers, JsonText, JsonValue, at_path, quoted};
+use super::json::{JsonMembers, JsonText, JsonValue, at_path, quoted, unescaped};
 use super::json_bitmaps::JsonBitmaps;
 use super::member_cache::{JsonKind, JsonMember, MemberCache, MemberReader};
 use super::records::Records;
@@ -82,7 +82,10 @@ impl JsonOptions {
 
 /// The names of the members of the first record in `head`, for messages: at most 40, each at most 40 bytes long.
 pub(crate) fn names_of_first_members(head: &[u8]) -> String {
-    let short = |(key, _): (&[u8], JsonValue<'_>)| String::from_utf8_lossy(&key[..key.len().min(40)]).into_owned();
+    let short = |(key, _): (&[u8], JsonValue<'_>)| {
+        let key = unescaped(key);
+        String::from_utf8_lossy(&key[..key.len().min(40)]).into_owned()
+    };
     let mut members = JsonMembers::new(SourceHead::new(head).first_record);
     let mut names: Vec<String> = members.by_ref().take(40).map(short).collect();
     if members.next().is_some() {
@@ -102,7 +105,9 @@ struct KeyMeaning {
 }
 
 impl KeyMeaning {
+    /// The meaning of `key`, which is still escaped.
     fn of(key: &[u8], options: &JsonOptions, carry: FieldSet) -> KeyMeaning {
+        let key = &*unescaped(key);
         let begins = |pointer: &JsonPointer| pointer.0[0] == key;
         let url_rank = match &options.url {
             Some(pointer) => u8::from(begins(pointer)),
@@ -310,6 +315,16 @@ mod tests {
         let fields = lines.decode(text, 0, &mut bitmaps).fields;
         assert_eq!((fields.times, fields.statuses), (&[Some(1_602_105_756_000)][..], &[Some(200)][..]));
         assert!(fields.redirects[0].is_some() && fields.link_texts[0].is_some());
+    }
+
+    #[test]
+    fn names_may_have_escapes() {
+        let options = JsonOptions { url: Some(JsonPointer::parse("été")), base: None };
+        let text = r#"{"st\u0061tus":"404","\u00e9t\u00e9":"http://a/"}"#;
+        assert_eq!(rows(&options, text), [("http://a/".into(), None, Some(404), None)]);
+        assert!(JsonLines::detect_with(&SourceHead::new(text.as_bytes()), options).is_some());
+        assert_eq!(rows(&JsonOptions::default(), r#"{"\u0075rl":"http://a/"}"#)[0].0, "http://a/");
+        assert_eq!(names_of_first_members(text.as_bytes()), "status, été");
     }
 
     #[test]
