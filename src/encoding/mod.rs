@@ -31,6 +31,16 @@ pub fn is_utf8(bytes: &[u8]) -> bool {
     simdutf8::basic::from_utf8(bytes).is_ok()
 }
 
+/// Returns the beginning of `text` of at most `max_len` bytes that ends at the end of a character.
+pub(crate) fn truncated(text: &[u8], max_len: usize) -> &[u8] {
+    if text.len() <= max_len {
+        return text;
+    }
+    let is_start = |at: &usize| text[*at] & 0xC0 != 0x80;
+    let end = (max_len.saturating_sub(3)..=max_len).rev().find(is_start).unwrap_or(max_len);
+    &text[..end]
+}
+
 /// Returns `text` in NFC, or `None` if it is already in NFC.
 pub(crate) fn nfc_of(text: &str) -> Option<String> {
     (!is_nfc(text)).then(|| text.nfc().collect())

@@ -9,8 +9,8 @@ use std::ops::Range;
 use super::attributes::{ReferenceSyntax, for_each_reference};
 use super::document::{DefectKind, DefectList, DocumentDefect, DocumentPlaces, DocumentText, Link};
 use super::link_text::HeldLinks;
-use crate::encoding::{Charset, nfc_of};
-use crate::iri::{Base, find_scheme, may_be_html_base};
+use crate::encoding::{Charset, nfc_of, truncated};
+use crate::iri::{Base, escape_invalid_utf8, find_scheme, may_be_html_base};
 
 /// Longest base that a document can declare, in bytes. Every link has a base, so the size of the output is bounded by
 /// this length times the number of links.
@@ -297,9 +297,9 @@ impl<'a> LinkSink<'a> {
     }
 }
 
-/// Returns the name of an element, or the value of `rel`, for links.
+/// Returns the name of an element, or the value of `rel`, for links. Bytes that are not UTF-8 become escapes, as in all columns.
 pub(super) fn short_name(name: &[u8]) -> String {
-    String::from_utf8_lossy(&name[..name.len().min(MAX_NAME_LEN)]).into_owned()
+    escape_invalid_utf8(truncated(name, MAX_NAME_LEN)).into_owned()
 }
 
 /// A defect after which a parser cannot continue.

@@ -60,4 +60,16 @@ fn nested_bases_have_bounded_memory() {
 fn long_element_names_are_truncated() {
     let markup = format!("<{} href='y'/>", "e".repeat(5_000));
     assert_eq!(read(markup.as_bytes(), Markup::Xml).links[0].element.len(), 1 << 10);
+    let (name, rel) = ("é".repeat(600), format!("x{}", "é".repeat(600)));
+    for markup in [format!("<{name}x href='y' rel='{rel}'/>"), format!("<e{name} href='y' rel='{rel}'/>")] {
+        let link = &read(markup.as_bytes(), Markup::Xml).links[0];
+        assert!(markup.contains(&link.element) && link.element.len() > 1020, "{}", link.element);
+        assert_eq!(link.rel, rel[..1023]);
+    }
+}
+
+#[test]
+fn bytes_of_names_that_are_not_text_become_escapes() {
+    let link = &read(b"<a rel='x\xFFy' href='z'>", Markup::Html).links[0];
+    assert_eq!((&*link.rel, &*link.url), ("x%FFy", &b"z"[..]));
 }

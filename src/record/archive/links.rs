@@ -6,6 +6,7 @@
 //! `Head.Base`, resolved against the URL of the page. If the JSON is broken after the response, its links are read as well; if it
 //! ends early, no link is read.
 
+use crate::encoding::truncated;
 use crate::iri::{Base, FaultKind, find_scheme, may_be_html_base};
 use crate::kernel::offset_in;
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
@@ -262,7 +263,7 @@ impl LinkBuffers {
     fn of_base<'a>(&'a mut self, base: &'a [u8]) -> WatLink<'a> {
         replace_line_feeds(&mut self.url);
         for label in [&mut self.kind, &mut self.rel, &mut self.text] {
-            truncate_text(label);
+            label.truncate(truncated(label, MAX_LABEL_LEN).len());
             replace_line_feeds(label);
         }
         let LinkBuffers { url, kind, rel, text } = self;
@@ -282,15 +283,6 @@ fn for_each_text<'a>(value: JsonValue<'a>, mut handle: impl FnMut(&'a [u8])) {
 /// The target of a refresh. A refresh without a target reloads the page.
 fn target_of(refresh: &[u8]) -> Option<&[u8]> {
     refresh_target(refresh).map(|range| &refresh[range]).filter(|target| !target.is_empty())
-}
-
-/// Cuts a text after [`MAX_LABEL_LEN`] bytes or less, at the end of a character.
-fn truncate_text(text: &mut Vec<u8>) {
-    if text.len() > MAX_LABEL_LEN {
-        let is_start = |at: &usize| text[*at] & 0xC0 != 0x80;
-        let end = (MAX_LABEL_LEN - 3..=MAX_LABEL_LEN).rev().find(is_start).unwrap_or(MAX_LABEL_LEN);
-        text.truncate(end);
-    }
 }
 
 /// The base of a page's links: that of its `base` element, which is a URL between white space, if [`may_be_html_base`];
