@@ -13,6 +13,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use super::detect::{Packing, packing};
 use super::zstd_frames::{FRAME, MAX_DICTIONARY_LOG};
+use crate::kernel::parse_digits;
 use crate::process::repeat_interrupted;
 
 /// Bytes that are decompressed at a time.
@@ -215,9 +216,8 @@ fn chunk_head(text: &[u8]) -> Option<(usize, &[u8])> {
     let line_len = memchr::memchr(b'\n', &text[..text.len().min(4096)])?;
     let line = text[..line_len].trim_ascii_end();
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    let is_hex = !digits.is_empty() && digits.len() <= 15 && digits.iter().all(u8::is_ascii_hexdigit);
-    let len = usize::from_str_radix(std::str::from_utf8(digits).ok().filter(|_| is_hex)?, 16).ok()?;
-    Some((len, &text[line_len + 1..]))
+    let len = parse_digits(Some(digits).filter(|digits| digits.len() <= 15)?, 16)?;
+    Some((usize::try_from(len).ok()?, &text[line_len + 1..]))
 }
 
 #[cfg(test)]

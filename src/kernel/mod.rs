@@ -50,7 +50,7 @@ pub(crate) use cpu::{SimdTask, run_with_simd};
 #[cfg(feature = "pipeline")]
 pub(crate) use gather::chunks_at;
 pub(crate) use masking::mask_urls;
-pub(crate) use parse::{parse_bytes, strip_prefix_ignoring_case};
+pub(crate) use parse::{parse_bytes, parse_digits, strip_prefix_ignoring_case};
 pub(crate) use prefix_marks::{PrefixMarks, Prefixes};
 pub(crate) use scalar::escape;
 pub(crate) use search::{

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::encoding::push_code_point;
-use crate::kernel::{marks_of_byte, parse_bytes};
+use crate::kernel::{marks_of_byte, parse_digits};
 
 /// The value of a member or an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,10 +178,16 @@ impl<'a> Iterator for JsonMembers<'a> {
 pub(super) fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<JsonValue<'a>> {
     let (first, rest) = path.split_first()?;
     let value = match text.trim_ascii_start().first()? {
-        b'[' => JsonElements::new(text).nth(parse_bytes(first.as_ref())?)?,
+        b'[' => JsonElements::new(text).nth(array_index(first.as_ref())?)?,
         _ => JsonMembers::new(text).find(|(key, _)| is_name(key, first.as_ref()))?.1,
     };
     if rest.is_empty() { Some(value) } else { at_path(value.nested()?, rest) }
+}
+
+/// The index of an element: digits without a leading zero (RFC 6901 section 4).
+fn array_index(text: &[u8]) -> Option<usize> {
+    let text = Some(text).filter(|text| *text == b"0" || !text.starts_with(b"0"))?;
+    parse_digits(text, 10)?.try_into().ok()
 }
 
 /// The elements of an array.
@@ -475,6 +481,10 @@ mod tests {
         let text = br#"{"a": {"b": [1], "c": "x"}}"#;
         assert_eq!(at_path(text, &["a", "c"]), Some(JsonValue::Text(b"x")));
         assert_eq!(at_path(text, &["c"]), None);
+        assert_eq!(at_path(b"[1, 2]", &["1"]), Some(JsonValue::Bare(b"2")));
+        for index in ["+1", "01", "00", "-0", "", "-", "2", "18446744073709551617"] {
+            assert_eq!(at_path(b"[1, 2]", &[index]), None, "{index}");
+        }
         let text = br#"{"\u00e9": 1, "\u00e9t\u00e9": {"a\/b": "x"}, "\n": 2}"#;
         assert_eq!(at_path(text, &["été", "a/b"]), Some(JsonValue::Text(b"x")));
         assert_eq!(at_path(text, &["\n"]), Some(JsonValue::Bare(b"2")));

@@ -7,7 +7,7 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use super::draft::{Draft, replace_text};
 use super::escapes::{decode_all, encode};
 use crate::iri::write_encoded;
-use crate::kernel::{any_byte, parse_bytes};
+use crate::kernel::{any_byte, parse_bytes, parse_digits};
 
 /// Removes the default port of `http` and `https`. For the programs, 0 is the default port of all other schemes.
 pub(super) fn drop_default_port(draft: &mut Draft) -> bool {
@@ -199,12 +199,6 @@ pub(super) fn ipv4_of_any(draft: &mut Draft) -> bool {
 
 fn radix_of(part: &[u8]) -> u32 {
     if part.first() == Some(&b'0') { 8 } else { 10 }
-}
-
-/// Parses digits; `from_str_radix` alone would accept a sign.
-fn parse_digits(digits: &[u8], radix: u32) -> Option<u64> {
-    let digits = digits.iter().all(u8::is_ascii_digit).then_some(digits)?;
-    u64::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
 }
 
 /// Parses a port of digits, which may have leading zeros. `None` if it is not a number up to 65535.

@@ -18,7 +18,7 @@ use super::escapes::{decode_all, reduce};
 use super::session::{tagged_len, untagged_len};
 use crate::iri::class::{CONTROL, NON_ASCII};
 use crate::iri::{Fault, write_encoded};
-use crate::kernel::ByteSet;
+use crate::kernel::{ByteSet, parse_digits};
 use crate::key::write_joined;
 
 pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
@@ -192,8 +192,7 @@ fn ipv4_part(part: &[u8]) -> Option<u64> {
         [b'0', digits @ ..] if !digits.is_empty() => (digits, 8),
         digits => (digits, 10),
     };
-    let is_number = digits.iter().all(|&byte| char::from(byte).is_digit(radix));
-    u64::from_str_radix(std::str::from_utf8(digits).ok().filter(|_| is_number)?, radix).ok()
+    parse_digits(digits, radix)
 }
 
 /// Decodes escapes of the path, including those that decoding creates, and encodes only what must be encoded, and `?`.

@@ -1,7 +1,7 @@
 //! Headers of records in archives: the named fields of WARC (ISO 28500), the columns of ARC, and the HTTP header of a
 //! response in either.
 
-use crate::kernel::{parse_bytes, strip_prefix_ignoring_case};
+use crate::kernel::{parse_bytes, parse_digits, strip_prefix_ignoring_case};
 use crate::record::buffer::without_cr;
 use crate::record::json::{JsonElements, JsonValue, at_path};
 use crate::record::media_type;
@@ -52,7 +52,7 @@ impl<'a> WarcHeader<'a> {
                 }
                 28 if name.eq_ignore_ascii_case(b"warc-identified-payload-type") => &mut fields.payload_type,
                 14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    fields.content_len = parse_bytes(&value);
+                    fields.content_len = parse_digits(&value, 10);
                     return;
                 }
                 _ => return,
@@ -165,7 +165,7 @@ impl<'a> ArcHeader<'a> {
         let length = words.next()?;
         let content_len = match length {
             b"-1" => None,
-            digits => Some(parse_bytes(digits)?),
+            digits => Some(parse_digits(digits, 10)?),
         };
         let rest: [&[u8]; 10] = std::array::from_fn(|_| words.next().unwrap_or_default());
         let date_at = arc_date_at(&rest)?;
@@ -288,6 +288,14 @@ pub(super) fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8],
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_length_has_digits_only() {
+        let len =
+            |text: &str| WarcHeader::parse(format!("WARC/1.0\r\nContent-Length: {text}\r\n").as_bytes()).content_len;
+        assert_eq!([len("5"), len("005"), len("+5"), len("-5"), len("")], [Some(5), Some(5), None, None, None]);
+        assert!(ArcHeader::parse(b"http://a/ 192.0.2.1 20140216050221 a/b +7").is_none());
+    }
 
     #[test]
     fn an_arc_header_without_all_its_columns_is_refused() {

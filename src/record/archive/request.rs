@@ -12,7 +12,7 @@ use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
 use super::headers::{for_each_field, http_header_end};
 use super::json_query::write_json;
 use crate::iri::octets;
-use crate::kernel::parse_bytes;
+use crate::kernel::parse_digits;
 use crate::record::buffer::without_cr;
 use crate::record::http_method::carried_method;
 use data_encoding::BASE64;
@@ -59,7 +59,7 @@ impl<'a> RequestBody<'a> {
             if name.eq_ignore_ascii_case(b"content-type") {
                 media_type.get_or_insert_with(|| String::from_utf8_lossy(&value).into_owned());
             } else if name.eq_ignore_ascii_case(b"content-length") {
-                len.get_or_insert_with(|| parse_bytes(&value));
+                len.get_or_insert_with(|| parse_digits(&value, 10).and_then(|len| usize::try_from(len).ok()));
             }
         });
         let len = len.unwrap_or(Some(DEFAULT_BODY_LEN))?;
@@ -288,6 +288,7 @@ mod tests {
         assert_eq!(of("POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nabc").1, "__wb_post_data=YWI=");
         for text in [
             "POST / HTTP/1.1\r\nContent-Length: x\r\n\r\nabc",
+            "POST / HTTP/1.1\r\nContent-Length: +2\r\n\r\nabc",
             "POST / HTTP/1.1\r\nContent-Length: 9",
             "POST",
             "POST\n\n",
