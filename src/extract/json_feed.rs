@@ -67,7 +67,8 @@ type Stop = (DefectKind, &'static str);
 const ENDS_EARLY: Stop = (DefectKind::Truncated, "the feed ends within an object, an array or a string");
 const WRONG_BRACKET: Stop = (DefectKind::IllFormed, "a bracket here does not close what is open");
 const NO_VALUE: Stop = (DefectKind::IllFormed, "this is not JSON: a value or the name of a member was expected");
-const TOO_DEEP: Stop = (DefectKind::IllFormed, "objects and arrays within each other are nested too deep");
+const TOO_DEEP: Stop =
+    (DefectKind::IllFormed, "objects and arrays are nested more than 64 levels deep; the rest of the feed is not read");
 
 impl<'a> FeedReader<'a, '_, '_> {
     /// Reads values until the object of the feed ends.

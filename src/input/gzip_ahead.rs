@@ -46,8 +46,8 @@ pub(crate) struct AheadThreads {
     pub(crate) memory: usize,
 }
 
-/// Whether sources of `path` may have gzip members. Only a file that begins with something else, and is no ZIP archive, surely
-/// has none.
+/// Whether sources of `path` may have gzip members. Returns false for a pipe, and for a file that starts with neither a gzip nor a
+/// ZIP header.
 pub(crate) fn may_have_members(path: &Path) -> bool {
     // Opening a pipe would wait for its writer, and take bytes from the reader that opens it later.
     if path.as_os_str() == "-" || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {

@@ -43,7 +43,7 @@ impl Sources {
         self.0.iter().map(Source::identity).collect()
     }
 
-    /// The same sources once more, if all are files of this system that can be read again.
+    /// Returns copies of the sources; `None` if one of them can be read only once or is not a file of this system.
     pub(crate) fn again(&self) -> Option<Sources> {
         self.0
             .iter()

@@ -3,7 +3,8 @@
 use crate::cli::args::Choices;
 use crate::extract::Markup;
 
-/// `None`: to be recognized by name and content. Under a name of its own, because a flag of type `Option` has no default.
+/// `None`: recognize the markup by name and content. An alias, because clap takes a field declared as `Option` for a flag without a
+/// default.
 pub(super) type MarkupChoice = Option<Markup>;
 
 pub(super) const MARKUPS: Choices<MarkupChoice> = Choices(&[

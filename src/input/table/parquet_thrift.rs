@@ -90,10 +90,12 @@ pub(super) enum CompactError {
     TooShort,
     #[error("a field has another type than in the format")]
     FieldType,
-    #[error(
-        "it has a map, a list of booleans, or a number that is too large or negative, which the format does not have"
-    )]
-    NotOfFormat,
+    #[error("a field has a type that the format does not use, such as a map")]
+    UnknownType,
+    #[error("a list has booleans, which the format does not use")]
+    Booleans,
+    #[error("a number is negative or too large")]
+    Number,
     #[error("the lengths of a page are missing")]
     Lengths,
     #[error("structs and lists are nested too deeply")]
@@ -358,7 +360,7 @@ impl CompactReader<'_> {
             (12, None) => self.known_struct(&[], depth + 1),
             // A UUID.
             (13, None) => self.skip(16),
-            (_, None) => Err(CompactError::NotOfFormat),
+            (_, None) => Err(CompactError::UnknownType),
             (_, Some(_)) => Err(CompactError::FieldType),
         }
     }
@@ -383,7 +385,7 @@ impl CompactReader<'_> {
     /// Reads a number of variable length, as it is encoded.
     fn number(&mut self) -> CompactResult<u64> {
         let is_cut = self.bytes.len() < MAX_VARINT_LEN;
-        let error = if is_cut { CompactError::TooShort } else { CompactError::NotOfFormat };
+        let error = if is_cut { CompactError::TooShort } else { CompactError::Number };
         let (number, rest) = read_varint(self.bytes).ok_or(error)?;
         self.bytes = rest;
         Ok(number)
@@ -394,7 +396,7 @@ impl CompactReader<'_> {
         // The sign is in the lowest bit.
         let number = self.number()?;
         let is_count = number & 1 == 0 && number <= u64::from(u32::MAX);
-        is_count.then_some(number >> 1).ok_or(CompactError::NotOfFormat)
+        is_count.then_some(number >> 1).ok_or(CompactError::Number)
     }
 
     /// Reads the header of a field. `id` is the number of the field before it, and becomes its own. `None` is the end of the
@@ -406,7 +408,7 @@ impl CompactReader<'_> {
         }
         *id = if head >> 4 == 0 { self.count()? } else { *id + u64::from(head >> 4) };
         // The crate parquet keeps 16 bits.
-        i16::try_from(*id).map_err(|_| CompactError::NotOfFormat)?;
+        i16::try_from(*id).map_err(|_| CompactError::Number)?;
         Ok(Some(TypeCode(head & 0xF)))
     }
 
@@ -416,7 +418,7 @@ impl CompactReader<'_> {
         let (count, element) = (u64::from(head >> 4), TypeCode(head & 0xF));
         let count = if count == 15 { self.number()? } else { count };
         // Some implementations write booleans of lists as bytes, others do not write them at all.
-        if element.is_boolean() { Err(CompactError::NotOfFormat) } else { Ok((count, element)) }
+        if element.is_boolean() { Err(CompactError::Booleans) } else { Ok((count, element)) }
     }
 }
 
