@@ -39,6 +39,39 @@ pub(crate) struct HostSample {
     sections: BTreeMap<u64, Vec<u8>>,
     urls: u64,
     noise: f64,
+    known: KnownRules,
+}
+
+/// What is known of the rules of a host.
+#[derive(Clone, Debug, PartialEq)]
+struct KnownRules {
+    /// Rules that were learned, which would also be for an alias of the host.
+    learned: BTreeSet<ScopedRule>,
+    /// Rules that captures contradict.
+    contradicted: BTreeSet<ScopedRule>,
+    /// Query parameters that make a difference.
+    needed: BTreeSet<Vec<u8>>,
+}
+
+impl KnownRules {
+    fn of(rules: &LearnedRules) -> KnownRules {
+        let with_refusal = |refusal| {
+            let judged = rules.rules.iter().filter(move |judged| judged.refusal == refusal);
+            judged.map(|judged| judged.rule.clone())
+        };
+        let refused = with_refusal(Some(RuleRefusal::CounterExamples));
+        KnownRules {
+            learned: with_refusal(None).collect(),
+            contradicted: refused.chain(rules.contradicted.iter().cloned()).collect(),
+            needed: rules.parameters.keys().cloned().collect(),
+        }
+    }
+
+    /// Returns whether captures of the host contradict a rule that it would have as an alias of another one.
+    fn contradict(&self, rule: &ScopedRule) -> bool {
+        let is_needed = matches!(&rule.rule, ContentRule::Parameter(name, _) if self.needed.contains(name));
+        self.contradicted.contains(rule) || is_needed && !self.learned.contains(rule)
+    }
 }
 
 /// A content of a page.
@@ -74,9 +107,8 @@ impl HostSample {
                 section,
             }));
         }
-        let is_learned = |rule: &&JudgedRule| rule.refusal.is_none();
-        let is_scheme_ignored =
-            rules.rules.iter().filter(is_learned).any(|rule| rule.rule == ScopedRule::from(ContentRule::Scheme));
+        let known = KnownRules::of(rules);
+        let is_scheme_ignored = known.learned.contains(&ScopedRule::from(ContentRule::Scheme));
         let is_https = match schemes {
             [true, true] => return None,
             _ if is_scheme_ignored => None,
@@ -87,7 +119,7 @@ impl HostSample {
         remove_sinks(&mut pages);
         pages.truncate(MAX_SAMPLE);
         let (host, urls, noise) = (host.to_vec(), captures.len() as u64, captures.noise());
-        Some(HostSample { host, is_https, pages, sections, urls, noise })
+        Some(HostSample { host, is_https, pages, sections, urls, noise, known })
     }
 
     fn contents_of(&self, page: u64) -> impl Iterator<Item = ContentHash> {
@@ -200,8 +232,9 @@ fn judge(alias: &HostSample, target: &HostSample, section: Option<u64>, limits: 
     let noise = 1.2 * noise * (support + counter) as f64;
     let excess = (counter as f64 - noise).max(0.0);
     let wrong_share = excess / (excess + support as f64).max(1.0);
+    let is_contradicted = target.known.learned.iter().any(|rule| alias.known.contradict(rule));
     let refusal = match () {
-        () if wrong_share > 1.0 - limits.min_precision => Some(RuleRefusal::CounterExamples),
+        () if is_contradicted || wrong_share > 1.0 - limits.min_precision => Some(RuleRefusal::CounterExamples),
         () if support < 2 * limits.min_contents => Some(RuleRefusal::Support),
         () => None,
     };
@@ -248,6 +281,23 @@ mod tests {
             (b"old.a.b", rule, Some(RuleRefusal::CounterExamples)),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_alias_does_not_take_rules_that_its_captures_contradict() {
+        let host = |name: &str, variants: u64| {
+            let pages = (0..40).map(|page| (format!("p{page}"), page));
+            let more =
+                (0..60).map(move |i| (format!("r{:02}?ref={}", i / 3, i % 3), 1000 + i / 3 + i % variants * 100));
+            let mut all: Vec<(String, u64)> = pages.chain(more).collect();
+            all.sort();
+            sample(name, all.into_iter())
+        };
+        let refusal = |variants: u64| {
+            let hosts = [host("a.b", 1), host("www.a.b", variants)];
+            find_aliases(&hosts, &ContentLimits::default())[0].1.refusal
+        };
+        assert_eq!([1, 3].map(refusal), [None, Some(RuleRefusal::CounterExamples)]);
     }
 
     #[test]
