@@ -616,7 +616,8 @@ fn all_hosts_of_a_domain_agree_on_its_rules() {
 fn a_host_that_only_contradicts_a_rule_prevents_it_for_its_domain() {
     let directory = tempfile::tempdir().unwrap();
     let [input, out] = ["in.cdxj", "out.parquet"].map(|name| path(&directory, name));
-    let spellings: [(&str, fn(u32, u32) -> String); 5] = [
+    type Spelling = fn(u32, u32) -> String;
+    let spellings: [(&str, Spelling); 5] = [
         ("ignore-final-slash", |page, i| format!("/x{page}{}", ["", "/"][i as usize])),
         ("ignore-doubled-slashes", |page, i| format!("/{}x{page}", ["", "/"][i as usize])),
         ("ignore-fragment", |page, i| format!("/x{page}{}", ["", "#!a"][i as usize])),
