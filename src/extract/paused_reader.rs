@@ -2,10 +2,10 @@
 //!
 //! The tokenizer (html5gum 0.9) reads a tag of double-quoted attributes by functions that call each other in a cycle, one round
 //! for each attribute: `BeforeAttributeName`, `AttributeName`, `BeforeAttributeValue`, `AttributeValueDoubleQuoted`,
-//! `AfterAttributeValueQuoted`. The compiler does not make tail calls of them, so a tag of some thousand attributes would overflow the
-//! stack. No other states call each other in a cycle. An error of the reader ends the cycle: after the quote that ends a value, the
-//! tokenizer has stored its state, and the next call of [`Reader::read_byte`] has no effect on the tokenizer if it fails. The caller
-//! continues with the next token.
+//! `AfterAttributeValueQuoted`. The compiler does not make tail calls of them, so a tag of some thousand attributes would
+//! overflow the stack. No other states call each other in a cycle. An error of the reader ends the cycle: after the quote that
+//! ends a value, the tokenizer has stored its state, and a call of [`Reader::read_byte`] that fails does not change the tokenizer.
+//! The caller continues with the next token.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -109,8 +109,8 @@ mod tests {
         (events, pauses)
     }
 
-    /// All texts of four parts after each of the starts. The reader pauses at the first quote that it can; a third of the texts has
-    /// such a quote.
+    /// All texts of four parts after each of the starts. The reader pauses at the first quote that it can; a third of the texts
+    /// has such a quote.
     #[test]
     fn pauses_change_no_event() {
         let parts: [&[u8]; 20] = [

@@ -3,8 +3,8 @@
 use crate::cli::args::Choices;
 use crate::extract::Markup;
 
-/// `None`: recognize the markup by name and content. An alias, because clap takes a field declared as `Option` for a flag without a
-/// default.
+/// `None`: recognize the markup by name and content. This is an alias, because clap takes a field that is declared as `Option`
+/// for a flag without a default.
 pub(super) type MarkupChoice = Option<Markup>;
 
 pub(super) const MARKUPS: Choices<MarkupChoice> = Choices(&[
