@@ -117,6 +117,10 @@ fn table_format(format: OutputFormat) -> Option<TableFormat> {
 fn detect_table(head: &[u8]) -> Result<Option<TableFormat>, CheckSortedReason> {
     match content_type(head) {
         ContentType::Table(format) => Ok(Some(format)),
+        // Damaged.
+        ContentType::Records(_) if matches!(head, [b'P', b'A', b'R', b'1', 0x80..=0xff, ..]) => {
+            Ok(Some(TableFormat::Parquet))
+        }
         ContentType::Unsupported(format) => Err(Defect::Unsupported(format).into()),
         _ if is_archive(head) => Err(CheckSortedReason::Archive),
         _ => Ok(None),
