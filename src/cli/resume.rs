@@ -31,8 +31,8 @@ use crate::process::part_names::MANIFEST;
 use crate::process::{DirectoryLock, Existing, NewDirectories, PendingFile, commit_all, parent};
 use crate::remote::RemoteUrl;
 use crate::run::{
-    self, InputRun, MAX_SORTED_SOURCE_ROWS, MAX_SORTED_SOURCES, OrderedSummaries, RunError, RunOptions, RunRequest,
-    SortError, Sorter, SourceAdvice, Summary, ThreadShares,
+    self, Advice, InputRun, MAX_SORTED_SOURCE_ROWS, MAX_SORTED_SOURCES, OrderedSummaries, RunError, RunOptions,
+    RunRequest, SortError, Sorter, Summary, ThreadShares,
 };
 use crate::sort::RunFileWriter;
 
@@ -266,7 +266,7 @@ impl ResumableJob<'_> {
             let source = self.directory.display().to_string();
             let inputs = count_of(count as u64, "input");
             let text = format!("the directory also has parts of {inputs} not named now, such as {first}");
-            summary.advice.push(SourceAdvice { source, text });
+            summary.advice.push(Advice { source: Some(source), text });
         }
     }
 

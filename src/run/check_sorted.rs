@@ -117,7 +117,7 @@ fn table_format(format: OutputFormat) -> Option<TableFormat> {
 fn detect_table(head: &[u8]) -> Result<Option<TableFormat>, CheckSortedReason> {
     match content_type(head) {
         ContentType::Table(format) => Ok(Some(format)),
-        // Damaged.
+        // A table whose first page is damaged, as its reader will report.
         ContentType::Records(_) if matches!(head, [b'P', b'A', b'R', b'1', 0x80..=0xff, ..]) => {
             Ok(Some(TableFormat::Parquet))
         }

@@ -134,5 +134,5 @@ pub use row_key::RowKey;
 pub(crate) use sort::{MAX_SORTED_SOURCE_ROWS, MAX_SORTED_SOURCES};
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedRows, sort};
 pub(crate) use sort::{Sorter, columns_to_sort};
-pub(crate) use summary::{FaultExample, SourceAdvice};
+pub(crate) use summary::{Advice, FaultExample};
 pub use summary::{Phase, Progress, Summary};

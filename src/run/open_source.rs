@@ -272,8 +272,8 @@ impl OpenSource {
         let first = csv.read_first(&self.body.text()[..cut.len]).map_err(Defect::NoColumn);
         self.body.return_end(cut.end);
         if let Some(first) = first? {
-            // Rows of irikey have quotes, also in TSV.
-            let quote = csv.quote.of_table(if first.columns.input.is_some() { b',' } else { delimiter });
+            let is_own = first.columns.input.is_some();
+            let quote = if is_own { csv.quote.of_any_table() } else { csv.quote.of_table(delimiter) };
             self.format = format(quote, first.columns);
             self.header_count += u64::from(first.header_len > 0);
             let of_columns = || first.columns.input.map(|_| FormatAdvice::OwnTable);

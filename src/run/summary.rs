@@ -8,6 +8,7 @@ use crate::iri::{Fault, FaultKind, Flags, Spaces};
 use crate::record::FormatAdvice;
 use parking_lot::Mutex;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -152,7 +153,7 @@ pub struct Summary {
     /// Sources that ended early, in the order of the sources.
     pub input_errors: Vec<InputError>,
     /// What to try, because most rows are faulty, contain white space or are relative.
-    pub(crate) advice: Vec<SourceAdvice>,
+    pub(crate) advice: Vec<Advice>,
     /// Number of distinct values in the column `key`; 0 if they are not counted.
     pub distinct_keys: u64,
     /// Whether `distinct_keys` is exact. Otherwise it is an estimate, which is almost always within 2 %.
@@ -262,12 +263,21 @@ const HOSTS_WITH_PORTS: &str = "the first records look like hosts with ports, an
 /// Maximum number of sources that have advice.
 pub(super) const MAX_ADVICE: usize = 5;
 
-/// What to try with a source that was probably read in the wrong way.
+/// Advice on one source, or on all of them: most often what to try because it was probably read in the wrong way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SourceAdvice {
-    /// Name of the source.
-    pub(crate) source: String,
+pub(crate) struct Advice {
+    /// Name of the source; `None` if the advice is on all sources.
+    pub(crate) source: Option<String>,
     pub(crate) text: String,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Some(source) => write!(f, "{source}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
 }
 
 /// Advice on a source, which is given if the rows of the run call for it.
@@ -279,7 +289,7 @@ pub(super) struct PossibleAdvice {
 }
 
 /// The advice on sources, by their names, that the rows of a run with this policy call for.
-pub(super) fn chosen_advice(tally: &Tally, policy: &Policy, advice: Vec<PossibleAdvice>) -> Vec<SourceAdvice> {
+pub(super) fn chosen_advice(tally: &Tally, policy: &Policy, advice: Vec<PossibleAdvice>) -> Vec<Advice> {
     let flagged = |flag: Flags| tally.flags[flag.0.trailing_zeros() as usize];
     let odd = tally.faulty + flagged(Flags::EXCLUDED).max(flagged(Flags::CONTROL));
     let faults = |kind: FaultKind| tally.faults[kind as usize];
@@ -297,6 +307,6 @@ pub(super) fn chosen_advice(tally: &Tally, policy: &Policy, advice: Vec<Possible
         FormatAdvice::OwnTable if faults(FaultKind::NoUrl) * 2 > tally.rows => Some(OWN_TABLE.to_string()),
         FormatAdvice::OwnTable => has_lossy_keys.then(|| OWN_URIS.to_string()),
     };
-    let chosen = |possible: PossibleAdvice| Some(SourceAdvice { source: possible.name, text: text(possible.advice)? });
+    let chosen = |possible: PossibleAdvice| Some(Advice { source: Some(possible.name), text: text(possible.advice)? });
     advice.into_iter().filter_map(chosen).collect()
 }

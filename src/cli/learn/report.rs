@@ -63,7 +63,7 @@ impl LearnReport<'_> {
     /// Labels and numbers about redirects. A part has only the number of redirects, because it is written without them.
     fn redirects_to_rows(&self) -> Vec<(String, u64)> {
         let counts = &self.observed.redirects.counts;
-        if self.args.part { vec![("redirects".to_string(), counts.read)] } else { redirects_to_rows(counts) }
+        if self.args.part { vec![("redirects".to_string(), counts.read)] } else { learned_redirects_to_rows(counts) }
     }
 
     /// A line about the redirects of a part, if there are any.
@@ -119,7 +119,7 @@ impl LearnReport<'_> {
     }
 }
 
-fn redirects_to_rows(counts: &LearnCounts) -> Vec<(String, u64)> {
+fn learned_redirects_to_rows(counts: &LearnCounts) -> Vec<(String, u64)> {
     let refused = &counts.refused;
     let verdicts = RedirectVerdict::ALL.iter().zip(counts.records).filter(|(_, count)| *count > 0);
     let verdicts = verdicts.map(|(verdict, count)| (format!("  {}", verdict.name()), count));

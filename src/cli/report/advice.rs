@@ -1,45 +1,17 @@
-//! What to do if the inputs were probably read in the wrong way.
-
-use std::fmt;
-
-use serde_json::{Value, json};
+//! Advice on inputs, such as those that were probably read in the wrong way.
 
 use crate::cli::terminal::{count_of, thousands};
 use crate::iri::{FaultKind, Flags};
-use crate::run::Summary;
-
-/// Advice on one source, or on all of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Advice {
-    /// Name of the source; `None` if the advice is on all sources.
-    pub(super) source: Option<String>,
-    pub(super) text: String,
-}
-
-impl fmt::Display for Advice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.source {
-            Some(source) => write!(f, "{source}: {}", self.text),
-            None => f.write_str(&self.text),
-        }
-    }
-}
-
-impl Advice {
-    pub(super) fn to_json(&self) -> Value {
-        json!({"source": self.source, "message": self.text})
-    }
-}
+use crate::run::{Advice, Summary};
 
 /// What to do about each source whose format may have been guessed wrong. If there are none: what to do if most records have
 /// the same fault, or all were skipped.
 pub(crate) fn advice(summary: &Summary) -> Vec<Advice> {
     let of_records = || fault_advice(summary).or_else(|| charset_advice(summary)).or_else(|| skip_advice(summary));
-    if summary.advice.is_empty() {
-        return of_records().map(|text| Advice { source: None, text }).into_iter().collect();
+    match &summary.advice[..] {
+        [] => of_records().map(|text| Advice { source: None, text }).into_iter().collect(),
+        of_sources => of_sources.to_vec(),
     }
-    let of_sources = summary.advice.iter();
-    of_sources.map(|advice| Advice { source: Some(advice.source.clone()), text: advice.text.clone() }).collect()
 }
 
 /// What to do if no record of archives became a row.

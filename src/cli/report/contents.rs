@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::advice::{Advice, advice};
+use super::advice::advice;
 use super::survey;
 use crate::canon::{Policy, RecipeColumn, RecipeTally};
 use crate::cli::progress::TimelineSample;
@@ -255,7 +255,7 @@ impl Report {
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
             "replaced": replaced_to_json(&self.replaced),
-            "advice": advice(&self.summary).iter().map(Advice::to_json).collect::<Vec<_>>(),
+            "advice": advice_to_json(&self.summary),
             "errors": self.errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
             "timeline": self.timeline.iter().map(|at| json!([at.seconds, at.records, at.memory])).collect::<Vec<_>>(),
         }))
@@ -276,6 +276,11 @@ impl Report {
     pub(super) fn recipes(&self) -> impl Iterator<Item = (String, &RecipeTally)> {
         self.policy.recipes.iter().map(RecipeColumn::describe).zip(&self.summary.tally.recipes)
     }
+}
+
+/// The advice on the inputs.
+pub(super) fn advice_to_json(summary: &Summary) -> Value {
+    advice(summary).iter().map(|advice| json!({"source": advice.source, "message": advice.text})).collect()
 }
 
 fn file_to_json(file: &FinishedOutput) -> Value {

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use self::advice::Advice;
 pub(crate) use self::advice::advice;
 pub(crate) use self::chart::{Bar, bar_chart};
+use self::contents::advice_to_json;
 pub(crate) use self::contents::{
     CollisionReport, DedupReport, Report, ResumedInputs, SourceError, counts, pairs_to_json, replaced_to_json,
 };
@@ -165,7 +165,7 @@ pub(crate) fn with_run_figures(mut json: Value, summary: &Summary) -> Value {
     json["input_bytes"] = summary.bytes.into();
     json["peak_memory_bytes"] = summary.memory.peak_resident.into();
     json["peak_anonymous_bytes"] = summary.memory.peak_anonymous.into();
-    json["advice"] = advice(summary).iter().map(Advice::to_json).collect();
+    json["advice"] = advice_to_json(summary);
     json["errors"] = SourceError::of_run(summary).iter().map(SourceError::to_json).collect();
     json
 }

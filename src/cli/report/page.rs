@@ -220,12 +220,12 @@ fn faults(html: &mut String, report: &Report) {
     }
 }
 
-/// What to do if the inputs were probably read in the wrong way.
+/// Advice on the inputs, if there is any.
 pub(super) fn advice_section(html: &mut String, summary: &Summary) {
     let items: String =
         advice(summary).iter().map(|advice| format!("<p>{}</p>\n", escape(&advice.to_string()))).collect();
     if !items.is_empty() {
-        section(html, "Advice", "The inputs were probably read in the wrong way.", &items);
+        section(html, "Advice", "", &items);
     }
 }
 

@@ -100,8 +100,8 @@ impl CsvQuote {
         }
     }
 
-    /// The quote of a table whose delimiter is not known yet.
-    fn of_detection(self) -> Option<u8> {
+    /// The quote of a table that may have quotes whatever its delimiter is: it is not known yet, or irikey wrote the table.
+    pub(crate) fn of_any_table(self) -> Option<u8> {
         self.of_table(b',')
     }
 }
@@ -285,7 +285,7 @@ impl CsvOptions {
     }
 
     fn separates_name(&self, line: &[u8], delimiter: u8) -> bool {
-        let quote = self.quote.of_detection();
+        let quote = self.quote.of_any_table();
         let has_name = |field: &[u8]| {
             let field = without_quote(field, quote);
             is_url_name(field) || self.chosen_names().any(|name| is_name(field, name))
