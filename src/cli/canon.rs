@@ -133,7 +133,7 @@ pub(crate) fn run(args: &CanonArgs) -> Result<u8, CommandError> {
     let job = args.job()?;
     let report = if job.layout.resume { resume::perform(&job) } else { perform(&job) };
     let report = report.map_err(|error| after_closed_pipe(error, job.reporting))?;
-    args.input.print_unused_record_types(&report.summary, args.reporting.quiet);
+    args.input.print_unused_flag(&report.summary, args.reporting.quiet);
     report.conclude(job.reporting)
 }
 

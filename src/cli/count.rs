@@ -77,7 +77,7 @@ impl CountArgs {
 pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
     let keys = args.keys();
     let (DistinctCounts { summary, distinct }, replaced) = perform(args, &keys)?;
-    args.input.print_unused_record_types(&summary, args.reporting.quiet);
+    args.input.print_unused_flag(&summary, args.reporting.quiet);
     let distinct: Vec<_> = keys.iter().filter_map(|key| name_of_key(*key)).zip(distinct).collect();
     let counts = labeled_counts(&summary, &distinct, !args.approximate);
     let rows = counts.iter().map(|(label, count)| vec![label.clone(), thousands(*count)]);

@@ -72,7 +72,7 @@ impl DiffArgs {
 pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
     let keys = args.compared()?;
     let (difference, recipes, replaced) = perform(args, &keys)?;
-    args.input.print_unused_record_types(&difference.summary, args.reporting.quiet);
+    args.input.print_unused_flag(&difference.summary, args.reporting.quiet);
     let shown = ShownDifference { names: keys.map(|key| name_of_key(key).unwrap_or("key")), recipes, difference };
     let json = shown.to_json();
     let mut report = json.clone();

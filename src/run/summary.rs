@@ -167,9 +167,14 @@ impl Summary {
         self.records == 0 && !self.input_errors.is_empty()
     }
 
+    /// Returns whether a source has one of these formats, by their names.
+    pub(crate) fn has_format(&self, names: &[&str]) -> bool {
+        self.source_formats.iter().flatten().any(|name| names.contains(&name.as_ref()))
+    }
+
     /// Returns whether a source is an archive whose records have types.
     pub(crate) fn has_record_types(&self) -> bool {
-        self.source_formats.iter().flatten().any(|name| matches!(name.as_ref(), "warc" | "arc"))
+        self.has_format(&["warc", "arc"])
     }
 
     /// Returns whether the records of all sources are strings of JSON, which are UTF-8 (RFC 8259 section 8.1).

@@ -5,7 +5,7 @@ use super::{irikey, parse_json_lines, printed, read_json, sample};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Stdio;
@@ -61,6 +61,9 @@ fn every_redirect_of_the_samples_has_a_verdict() {
     ];
     assert_eq!(verdicts, expected);
     assert_eq!(report["redirects"], 40);
+    let common =
+        ["input_bytes", "peak_memory_bytes", "peak_anonymous_bytes"].map(|name| report[name].as_u64().unwrap() > 0);
+    assert_eq!((common, &report["advice"], &report["errors"]), ([true; 3], &json!([]), &json!([])));
     let member = |uri: &str| {
         let all = texts(&rows, &["uri", "representative_uri", "how", "target_uri"]);
         all.into_iter().find(|row| row[0] == uri).map(|row| row[1..].join(" "))
@@ -509,7 +512,7 @@ fn rules_about_content_are_learned_and_applied() {
         assert!(explained.contains(text), "{explained}");
     }
     let explained = printed(&["explain", "--json", "http://b.example/view?sid=1", "--equivalences", &out], b"");
-    assert_eq!(parse_json_lines(&explained)[0]["equivalences"], serde_json::json!([]));
+    assert_eq!(parse_json_lines(&explained)[0]["equivalences"], json!([]));
     printed(&["learn", "-q", &input, "-o", &out, "--no-content", "--report", &report], b"");
     assert!(read_json(&report)["content"].is_null());
     assert_eq!(printed(&flags, lines).lines().count(), 6);
@@ -748,10 +751,7 @@ fn rules_are_exported_and_edited_by_hand() {
     );
     let filter = read_json(storm.clone());
     assert_eq!(filter["params"]["urlNormalizers"].as_array().unwrap().len(), 3);
-    assert_eq!(
-        filter["params"]["urlNormalizers"][0],
-        serde_json::json!({"pattern": expression, "substitution": "$1$2"})
-    );
+    assert_eq!(filter["params"]["urlNormalizers"][0], json!({"pattern": expression, "substitution": "$1$2"}));
     assert!(fs::read_to_string(&sql).unwrap().contains(&format!("VALUES (0, '{expression}', '\\1\\2')")));
     // Where a file cannot be created is known before anything is read.
     let (missing, other) = (format!("sql={}", path(&directory, "missing/r.sql")), path(&directory, "other.parquet"));
@@ -769,7 +769,7 @@ fn rules_are_exported_and_edited_by_hand() {
         "{summary}"
     );
     let report = read_json(report);
-    assert_eq!(report["rules_by_hand"], serde_json::json!({"added": 1, "left_out": 1}));
+    assert_eq!(report["rules_by_hand"], json!({"added": 1, "left_out": 1}));
     assert_eq!(report["content"]["rules"], 2, "before rules are left out");
     assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter-order", "*.example ignore-query *.css"]);
     let hows: Vec<_> = texts(&rows(&out), &["how"]).into_iter().map(|row| row[0].clone()).collect();
@@ -925,7 +925,7 @@ fn the_protocol_key_is_the_key_of_the_representative() {
     let report = path(&directory, "canon.json");
     printed(&[&flags[..], &["--report", &report]].concat(), lines);
     let report = read_json(report);
-    assert_eq!(report["equivalences"], serde_json::json!({"by_class": 2, "by_pattern": 2, "by_rule": 0}));
+    assert_eq!(report["equivalences"], json!({"by_class": 2, "by_pattern": 2, "by_rule": 0}));
     assert_eq!(report["policy"]["equivalences"].as_str().unwrap().len(), 32);
 }
 

@@ -123,11 +123,18 @@ fn flags_without_effect_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("page.html").display().to_string();
     fs::write(&page, "<a href=x>").unwrap();
-    let (archive, index) = (sample("crawl.warc.gz"), sample("redirects.cdxj"));
+    let [archive, index, list, csv] = ["crawl.warc.gz", "redirects.cdxj", "urls.txt", "crawl.csv"].map(sample);
     let out = directory.path().join("out.parquet").display().to_string();
     let base = "--base had no effect, because all inputs are archives";
     let learned = "had no effect, because no input is WARC or ARC; remove it, or check the inputs\n";
-    let cases: [(&[&str], &str, bool); 6] = [
+    let table = "had no effect, because no input is a table or JSON lines; remove it, or check the inputs\n";
+    let text_table = "had no effect, because no input is CSV or TSV; remove it, or check the inputs\n";
+    let cases: [(&[&str], &str, bool); 11] = [
+        (&["canon", "--column", "1", &archive], table, true),
+        (&["count", "--no-header", &archive], text_table, true),
+        (&["dedup", "--delimiter", ";", &archive, &list], text_table, false),
+        (&["canon", "--column", "url", &csv, &archive], table, false),
+        (&["canon", "-q", "--column", "1", &archive], table, false),
         (&["extract", "--base", "http://b/", &archive], base, true),
         (&["extract", "--base", "http://b/", &archive, &page], base, false),
         (&["extract", &archive], base, false),

@@ -248,13 +248,18 @@ impl InputArgs {
         json
     }
 
-    /// Prints that `--record-types` had no effect, if records were read but no input is an archive. The formats of the inputs are
-    /// known only at the end of a job.
-    pub(crate) fn print_unused_record_types(&self, summary: &Summary, is_quiet: bool) {
-        if !self.record_types.is_empty() && summary.records > 0 && !summary.has_record_types() && !is_quiet {
-            print_error(
-                "--record-types had no effect, because no input is WARC or ARC; remove it, or check the inputs",
-            );
+    /// Prints which flag had no effect, if records were read but no input has a format that the flag is for. The formats of the
+    /// inputs are known only at the end of a job.
+    pub(crate) fn print_unused_flag(&self, summary: &Summary, is_quiet: bool) {
+        if is_quiet || summary.records == 0 {
+            return;
+        }
+        let types = ("--record-types", !self.record_types.is_empty());
+        let mut flags = [types].into_iter().chain(self.table_flags()).filter(|(_, is_given)| *is_given);
+        let is_unused = |flag: &str| !summary.has_format(formats_of_flag(flag).1);
+        if let Some((flag, _)) = flags.find(|(flag, _)| is_unused(flag)) {
+            let (kinds, _) = formats_of_flag(flag);
+            print_error(&format!("{flag} had no effect, because no input is {kinds}; remove it, or check the inputs"));
         }
     }
 
@@ -273,6 +278,16 @@ impl InputArgs {
         ]
     }
 
+    /// The flags that describe tables, and whether they are given.
+    fn table_flags(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let others = [
+            ("--delimiter", self.delimiter.is_some()),
+            ("--quote", self.quote.is_some()),
+            ("--no-header", self.no_header),
+        ];
+        self.columns().map(|(flag, column)| (flag, column.is_some())).into_iter().chain(others)
+    }
+
     /// Flags of some formats are given only if an input can have such a format.
     fn check_format_flags(&self, format: &InputFormat) -> Result<(), CommandError> {
         if self.log_format.is_some() && !format.is_access_log() {
@@ -287,31 +302,33 @@ impl InputArgs {
     }
 
     fn check_table_flags(&self, format: &InputFormat) -> Result<(), CommandError> {
-        let columns = self.columns();
-        let others = [
-            ("--delimiter", self.delimiter.is_some()),
-            ("--quote", self.quote.is_some()),
-            ("--no-header", self.no_header),
-        ];
-        let mut flags = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
         let is_read = |flag: &str| match flag {
             "--column" | "--base-column" => format.has_columns(),
             _ => format.has_text_tables(),
         };
-        if let Some((flag, _)) = flags.find(|(flag, is_given)| *is_given && !is_read(flag)) {
+        if let Some((flag, _)) = self.table_flags().find(|(flag, is_given)| *is_given && !is_read(flag)) {
             return Err(CommandError::usage(format!("{flag} is for tables; use --format csv or tsv")));
         }
         if self.format == "tsv" && self.delimiter.is_some_and(|delimiter| delimiter != b'\t') {
             return Err(CommandError::usage("--delimiter contradicts --format tsv; use --format csv"));
         }
         let is_name = |name: &String| !name.bytes().all(|byte| byte.is_ascii_digit());
-        match columns.iter().find(|(_, column)| self.no_header && column.as_ref().is_some_and(is_name)) {
+        match self.columns().iter().find(|(_, column)| self.no_header && column.as_ref().is_some_and(is_name)) {
             Some((flag, _)) => {
                 let message = format!("{flag} needs a number, because --no-header leaves columns without names");
                 Err(CommandError::Usage(message))
             }
             None => Ok(()),
         }
+    }
+}
+
+/// The formats that a flag of some formats is for: in words, and their names.
+fn formats_of_flag(flag: &str) -> (&'static str, &'static [&'static str]) {
+    match flag {
+        "--record-types" => ("WARC or ARC", &["warc", "arc"]),
+        "--column" | "--base-column" => ("a table or JSON lines", &["csv", "tsv", "jsonl", "parquet", "arrow"]),
+        _ => ("CSV or TSV", &["csv", "tsv"]),
     }
 }
 

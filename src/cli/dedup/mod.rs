@@ -58,7 +58,7 @@ fn perform(args: &DedupArgs) -> Result<u8, CommandError> {
     let report = job.report(names, summary, whole, started.elapsed());
     let temporary_bytes = Some(counts.totals.spilled);
     let report = Report { files, dedup: Some(counts), timeline, findings, temporary_bytes, replaced, ..report };
-    args.input.print_unused_record_types(&report.summary, args.reporting.quiet);
+    args.input.print_unused_flag(&report.summary, args.reporting.quiet);
     let has_new_keys = deduped.new_keys.is_some();
     let status = report.conclude(&args.reporting).map_err(|error| after_missing_report(error, has_new_keys))?;
     // The store changes last. Keys without rows would be lost to every later job, and a job whose keys are in the store is not

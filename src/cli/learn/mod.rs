@@ -64,7 +64,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         written = write_table(args, &mut hand, &mut observed, table)?;
     }
     observed.summary.memory = run::memory::peaks();
-    args.input.print_unused_record_types(&observed.summary, args.reporting.quiet);
+    args.input.print_unused_flag(&observed.summary, args.reporting.quiet);
     args.print_unused_documents(&observed.summary);
     let validation = match &observed.content {
         Some(content) if args.validate.is_some() => Some(validate(content, written.applied)?),

@@ -14,7 +14,7 @@ use crate::cli::args::ReportFormat;
 use crate::cli::error::CommandError;
 use crate::cli::report::{
     Bar, RunOutcome, SourceError, Table, advice, bar_chart, chart_and_table, counts, document, escape, formats_to_text,
-    input_errors, pairs_to_json, replaced_to_text, section, settings, share,
+    input_errors, pairs_to_json, replaced_to_text, section, settings, share, with_run_figures,
 };
 use crate::cli::terminal::{format_counts, thousands};
 use crate::learn::content::{HostReduction, KindTotals, ScopeRule};
@@ -44,7 +44,7 @@ impl LearnReport<'_> {
         RunOutcome::new(summary, &errors).conclude(&self.args.reporting, &text, |format| match format {
             ReportFormat::Page => self.to_html(&text, &errors),
             ReportFormat::Text => text.clone(),
-            ReportFormat::Json => format!("{:#}\n", self.to_json(&errors)),
+            ReportFormat::Json => format!("{:#}\n", self.to_json()),
         })
     }
 
@@ -94,9 +94,15 @@ impl LearnReport<'_> {
         document("irikey learn report", &html)
     }
 
-    fn to_json(&self, errors: &[SourceError]) -> Value {
+    fn to_json(&self) -> Value {
         let ObserveResult { summary, redirects, content, documents, .. } = &self.observed;
-        let mut json = counts_to_json(redirects.counts.read, summary, errors);
+        let counts = json!({
+            "irikey": env!("CARGO_PKG_VERSION"),
+            "records": summary.tally.rows,
+            "faulty": summary.tally.faulty,
+            "redirects": redirects.counts.read,
+        });
+        let mut json = with_run_figures(counts, summary);
         if !self.args.part {
             redirects_to_json(&redirects.counts, &mut json);
         }
@@ -201,18 +207,6 @@ fn content_to_json(content: &LearnedContent) -> Value {
         "merged_by_kind": by_kind(|kind| kind.merged),
         "refused": {"counter_examples": found.refused_counter_examples, "support": found.refused_support},
         "spilled_bytes": content.spilled,
-    })
-}
-
-fn counts_to_json(redirects: u64, summary: &Summary, errors: &[SourceError]) -> Value {
-    json!({
-        "irikey": env!("CARGO_PKG_VERSION"),
-        "formats": counts(summary.sources_by_format()),
-        "records": summary.tally.rows,
-        "faulty": summary.tally.faulty,
-        "redirects": redirects,
-        "peak_anonymous_bytes": summary.memory.peak_anonymous,
-        "errors": errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
     })
 }
 
