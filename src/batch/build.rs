@@ -135,8 +135,12 @@ impl BatchBuilder {
         let count = rows.len();
         self.check(rows, runs)?;
         // Columns that are computed from texts come first: the texts move into the batch.
-        let compute = |id| self.computed(id, rows).transpose();
-        let computed: Vec<_> = self.columns.iter().map(|column| compute(column.id)).collect();
+        let mut parts = self.parts(rows).into_iter();
+        let compute = |id| match id {
+            ColumnId::Part(_) => parts.next().map(Ok),
+            id => self.computed(id, rows).transpose(),
+        };
+        let computed: Vec<_> = self.columns.iter().map(|column| column.id).map(compute).collect();
         let mut arrays = Vec::with_capacity(computed.len());
         for (column, array) in self.columns.iter().zip(computed) {
             arrays.push(match array {
@@ -148,13 +152,19 @@ impl BatchBuilder {
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?)
     }
 
-    /// Returns the array of a column that is computed from texts, or `None` for any other column.
+    /// Returns the arrays of the columns of parts of the URI, in order.
+    fn parts(&self, rows: &Rows) -> Vec<ArrayRef> {
+        let part = |id| if let ColumnId::Part(part) = id { Some(part) } else { None };
+        let wanted: Vec<_> = self.columns.iter().filter_map(|column| part(column.id)).collect();
+        if wanted.is_empty() { Vec::new() } else { parts::arrays(&wanted, rows, &self.policy.suffixes) }
+    }
+
+    /// Returns the array of a column that is computed from texts, except parts of the URI, or `None` for any other column.
     fn computed(&self, id: ColumnId, rows: &Rows) -> Result<Option<ArrayRef>, BatchError> {
         if let Some(array) = derived::array(id, rows, self.policy.profile) {
             return Ok(Some(array));
         }
         match id {
-            ColumnId::Part(part) => Ok(Some(parts::array(part, rows, &self.policy.suffixes))),
             ColumnId::RecipeText(name) => {
                 let texts = self.recipe(name, rows)?;
                 check_len("recipe", rows.len(), texts.len())?;

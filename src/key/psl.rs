@@ -122,24 +122,29 @@ impl<'a> HostParts<'a> {
 
     /// Returns the parts of `host` by `list`.
     pub fn by(host: &'a [u8], list: &SuffixList) -> HostParts<'a> {
-        let name = host.strip_suffix(b".").unwrap_or(host);
-        if is_address(name) {
-            return HostParts { name, ..HostParts::default() };
+        let labels = HostParts::without_suffixes(host);
+        if labels.last_parts[0].is_none() {
+            return labels;
         }
+        let name = labels.name;
+        let KnownSuffixes { registry, private } = KnownSuffixes::of(name, list);
+        HostParts {
+            registry_suffix: registry,
+            registered_domain: domain(name, registry),
+            private_suffix: private,
+            private_domain: domain(name, private),
+            ..labels
+        }
+    }
+
+    /// Returns only those parts of `host` that need no list.
+    pub(crate) fn without_suffixes(host: &'a [u8]) -> HostParts<'a> {
+        let name = host.strip_suffix(b".").unwrap_or(host);
         let mut last_parts = [None; 5];
-        if !name.is_empty() {
+        if !name.is_empty() && !is_address(name) {
             last_parts.iter_mut().zip(name.rsplit(|&byte| byte == b'.')).for_each(|(last, part)| *last = Some(part));
         }
-        let private_suffix = known_suffix(name, list, false);
-        let registry_suffix = known_suffix(name, list, true);
-        HostParts {
-            name,
-            last_parts,
-            registry_suffix,
-            registered_domain: domain(name, registry_suffix),
-            private_suffix,
-            private_domain: domain(name, private_suffix),
-        }
+        HostParts { name, last_parts, ..HostParts::default() }
     }
 
     /// Appends `url_host_name_reversed`, such as `com.example.www`; returns false if it is null.
@@ -153,22 +158,33 @@ impl<'a> HostParts<'a> {
     }
 }
 
-/// Returns the longest suffix of `name` that matches a rule of the list, or a rule of its ICANN section. The default rule
-/// `*` of the list is ignored.
-///
-/// A rule of the private section hides shorter rules, so the search continues with the text after its first label.
-fn known_suffix<'a>(name: &'a [u8], list: &SuffixList, icann_only: bool) -> Option<&'a [u8]> {
-    let mut rest = name;
-    loop {
-        let suffix = list.suffix(rest)?;
-        match suffix.typ()? {
-            Type::Icann => return tail(name, suffix.as_bytes().len()),
-            Type::Private if !icann_only => return tail(name, suffix.as_bytes().len()),
-            Type::Private => {
-                let suffix = tail(name, suffix.as_bytes().len())?;
-                rest = &suffix[memchr::memchr(b'.', suffix)? + 1..];
+/// The longest suffixes of a name that match a rule. The default rule `*` of the list is ignored.
+#[derive(Default)]
+struct KnownSuffixes<'a> {
+    /// By the rules of the ICANN section.
+    registry: Option<&'a [u8]>,
+    /// By all rules.
+    private: Option<&'a [u8]>,
+}
+
+impl<'a> KnownSuffixes<'a> {
+    /// A rule of the private section hides shorter rules, so the search for one of the ICANN section continues with the text
+    /// after its first label.
+    fn of(name: &'a [u8], list: &SuffixList) -> KnownSuffixes<'a> {
+        let (mut rest, mut private) = (name, None);
+        while let Some(suffix) = list.suffix(rest) {
+            let known = tail(name, suffix.as_bytes().len());
+            match (suffix.typ(), known) {
+                (Some(Type::Icann), _) => return KnownSuffixes { registry: known, private: private.or(known) },
+                (Some(Type::Private), Some(known)) => {
+                    private = private.or(Some(known));
+                    let Some(dot) = memchr::memchr(b'.', known) else { break };
+                    rest = &known[dot + 1..];
+                }
+                _ => break,
             }
         }
+        KnownSuffixes { registry: None, private }
     }
 }
 
