@@ -169,7 +169,7 @@ impl Policy {
         })
     }
 
-    /// Returns the names and values of all choices that keys depend on, for the metadata of files.
+    /// Returns the names and values of all choices that rows depend on, for the metadata of files.
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();
         let mut pairs = vec![
@@ -198,11 +198,13 @@ impl Policy {
         pairs
     }
 
-    /// Returns [`Policy::describe`] for a comparison with settings that were stored, among which `max_url` is missing if it has
-    /// its default: it is empty here.
+    /// Returns the settings of [`Policy::describe`] that the keys of rungs and recipes depend on, for a comparison with stored
+    /// ones. `recipes` and `psl` are missing, because they change columns only. `max_url` is empty if it has its default,
+    /// because it is not stored then.
     #[cfg(feature = "pipeline")]
-    pub(crate) fn describe_to_compare(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn describe_keys(&self) -> Vec<(&'static str, String)> {
         let mut pairs = self.describe();
+        pairs.retain(|(name, _)| !matches!(*name, "recipes" | "psl"));
         if self.max_url_len == MaxUrlLen::default() {
             pairs.push((MAX_URL, String::new()));
         }
@@ -211,7 +213,7 @@ impl Policy {
 }
 
 /// Describes settings that differ, each with its name, the value that `place` stores, and that of this run; `None` if there are
-/// none. Compare the values of [`Policy::describe_to_compare`].
+/// none. Compare the values of [`Policy::describe_keys`].
 #[cfg(feature = "pipeline")]
 pub(crate) fn describe_differences<'a>(
     place: &str,

@@ -70,7 +70,9 @@ described_enum! {
         Base "base" "the base must be an absolute IRI";
         /// The URL or its record is longer than the maximum length, the base of a page's links is too long, or a field that is
         /// split has too many references.
-        TooLong "too-long" "the URL or its record is longer than the maximum length (--max-url, --max-record)";
+        TooLong "too-long"
+            "the base of a page's links is longer than 16 KiB, or the URL or its record is longer than the maximum \
+             length (--max-url, --max-record)";
         /// The record has no field with the number of the chosen column.
         MissingColumn "missing-column" "the record has fewer fields than the number of the chosen column";
         /// The charset label is unknown (RFC 3987 section 3.1, step 1b).

@@ -415,6 +415,19 @@ fn stores_and_keyed_files_belong_to_the_flags_that_change_keys() {
     }
 }
 
+/// Only columns depend on the suffix list, so a file that was made with another list has the same keys.
+#[test]
+fn keys_do_not_depend_on_the_suffix_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let [list, keyed] = ["list.dat", "keyed.parquet"].map(|name| text(&directory.path().join(name)).to_string());
+    fs::write(&list, "// ===BEGIN ICANN DOMAINS===\nexample\n").unwrap();
+    let canon =
+        ["canon", "-q", "-o", &keyed, "--key", "surt-ia", "--columns", "+url_host_registry_suffix", "--psl", &list];
+    printed(&canon, b"http://a.example/\nhttp://www.a.example/\n");
+    assert_eq!(printed(&["dedup", "-q", &keyed, "--key", "surt-ia"], b""), "http://a.example/\n");
+    assert_eq!(printed(&["dedup", "-q", &keyed], b"").lines().count(), 2);
+}
+
 /// The bytes of a limit such as `48M` or `1G`.
 #[cfg(target_os = "linux")]
 fn bytes_of(limit: &str) -> u64 {

@@ -109,14 +109,13 @@ fn key_name(policy: &Policy, key: RowKey) -> String {
     }
 }
 
-/// What the keys in a store depend on: the policy, and which of its keys they are. The recipes and the suffix list of a policy
-/// change columns only; a recipe whose keys are stored is `dedup_key`. `max_record` counts if records may be shorter than URLs.
+/// What the keys in a store depend on: the policy, and which of its keys they are, `dedup_key`. `max_record` counts if records
+/// may be shorter than URLs.
 fn describe_keys(Job { policy, options, .. }: &Job, key: RowKey) -> Vec<(&'static str, String)> {
-    let of_columns = ["recipes", "psl"];
-    let of_keys = policy.describe_to_compare().into_iter().filter(|(name, _)| !of_columns.contains(name));
     let max_record = Some(options.max_record_len).filter(|len| *len < policy.max_url_len.0);
     let max_record = max_record.map_or(String::new(), |len| len.to_string());
-    of_keys.chain([("max_record", max_record), ("dedup_key", key_name(policy, key))]).collect()
+    let of_store = [("max_record", max_record), ("dedup_key", key_name(policy, key))];
+    policy.describe_keys().into_iter().chain(of_store).collect()
 }
 
 fn count_rows(job: &Job, dedup: &DedupOptions, deduped: &DedupSummary, names: &[String]) -> DedupReport {

@@ -9,7 +9,7 @@ use super::options::DedupOptions;
 use super::resolve::{ReadRun, finish, resolve};
 use super::shared_dictionaries::SharedDictionaries;
 use super::summary::{DedupError, DedupOutput, DedupSummary};
-use crate::canon::{Policy, Rows, Tally, describe_differences};
+use crate::canon::{Policy, RecipeColumn, Rows, Tally, describe_differences};
 use crate::input::detect::TableFormat;
 use crate::input::{Defect, InputError, KeyedFile};
 use crate::iri::{Component, Fault, FaultKind};
@@ -305,16 +305,15 @@ impl<'a> KeyedReader<'a> {
 
 /// Checks that the keys of a file were made with this policy.
 fn check_policy(file: &KeyedFile, policy: &Policy, key: RowKey) -> Result<(), KeyedFileDefect> {
-    let is_recipe = matches!(key, RowKey::Recipe(_));
-    // The keys of rungs do not depend on recipes and suffix lists.
-    let is_relevant = |name: &str| is_recipe || !matches!(name, "recipes" | "psl");
-    let settings = policy.describe_to_compare();
-    let relevant = settings.iter().filter(|(name, _)| is_relevant(name));
-    let both = relevant.map(|(name, value)| (*name, file.metadata(name).unwrap_or_default(), value.as_str()));
-    let differing = both.filter(|(name, stored, value)| match *name {
-        "recipes" => !value.split("; ").all(|recipe| stored.split("; ").any(|other| other == recipe)),
-        _ => stored != value,
-    });
+    let settings = policy.describe_keys();
+    let stored = |name: &str| file.metadata(name).unwrap_or_default();
+    let both = settings.iter().map(|(name, value)| (*name, stored(name), value.as_str()));
+    let differing = both.filter(|(_, stored, value)| stored != value);
+    let recipes = policy.recipes.iter().map(RecipeColumn::describe).collect::<Vec<_>>();
+    let has_recipes = || recipes.iter().all(|recipe| stored("recipes").split("; ").any(|other| other == recipe));
+    let joined = recipes.join("; ");
+    let is_other = matches!(key, RowKey::Recipe(_)) && !has_recipes();
+    let differing = differing.chain(is_other.then(|| ("recipes", stored("recipes"), joined.as_str())));
     describe_differences("file", differing).map_or(Ok(()), |text| Err(KeyedFileDefect::OtherPolicy(text)))
 }
 
