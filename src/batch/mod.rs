@@ -6,6 +6,7 @@
 //!
 //! - `columns`: the list of columns; `column`: their types; `schema`: sets of columns
 //! - `build`: the builder; `carried`, `derived` and `parts`: columns that it computes from rows
+//! - `footer_limit`: the limit on the footers of Parquet files
 //! - `equivalences`: the table of learned equivalences and rules, with `rule_rows` and `row_cells`
 //!
 //! The module knows neither files nor formats. It refuses batches whose text exceeds the 32-bit offsets of Arrow.
@@ -23,6 +24,8 @@ mod columns;
 mod derived;
 mod equivalences;
 mod error;
+#[cfg(feature = "pipeline")]
+mod footer_limit;
 mod parts;
 mod path_values;
 #[cfg(feature = "pipeline")]
@@ -49,6 +52,8 @@ pub use equivalences::{EquivalencesReader, EquivalencesTableError};
 #[cfg(feature = "pipeline")]
 pub(crate) use equivalences::{check_part, part_metadata};
 pub use error::BatchError;
+#[cfg(feature = "pipeline")]
+pub(crate) use footer_limit::{max_footer_memory, row_group_memory};
 pub use parts::UrlPart;
 #[cfg(feature = "pipeline")]
 pub(crate) use path_values::{DistinctValues, value_in};

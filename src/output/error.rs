@@ -36,8 +36,8 @@ pub enum OutputError {
         parent: PathBuf,
     },
     /// The directory contains parts of an earlier run, or other files.
-    #[error("{}: the directory contains files already; remove them, choose another directory, or continue a job that was begun \
-         with --resume by this flag", path_name(.0))]
+    #[error("{}: the directory contains files already; remove them, or choose another directory; canon --resume continues a job \
+         that it began there", path_name(.0))]
     NotEmpty(PathBuf),
     /// A file with the name of the output appeared while the job ran, and must not be replaced.
     #[error("{}: the file did not exist when the job began, but exists now; it was kept, and the output was not written", path_name(.0))]
@@ -64,6 +64,13 @@ pub enum OutputError {
         /// What reading back found.
         reason: String,
     },
+    /// The row groups are too short, and too many for a reader.
+    #[error(
+        "{}: cannot write: the footer would take too much memory to read, because there are too many row groups; use larger row \
+         groups (--row-group-size), or several files (--part-rows); no partial file is left behind",
+        path_name(.0)
+    )]
+    TooManyRowGroups(PathBuf),
     /// The operating system reported an error.
     #[error("{place}: cannot {operation}: {}; {advice}{}", plain_error(error), more_advice(error, advice))]
     Io {

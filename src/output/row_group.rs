@@ -24,7 +24,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use super::error::{OutputError, WriteError};
 use super::options::{Arrangement, Compression};
 use super::pages::{self, Codecs, EncodedPages, PageBuffers, PageChunk, PageSink, TextBuffers};
-use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
+use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind, max_footer_memory, row_group_memory};
 
 /// Bytes of a value that statistics store; most SURT keys are shorter.
 const STATISTICS_LEN: usize = 256;
@@ -270,6 +270,13 @@ impl RowGroups {
         }
         Ok(ColumnChunk::Other(writer.close()?))
     }
+}
+
+/// Returns whether there are too many row groups for a reader, which refuses footers that take too much memory.
+pub(super) fn has_too_many(writer: &SerializedFileWriter<PageSink>) -> bool {
+    let row_groups = writer.flushed_row_groups();
+    let columns = row_groups.first().map_or(0, |row_group| row_group.num_columns());
+    row_groups.len() as u64 * row_group_memory(columns) > max_footer_memory(writer.bytes_written() as u64)
 }
 
 /// Appends an encoded row group, whose pages are not copied in memory. Their buffers return to the pool, whichever output is

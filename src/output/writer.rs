@@ -192,6 +192,10 @@ impl Output {
             _ => return Err(OutputError::ForeignRows),
         };
         written.map_err(|error| self.target.error(error))?;
+        if matches!(&self.writer, Writer::Parquet(writer) if row_group::has_too_many(writer)) {
+            let path = self.target.path().unwrap_or(Path::new("standard output"));
+            return Err(OutputError::TooManyRowGroups(path.to_path_buf()));
+        }
         self.rows += rows;
         self.row_groups += 1;
         Ok(())
@@ -336,6 +340,9 @@ fn commit_with_index(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::{ColumnSet, SourceRun};
+    use crate::canon::{Policy, UrlCanonicalizer};
+    use crate::input::{KeyedFile, StoredFile};
     use std::fs::File;
 
     /// A file that is read back gets its name only if all its rows are found.
@@ -366,6 +373,35 @@ mod tests {
         }
         // Formats that declare no order are not read back.
         assert_eq!(finish(OutputFormat::Csv, Ok(1)), Ok(0));
+    }
+
+    /// Readers refuse footers that take too much memory; the writer ends before there is one.
+    #[test]
+    fn a_file_with_as_many_row_groups_as_the_writer_allows_can_be_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.parquet");
+        let policy = Policy { keep_input: true, ..Policy::default() };
+        let open = || {
+            let (columns, sources) = (ColumnSet::default(), vec!["x".to_string()]);
+            let of_uris = OutputOptions::of_uris(OutputFormat::Parquet);
+            let options = OutputOptions { columns, sources, policy: policy.clone(), ..of_uris };
+            create(&Destination::File(path.clone()), options).unwrap()
+        };
+        let mut urls = UrlCanonicalizer::new(&policy);
+        let mut append = |(encoder, output): &mut (Encoder, Output)| {
+            let rows = urls.canonicalize([(&b"http://a/%7e"[..], None)]).unwrap();
+            output.append(encoder.encode(rows, &[SourceRun { source: 0, first_record: 1, rows: 1 }])?)
+        };
+        let mut output = open();
+        let error = std::iter::repeat_with(|| append(&mut output)).find_map(Result::err).unwrap();
+        assert!(matches!(&error, OutputError::TooManyRowGroups(at) if *at == path), "{error}");
+        let count = output.1.rows();
+        drop(output);
+        let mut output = open();
+        (0..count).for_each(|_| append(&mut output).unwrap());
+        assert_eq!(output.1.finish().unwrap().row_groups, count);
+        let file = KeyedFile::open("x.parquet", &StoredFile::Path(path)).unwrap().unwrap();
+        assert_eq!((file.row_group_count() as u64, count > 50), (count, true));
     }
 
     /// Another job that gives its files the same names has the lock of the directory.

@@ -18,14 +18,8 @@ use parquet::file::metadata::{
 };
 use parquet::file::reader::ChunkReader;
 
+use crate::batch::max_footer_memory;
 use crate::kernel::{MAX_VARINT_LEN, read_varint};
-
-/// Longest footer, in bytes.
-const MAX_FOOTER_LEN: usize = 64 << 20;
-
-/// Maximum memory of the lists of a footer, in bytes. A column chunk takes up to 20 times its length in the footer, and
-/// there are two copies of all while a file is opened.
-const MAX_LISTS_LEN: u64 = if cfg!(test) { 1 << 20 } else { 512 << 20 };
 
 /// Maximum number of elements of a schema, which are columns and groups.
 const MAX_ELEMENTS: u64 = 1 << 17;
@@ -51,14 +45,16 @@ pub(crate) fn load_metadata(file: &impl ChunkReader) -> ParquetResult<ArrowReade
     if tail.is_encrypted_footer() {
         return general("the footer is encrypted, which is not supported".to_string());
     }
-    if footer_len > MAX_FOOTER_LEN {
-        return general(format!("the footer has {footer_len} bytes; at most {MAX_FOOTER_LEN} can be read"));
+    let lists_limit = max_footer_memory(file.len());
+    // Lists take more memory than their length.
+    if footer_len as u64 > lists_limit {
+        return general(format!("the footer has {footer_len} bytes; at most {lists_limit} can be read"));
     }
     let Some(footer_at) = tail_at.checked_sub(footer_len as u64) else {
         return general(format!("the footer of {footer_len} bytes is longer than the file"));
     };
     let footer = file.get_bytes(footer_at, footer_len)?;
-    let mut reader = CompactReader::new(&footer);
+    let mut reader = CompactReader { bytes: &footer, lists_limit, lists_len: 0 };
     if let Err(error) = reader.file_metadata() {
         let at = footer_at + (footer_len - reader.bytes.len()) as u64;
         let advice = "fetch the file again, or convert it with another program";
@@ -80,7 +76,7 @@ pub(super) struct PageLengths {
 /// # Errors
 /// [`CompactError::TooShort`] if the header goes on after the bytes; otherwise it is damaged.
 pub(super) fn page_lengths(bytes: &[u8]) -> Result<PageLengths, CompactError> {
-    CompactReader::new(bytes).page_header()
+    CompactReader { bytes, lists_limit: 0, lists_len: 0 }.page_header()
 }
 
 /// Why bytes are not a struct of the format.
@@ -102,8 +98,8 @@ pub(super) enum CompactError {
     Depth,
     #[error("the schema has {0} elements; at most {MAX_ELEMENTS} can be read")]
     Elements(u64),
-    #[error("its row groups and columns take more than {} MiB of memory", MAX_LISTS_LEN >> 20)]
-    Lists,
+    #[error("its row groups and columns take more than {} MiB of memory", .0 >> 20)]
+    Lists(u64),
     #[error("the schema has more than {MAX_NESTING} groups within each other")]
     Nesting,
 }
@@ -252,15 +248,13 @@ type CompactResult<T> = Result<T, CompactError>;
 /// Reads values of the compact protocol.
 struct CompactReader<'a> {
     bytes: &'a [u8],
-    /// Memory that the lists may still take, in bytes.
+    /// Maximum memory of the lists, in bytes.
+    lists_limit: u64,
+    /// Memory of the lists so far.
     lists_len: u64,
 }
 
 impl CompactReader<'_> {
-    fn new(bytes: &[u8]) -> CompactReader<'_> {
-        CompactReader { bytes, lists_len: MAX_LISTS_LEN }
-    }
-
     /// Checks the struct `FileMetaData`.
     fn file_metadata(&mut self) -> CompactResult<()> {
         let mut id = 0;
@@ -369,7 +363,8 @@ impl CompactReader<'_> {
     fn elements(&mut self, known: Option<(ValueType, usize)>, depth: usize) -> CompactResult<()> {
         let (count, code) = self.list()?;
         let len = count.checked_mul(known.map_or(0, |(_, len)| len as u64));
-        self.lists_len = len.and_then(|len| self.lists_len.checked_sub(len)).ok_or(CompactError::Lists)?;
+        let all = len.and_then(|len| self.lists_len.checked_add(len)).filter(|all| *all <= self.lists_limit);
+        self.lists_len = all.ok_or(CompactError::Lists(self.lists_limit))?;
         (0..count).try_for_each(|_| self.value(code, known.map(|(known, _)| known), depth))
     }
 

@@ -160,16 +160,17 @@ fn footers_whose_lists_take_too_much_memory_are_refused() {
         bytes.extend(group.repeat(count as usize));
         file(&nested(1), &bytes)
     };
-    let most = MAX_LISTS_LEN / (size_of::<RowGroupMetaData>() + size_of::<ColumnChunkMetaData>()) as u64;
+    let limit = max_footer_memory(0);
+    let most = limit / (size_of::<RowGroupMetaData>() + size_of::<ColumnChunkMetaData>()) as u64;
     let largest = groups(most);
     let metadata = load_metadata(&largest).unwrap().metadata().clone();
     assert_eq!(metadata.num_row_groups() as u64, most);
     // The memory that the crate itself reports.
-    assert!((metadata.memory_size() as u64) < MAX_LISTS_LEN * 9 / 8, "{}", metadata.memory_size());
+    assert!((metadata.memory_size() as u64) < limit * 9 / 8, "{}", metadata.memory_size());
     assert!(most > 1000 && metadata.memory_size() > largest.len() * 10);
-    assert!(refusal(&groups(most + 1)).contains("its row groups and columns take more than 1 MiB of memory"));
+    assert!(refusal(&groups(most + 1)).contains("its row groups and columns take more than 4 MiB of memory"));
     // Key-value metadata that the list states, but does not have.
-    assert!(refusal(&file(&nested(1), &[0x19, 0xFC, 0xFF, 0xFF, 0x7F])).contains("take more than 1 MiB"));
+    assert!(refusal(&file(&nested(1), &[0x19, 0xFC, 0xFF, 0xFF, 0x7F])).contains("take more than 4 MiB"));
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn footers_that_are_cut_or_too_long_are_refused() {
 fn headers_end_where_their_struct_ends() {
     let header = [0x15, 0, 0x15, 8, 0x15, 6, 0x2C, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0];
     let page = [&header[..], b"page"].concat();
-    let mut reader = CompactReader::new(&page);
+    let mut reader = CompactReader { bytes: &page, lists_limit: 0, lists_len: 0 };
     assert_eq!((reader.page_header(), reader.bytes), (Ok(PageLengths { content: 4, compressed: 3 }), &b"page"[..]));
     for len in 0..header.len() {
         assert_eq!(page_lengths(&header[..len]), Err(CompactError::TooShort));
