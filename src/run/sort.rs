@@ -211,11 +211,11 @@ impl<'a> Sorter<'a> {
     pub(crate) fn merge(
         &self,
         run: &RunOptions,
-        runs: SortedRuns,
+        mut runs: SortedRuns,
         mut append: impl FnMut(SortedRows) -> Result<(), OutputError> + Send,
     ) -> Result<(u64, u64), RunError<SortError>> {
         let (run, rows) = (run.clamped(), runs.rows());
-        let mut runs = runs.reduce(&self.schema).map_err(RunError::output)?;
+        runs.reduce(&self.schema).map_err(RunError::output)?;
         let spilled = runs.written_len();
         // Encoding twice the texts of a row group takes about as much memory as making a row group did.
         let len = run.row_group_len.saturating_mul(2);

@@ -123,20 +123,20 @@ impl BytesRuns {
     }
 
     /// Merges runs until all that remain can be merged at a time.
-    pub(crate) fn reduce(self) -> Result<BytesRuns, SpillError> {
-        let runs = self.0.reduce(|runs, merged| {
+    pub(crate) fn reduce(&mut self) -> Result<(), SpillError> {
+        self.0.reduce(|runs, merged| {
             let (mut merger, mut encoder) = (BytesMerger::new(runs)?, RunEncoder::default());
             while let Some(shared) = merger.advance()? {
                 encoder.push(merger.record(), shared);
                 append(merged, encoder.run.blocks.drain(..))?;
             }
             append(merged, encoder.finish().blocks)
-        });
-        runs.map(BytesRuns)
+        })
     }
 
-    pub(crate) fn merger(self) -> Result<BytesMerger, SpillError> {
-        BytesMerger::new(self.reduce()?.0.take())
+    pub(crate) fn merger(mut self) -> Result<BytesMerger, SpillError> {
+        self.reduce()?;
+        BytesMerger::new(self.0.take())
     }
 }
 

@@ -20,6 +20,10 @@ pub(super) enum BlockPlace {
 /// The blocks of a run that were not read yet, in order.
 pub(super) type BlockQueue = VecDeque<BlockPlace>;
 
+/// Bytes of memory that a run takes besides its blocks: its queue, which may be in a vector of twice the length, and its first
+/// row while it is merged.
+const RUN_LEN: usize = 2 * size_of::<BlockQueue>() + 160;
+
 impl BlockPlace {
     /// Bytes of the block.
     fn len(&self) -> u64 {
@@ -86,13 +90,16 @@ impl HeldRuns {
     }
 
     pub(super) fn begin_run(&mut self) {
-        self.runs.push(BlockQueue::new());
+        // Most runs of short row groups have one block.
+        self.runs.push(BlockQueue::with_capacity(1));
+        self.held += RUN_LEN;
     }
 
     /// Appends a block to the last run; it takes `memory_len` bytes while it is merged.
     pub(super) fn append(&mut self, block: Vec<u8>, memory_len: usize) -> Result<(), SpillError> {
-        let place = if self.held + block.len() <= self.held_limit {
-            self.held += block.len();
+        let len = block.len() + size_of::<BlockPlace>();
+        let place = if self.held + len <= self.held_limit {
+            self.held += len;
             BlockPlace::Memory(block)
         } else {
             BlockPlace::File(Arc::clone(&self.file), self.file.append(&block)?)
@@ -103,7 +110,7 @@ impl HeldRuns {
 
     /// Appends a block that stays where it is.
     pub(super) fn append_place(&mut self, place: BlockPlace, memory_len: usize) {
-        self.largest = self.largest.max(memory_len);
+        self.largest = self.largest.max(memory_len + RUN_LEN);
         if let Some(run) = self.runs.last_mut() {
             run.push_back(place);
         }
@@ -123,9 +130,9 @@ impl HeldRuns {
     /// equal, or interchangeable, so the order of runs does not matter. `merge` appends the blocks of some runs, merged, to the
     /// last of other runs.
     pub(super) fn reduce(
-        mut self,
+        &mut self,
         merge: impl Fn(Vec<BlockQueue>, &mut HeldRuns) -> Result<(), SpillError>,
-    ) -> Result<HeldRuns, SpillError> {
+    ) -> Result<(), SpillError> {
         while self.runs.len() > self.fan_in() {
             let fan_in = self.fan_in();
             let mut next = HeldRuns::new(self.limit, self.file.directory(), self.min_fan_in);
@@ -140,9 +147,9 @@ impl HeldRuns {
                 merge(runs.by_ref().take(fan_in).collect(), &mut next)?;
             }
             next.runs.extend(rest);
-            self = next;
+            *self = next;
         }
-        Ok(self)
+        Ok(())
     }
 
     pub(super) fn take(&mut self) -> Vec<BlockQueue> {
@@ -182,7 +189,7 @@ mod tests {
             assert!(runs.len() > 1 && runs.len() <= fan_in);
             merged.append(vec![0; runs.iter().map(len_of).sum()], 1)
         };
-        let mut runs = runs.reduce(merge).unwrap();
+        runs.reduce(merge).unwrap();
         let written = (runs.written_len() - before) as usize;
         (runs.take().iter().map(len_of).collect(), written)
     }

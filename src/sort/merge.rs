@@ -41,8 +41,8 @@ impl Default for MergeLimits {
 struct RunHead {
     block: Arc<SortedBlock>,
     row: usize,
-    /// The code of the row after the last row that was picked, or after the row of another run that won against it since then;
-    /// [`OffsetCode::NO_ROW`] after the last row.
+    /// The code of the row relative to the last row that was picked, or to the row of another run that won against it since
+    /// then; [`OffsetCode::NO_ROW`] after the last row.
     code: OffsetCode,
     /// The blocks after this one.
     blocks: BlockQueue,

@@ -52,15 +52,14 @@ impl SortedRuns {
     }
 
     /// Merges runs until all that remain can be merged at a time.
-    pub(crate) fn reduce(self, schema: &SortSchema) -> Result<SortedRuns, SpillError> {
-        let runs = self.runs.reduce(|runs, merged| {
+    pub(crate) fn reduce(&mut self, schema: &SortSchema) -> Result<(), SpillError> {
+        self.runs.reduce(|runs, merged| {
             let mut merger = Merger::new(schema, runs, MergeLimits::INTERMEDIATE)?;
             while let Some(picked) = merger.next_rows()? {
                 append(merged, encode_run(&picked.gather_flat()?, &PlainMemory::new(0))?)?;
             }
             Ok(())
-        })?;
-        Ok(SortedRuns { runs, rows: self.rows })
+        })
     }
 
     pub(crate) fn merger<'a>(&mut self, schema: &'a SortSchema, limits: MergeLimits) -> Result<Merger<'a>, SpillError> {
@@ -106,7 +105,7 @@ mod tests {
             runs.add(sort.sort(batch, first, &plain).unwrap()).unwrap();
             first += batch.num_rows() as u64;
         }
-        let mut runs = runs.reduce(&sort).unwrap();
+        runs.reduce(&sort).unwrap();
         assert_eq!(runs.rows(), first);
         let mut merger = runs.merger(&sort, MergeLimits::default()).unwrap();
         let mut rows = Vec::new();

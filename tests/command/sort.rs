@@ -82,7 +82,7 @@ fn what_cannot_be_checked_by_columns_is_reported() {
         succeed(&["canon", "-q", &sample("crawl.cdxj"), "-o", target, "--sort", "uri"]);
     }
     assert_rejected(&["check-sorted", &csv], 1, "whole lines were compared as bytes");
-    assert_rejected(&["check-sorted", "--by", "uri", &csv], 2, "this file has lines, but the order is one of columns");
+    assert_rejected(&["check-sorted", "--by", "uri", &csv], 2, "this file has lines, which have no columns");
     std::fs::write(&archive, "WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n").unwrap();
     std::fs::write(&zip, "PK\x03\x04\n").unwrap();
     assert_rejected(&["check-sorted", &archive], 2, "this is a web archive, whose records have no order");

@@ -95,13 +95,13 @@ pub(super) struct UrlLimit {
 impl<'a> HostReader<'a> {
     /// Reads sorted runs. Captures that `hold_out` contains are kept apart.
     pub(super) fn new(
-        runs: BytesRuns,
+        mut runs: BytesRuns,
         hold_out: Option<HoldOut>,
         observer: &'a mut RedirectObserver<DiskSorters>,
         has_redirects: bool,
         limit: UrlLimit,
     ) -> Result<HostReader<'a>, SpillError> {
-        let runs = runs.reduce()?;
+        runs.reduce()?;
         Ok(HostReader {
             spilled: runs.written_len(),
             merger: runs.merger()?,
