@@ -73,7 +73,7 @@ impl CommandError {
         RemoteUrl::of_path(path).map_or(Ok(()), refuse)
     }
 
-    /// The error is one of wrong options of stores, which only a store finds.
+    /// Returns whether the error is a wrong `--store-option` that only the store could find.
     fn is_of_options(&self) -> bool {
         let in_list = |error: &ListError| match error {
             ListError::Open { error, .. } | ListError::List { error, .. } => RemoteError::is_of_options(error),

@@ -8,7 +8,7 @@ use std::io;
 pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
     #[cfg(unix)]
     let remedy = match error.raw_os_error()? {
-        libc::EMFILE => "allow more open files (ulimit -n), or use fewer threads (-j)",
+        libc::EMFILE => "allow more open files (ulimit -n)",
         libc::ENFILE => "too many files are open on this machine; end other programs, or run again later",
         libc::ENOMEM => "allow more memory (ulimit -v), or use fewer threads (-j) or less --memory",
         libc::ENOSPC => "free disk space, or choose another directory",
@@ -41,10 +41,7 @@ mod tests {
     #[cfg(unix)]
     fn limits_are_named_and_other_errors_are_not_explained() {
         let text = |code| error_and_remedy(&io::Error::from_raw_os_error(code));
-        assert_eq!(
-            text(libc::EMFILE),
-            "too many open files; allow more open files (ulimit -n), or use fewer threads (-j)"
-        );
+        assert_eq!(text(libc::EMFILE), "too many open files; allow more open files (ulimit -n)");
         assert_eq!(text(libc::EACCES), "permission denied");
         assert_eq!(error_and_remedy(&io::Error::other("lost")), "lost");
     }

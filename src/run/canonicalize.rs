@@ -81,7 +81,7 @@ where
     let job = CanonJob { policy, remaining, until, numbers, number_stage: stage_count, has_slices };
     // While a row group is written, workers take the slices of the next one. If the job appends nothing, there is no limit.
     let more_units = if appends_nothing { usize::MAX } else { cut.slices_per_group() - 1 };
-    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
+    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_larger_window(more_units);
     let (mut cutter, distinct) = (Cutter::new(sources, cut, progress), DistinctKeys::default());
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
     let next = || {

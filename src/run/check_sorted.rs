@@ -62,7 +62,8 @@ pub enum CheckSortedReason {
     },
     /// The order names columns, but the file has lines.
     #[error(
-        "this file has lines, but the order is one of columns, by --by or a file before it; check such files alone, or with --each"
+        "this file has lines, which have no columns, but --by or the first file asks for an order by columns; check files of lines in \
+         a command of their own, or use --each"
     )]
     NoColumns,
     /// A table comes from a pipe, but its footer at the end has to be read first.

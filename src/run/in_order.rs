@@ -28,14 +28,14 @@ impl OrderedPool {
         Ok(OrderedPool { threads, stage_count, window })
     }
 
-    /// The same with `count` more units in progress, which do not have to wait while earlier ones are appended.
-    pub(super) fn with_more_units(self, count: usize) -> OrderedPool {
+    /// The same pool, in which `count` more units may be between `next` and the end of `append`.
+    pub(super) fn with_larger_window(self, count: usize) -> OrderedPool {
         OrderedPool { window: self.window.saturating_add(count), ..self }
     }
 
     /// Calls `work` on all threads with the units that `next` returns, until that returns `None`, and `append` with the
     /// results, in the order of the units. `work` returns `None` if a stage did, because the run was stopped. At most two
-    /// units per thread, and those of [`OrderedPool::with_more_units`], are between `next` and the end of `append`, which
+    /// units per thread, and those of [`OrderedPool::with_larger_window`], are between `next` and the end of `append`, which
     /// bounds memory. `next` also returns the weight of a unit: the number of units for which it counts. A unit that weighs
     /// more than all these is worked on alone. Returns the workers.
     ///
@@ -162,7 +162,8 @@ mod tests {
     #[test]
     fn units_are_taken_while_the_first_one_is_in_progress() {
         const COUNT: usize = 1_000;
-        let (pool, done) = (OrderedPool::new::<&str>(2, 0).unwrap().with_more_units(usize::MAX), AtomicUsize::new(1));
+        let (pool, done) =
+            (OrderedPool::new::<&str>(2, 0).unwrap().with_larger_window(usize::MAX), AtomicUsize::new(1));
         let mut numbers = 0..COUNT;
         let work = |(): &mut (), _: &StageTicket<'_>, number| {
             let is_waiting = |_: &u32| number == 0 && done.load(Ordering::Relaxed) < COUNT;

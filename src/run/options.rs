@@ -1,4 +1,5 @@
-//! What a run reads and how. None of the options changes a row; `row_group_len` decides where row groups end.
+//! What a run reads, and how. `threads`, `ahead_len`, `chunk_len` and `mmap` do not change the output; `row_group_len` only decides
+//! where row groups end; the other options decide which rows there are, and what they contain.
 
 use super::error::RunError;
 use super::summary::Progress;

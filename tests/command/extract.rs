@@ -63,6 +63,24 @@ fn the_markup_of_a_compressed_file_is_that_of_its_name() {
     }
 }
 
+/// The first hundred messages are printed, and the others counted.
+#[test]
+fn further_messages_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let page =
+        |number: usize| fs::write(folder.path().join(format!("{number:03}.html")), "<meta charset=nope>").unwrap();
+    let messages = || {
+        let ran = irikey(&["extract", "-q", folder.path().to_str().unwrap()], b"", Stdio::null());
+        let text = String::from_utf8(ran.stderr).unwrap();
+        (text.matches("unknown charset").count(), text.lines().last().unwrap_or_default().to_string())
+    };
+    (0..100).for_each(page);
+    let (count, last) = messages();
+    assert!(count == 100 && last.contains("099.html: byte 14: unknown charset"), "{count} {last}");
+    (100..103).for_each(page);
+    assert_eq!(messages(), (100, "irikey: 3 messages more, which are not shown".to_string()));
+}
+
 /// `--limit` gives the first rows, from documents and from archives, with any number of threads.
 #[test]
 fn the_first_rows_are_written_with_a_limit() {

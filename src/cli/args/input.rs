@@ -86,7 +86,7 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_RECORD_LEN>, default_value = "128M",
           help_heading = "Input")]
     max_record: usize,
-    /// Stop after N records of the input, in order. Reads with one thread
+    /// Stop after N records of the input, in order, counted before --inner-spaces split divides them. Reads with one thread
     #[arg(long, value_name = "N", value_parser = parse_number_from::<u64, 0>, allow_negative_numbers = true,
           help_heading = "Input")]
     pub(crate) limit: Option<u64>,

@@ -93,7 +93,7 @@ pub(crate) enum LayoutArgs<'a> {
 pub(crate) struct FileLayout {
     /// What rows are sorted by (nothing: the order of the input), and bloom filters.
     pub(crate) arrangement: Arrangement,
-    /// The directory of each row, if it is known before the rows are.
+    /// How rows are assigned to directories, if this does not depend on all rows.
     pub(crate) partition: Option<Partition>,
     /// The file with the split points of `partition`.
     pub(crate) split_points_file: Option<PathBuf>,

@@ -174,13 +174,15 @@ impl ExtractArgs {
 
 impl Extraction<'_> {
     /// Writes rows and counts.
-    fn append(&mut self, FoundLinks { links, counts, messages, .. }: FoundLinks) -> Result<(), OutputError> {
+    fn append(&mut self, found: FoundLinks) -> Result<(), OutputError> {
+        let FoundLinks { links, counts, messages, more_messages, .. } = found;
         self.writer.append(&links.rows)?;
         self.report.references += links.links;
         self.report.faulty += links.faulty;
         self.report.counts.add(counts);
-        let room = MAX_MESSAGES - self.report.messages.len();
+        let (room, count) = (MAX_MESSAGES - self.report.messages.len(), messages.len());
         self.report.messages.extend(messages.into_iter().take(room));
+        self.report.more_messages += more_messages + count.saturating_sub(room) as u64;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use crate::cli::error::CommandError;
 use crate::cli::report::{Table, counts, page_of_tables, replaced_to_json, write_report};
 use crate::cli::terminal::{count_of, print_error, thousands, visible};
 use crate::extract::{DefectKind, Markup};
-use crate::run::{ExtractCounts, MAX_MESSAGES, SkipReason, memory};
+use crate::run::{ExtractCounts, SkipReason, memory};
 
 /// What was found in the documents of all inputs.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub(super) struct ExtractReport {
     pub(super) counts: ExtractCounts,
     /// The first messages about documents and inputs.
     pub(super) messages: Vec<String>,
+    /// Number of further messages.
+    pub(super) more_messages: u64,
     /// Files that were replaced.
     pub(super) replaced: Vec<PathBuf>,
 }
@@ -33,9 +35,9 @@ impl ExtractReport {
 
     /// Prints the messages.
     pub(super) fn print_messages(&self) {
-        for (i, message) in self.messages.iter().enumerate() {
-            let end = if i + 1 == MAX_MESSAGES { "; further messages are only counted" } else { "" };
-            print_error(&format!("{message}{end}"));
+        self.messages.iter().for_each(|message| print_error(message));
+        if self.more_messages > 0 {
+            print_error(&format!("{} more, which are not shown", count_of(self.more_messages, "message")));
         }
     }
 
@@ -88,6 +90,7 @@ impl ExtractReport {
             "skipped": counts(named(skipped, SkipReason::name)),
             "other_records": other_records,
             "messages": self.messages,
+            "more_messages": self.more_messages,
             "replaced": replaced_to_json(&self.replaced),
             "peak_memory_bytes": memory.peak_resident,
             "peak_anonymous_bytes": memory.peak_anonymous,

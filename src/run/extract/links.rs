@@ -56,6 +56,8 @@ pub(crate) struct FoundLinks {
     pub(crate) counts: ExtractCounts,
     /// The first messages about documents.
     pub(crate) messages: Vec<String>,
+    /// Number of further messages.
+    pub(crate) more_messages: u64,
 }
 
 /// Reads a unit.
@@ -66,6 +68,7 @@ pub(super) struct LinkFinder<'a> {
     counts: ExtractCounts,
     read_len: u64,
     messages: Vec<String>,
+    more_messages: u64,
     /// Takes what was found so far; returns whether to go on.
     give: &'a mut dyn FnMut(Result<FoundLinks, OutputError>) -> bool,
     is_stopped: bool,
@@ -78,7 +81,7 @@ impl<'a> LinkFinder<'a> {
         give: &'a mut dyn FnMut(Result<FoundLinks, OutputError>) -> bool,
     ) -> LinkFinder<'a> {
         let (counts, messages) = (ExtractCounts::default(), Vec::new());
-        LinkFinder { options, rows, counts, read_len: 0, messages, give, is_stopped: false }
+        LinkFinder { options, rows, counts, read_len: 0, messages, more_messages: 0, give, is_stopped: false }
     }
 
     /// Gives everything that is found in `unit`, and returns the empty rows.
@@ -118,6 +121,7 @@ impl<'a> LinkFinder<'a> {
                 read_len: std::mem::take(&mut self.read_len),
                 counts: std::mem::take(&mut self.counts),
                 messages: std::mem::take(&mut self.messages),
+                more_messages: std::mem::take(&mut self.more_messages),
             });
             self.is_stopped = !(self.give)(found);
         }
@@ -132,6 +136,8 @@ impl<'a> LinkFinder<'a> {
     fn report(&mut self, message: String) {
         if self.messages.len() < MAX_MESSAGES {
             self.messages.push(message);
+        } else {
+            self.more_messages += 1;
         }
     }
 
