@@ -129,7 +129,7 @@ fn absolute<'a>(
     match base {
         Some(base) if find_scheme(&reference).is_none() => {
             let base = Base::new(&bytes_of(base)?).map_err(|fault| raise_without_policy(py, fault))?;
-            base.target(&reference).map(Cow::Owned).map_err(|fault| raise_without_policy(py, fault))
+            base.resolve(&reference).map(Cow::Owned).map_err(|fault| raise_without_policy(py, fault))
         }
         _ => Ok(reference),
     }
@@ -259,7 +259,7 @@ pub fn resolve<'py>(
     reference: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyString>> {
     let base = Base::literal(&bytes_of(base)?).map_err(|fault| raise(py, fault))?;
-    text_of(py, &base.resolve(&bytes_of(reference)?).map_err(|fault| raise(py, fault))?)
+    text_of(py, &base.resolve_rfc3986(&bytes_of(reference)?).map_err(|fault| raise(py, fault))?)
 }
 
 /// Returns the lowest rung on which two references are equivalent, or None, and their URIs on that rung or the highest one.

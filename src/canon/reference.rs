@@ -238,7 +238,7 @@ impl ReferenceWriter {
         check_authority(line)?;
         self.target.clear();
         match self.bases.get(base) {
-            Some(base) => base.base()?.write_target(line, &mut self.target),
+            Some(base) => base.base()?.write_resolved(line, &mut self.target),
             None => Err(Fault::of_reference(FaultKind::Relative)),
         }
     }

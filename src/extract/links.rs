@@ -315,7 +315,7 @@ fn join(base: &[u8], reference: &[u8]) -> Vec<u8> {
     if find_scheme(reference).is_some() || base.is_empty() {
         return reference.to_vec();
     }
-    Base::new(base).and_then(|base| base.target(reference)).unwrap_or_else(|_| reference.to_vec())
+    Base::new(base).and_then(|base| base.resolve(reference)).unwrap_or_else(|_| reference.to_vec())
 }
 
 /// Finds the base that a document found at `base` declares by a `base` element; `parse` runs its parser.

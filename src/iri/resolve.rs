@@ -1,7 +1,7 @@
 //! Reference resolution: RFC 3986 section 5.2, which RFC 3987 section 6.5 adopts for IRIs.
 //!
 //! Characters stay as they are: nothing is encoded or decoded here, except the dots of dot segments (`%2e%2e`) by
-//! [`Base::new`] and [`Base::target`]. Normalization would decode them later, when the dot segments next to them are
+//! [`Base::new`] and [`Base::resolve`]. Normalization would decode them later, when the dot segments next to them are
 //! already removed: then `a/%2e%2e/../b` and `a/../../b` would have different targets.
 
 use std::borrow::Cow;
@@ -144,45 +144,52 @@ impl Base {
         &self.text
     }
 
-    /// Resolves `reference` by the strict algorithm of section 5.2.2. Escaped dots in it stay escaped.
+    /// Resolves `reference` (RFC 3986 section 5.2). Segments of escaped dots in it (`%2e%2e`) are dot segments, as for browsers,
+    /// unless the base is literal.
     ///
     /// The algorithm removes dot segments also from a reference with a scheme, and from paths without a leading slash:
     /// `mailto:a/../b` becomes `mailto:/b`. Normalization keeps such dots, so [`crate::canon::Canonicalizer`] resolves only
     /// references without a scheme.
     ///
+    /// ```
+    /// let base = irikey::iri::Base::new(b"http://a/b/c").unwrap();
+    /// assert_eq!(base.resolve(b"../d").unwrap(), b"http://a/d");
+    /// assert_eq!(base.resolve(b"%2e%2e/d/%2e%2e/../e").unwrap(), b"http://a/e");
+    /// ```
+    ///
     /// # Errors
     /// [`FaultKind::Scheme`] if the first segment of a relative reference contains `:`.
     pub fn resolve(&self, reference: &[u8]) -> Result<Vec<u8>, Fault> {
+        let mut target = Vec::new();
+        self.write_resolved(reference, &mut target)?;
+        Ok(target)
+    }
+
+    /// Appends the result of [`Base::resolve`] to `out`.
+    ///
+    /// # Errors
+    /// As [`Base::resolve`]; nothing is appended in that case.
+    pub(crate) fn write_resolved(&self, reference: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.write(reference, !self.is_literal, out)
+    }
+
+    /// Resolves `reference` by the literal algorithm of RFC 3986 section 5.2.2; escaped dots are not dot segments. For conformance
+    /// tests; canonicalization uses [`Base::resolve`].
+    ///
+    /// ```
+    /// let base = irikey::iri::Base::new(b"http://a/b/c").unwrap();
+    /// assert_eq!(base.resolve_rfc3986(b"%2e%2e/d/%2e%2e/../e").unwrap(), b"http://a/b/%2e%2e/d/e");
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Base::resolve`].
+    pub fn resolve_rfc3986(&self, reference: &[u8]) -> Result<Vec<u8>, Fault> {
         let mut target = Vec::new();
         self.write(reference, false, &mut target)?;
         Ok(target)
     }
 
-    /// Resolves `reference` as [`Base::resolve`] does, but segments of escaped dots in it (`%2e%2e`) are dot segments, as for
-    /// browsers, unless the base is literal.
-    ///
-    /// ```
-    /// let base = irikey::iri::Base::new(b"http://a/b/c").unwrap();
-    /// assert_eq!(base.target(b"%2e%2e/d/%2e%2e/../e").unwrap(), b"http://a/e");
-    /// assert_eq!(base.resolve(b"%2e%2e/d/%2e%2e/../e").unwrap(), b"http://a/b/%2e%2e/d/e");
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Base::resolve`].
-    pub fn target(&self, reference: &[u8]) -> Result<Vec<u8>, Fault> {
-        let mut target = Vec::new();
-        self.write_target(reference, &mut target)?;
-        Ok(target)
-    }
-
-    /// Appends the [`Base::target`] of `reference` to `out`.
-    ///
-    /// # Errors
-    /// As [`Base::resolve`]; nothing is appended in that case.
-    pub(crate) fn write_target(&self, reference: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        self.write(reference, !self.is_literal, out)
-    }
-
+    /// Appends the target of `reference` to `out`. With `decodes_dots`, segments of escaped dots in it are dot segments.
     fn write(&self, reference: &[u8], decodes_dots: bool, out: &mut Vec<u8>) -> Result<(), Fault> {
         let r = Parts::split(reference);
         if r.scheme_len.is_none() {

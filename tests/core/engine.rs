@@ -154,7 +154,7 @@ impl Engine for Ladder {
             Base::Normalized => iri::Base::new(base.as_bytes()),
             Base::Literal => iri::Base::literal(base.as_bytes()),
         };
-        String::from_utf8(base.ok()?.resolve(reference.as_bytes()).ok()?).ok()
+        String::from_utf8(base.ok()?.resolve_rfc3986(reference.as_bytes()).ok()?).ok()
     }
 
     fn normalize(&self, input: &[u8], rung: Rung, strict: bool) -> Option<String> {

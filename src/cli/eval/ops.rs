@@ -55,7 +55,7 @@ fn bidi_rules(request: &Request) -> Result<BidiRules, Answer> {
 
 fn resolve(request: &Request) -> EvalResult {
     let base = request.base()?.ok_or_else(|| Answer::Error("\"resolve\" takes a \"base\"".into()))?;
-    text_answer(base.resolve(request.input()?)?)
+    text_answer(base.resolve_rfc3986(request.input()?)?)
 }
 
 /// An answer of UTF-8 text; anything else is a fault.
@@ -71,7 +71,7 @@ fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Ans
     }
     let (reference, ..) = profile.prepare(input);
     let target = match request.base()? {
-        Some(base) if find_scheme(&reference).is_none() => base.target(&reference)?,
+        Some(base) if find_scheme(&reference).is_none() => base.resolve(&reference)?,
         _ => reference.into_owned(),
     };
     if rung == Rung::Simple {

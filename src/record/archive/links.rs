@@ -294,7 +294,7 @@ fn base(html: &[u8], page_url: &[u8]) -> Vec<u8> {
     let own = own.trim_ascii();
     let base = match find_scheme(own) {
         Some(_) => own.to_vec(),
-        None => Base::new(page_url).and_then(|page| page.target(own)).unwrap_or(page_url.to_vec()),
+        None => Base::new(page_url).and_then(|page| page.resolve(own)).unwrap_or(page_url.to_vec()),
     };
     if may_be_html_base(&base) { base } else { page_url.to_vec() }
 }

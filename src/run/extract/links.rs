@@ -182,7 +182,7 @@ impl<'a> LinkFinder<'a> {
         let scope = LinkScope { bases: &bases, charset: Charset::UTF_8 };
         for_each_header_link(field, value, &mut |link, anchor| {
             // A link with an anchor is one from there.
-            let anchor = anchor.and_then(|anchor| Base::new(origin.page).and_then(|base| base.target(&anchor)).ok());
+            let anchor = anchor.and_then(|anchor| Base::new(origin.page).and_then(|base| base.resolve(&anchor)).ok());
             let origin = LinkOrigin { page: anchor.as_deref().unwrap_or(origin.page), ..*origin };
             self.append(&origin, &link, &scope)
         });
