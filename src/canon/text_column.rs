@@ -44,6 +44,9 @@ impl TextColumn {
     }
 
     /// Returns text `i`.
+    ///
+    /// # Panics
+    /// If there is no text `i`.
     pub fn get(&self, i: usize) -> &[u8] {
         &self.values[self.offsets[i] as usize..self.offsets[i + 1] as usize]
     }
@@ -65,9 +68,11 @@ impl TextColumn {
         ends.finish();
     }
 
+    /// Removes all texts and keeps the memory. The caller may have taken `values` and `offsets` before.
     pub(super) fn clear(&mut self) {
         self.values.clear();
-        self.offsets.truncate(1);
+        self.offsets.clear();
+        self.offsets.push(0);
     }
 
     /// Keeps the texts of `rows`, which must ascend. An empty column stays empty.
@@ -116,6 +121,19 @@ pub(super) fn retain_items<T: Copy>(items: &mut Vec<T>, rows: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_whose_vectors_were_taken_can_be_cleared() {
+        let mut column = TextColumn::new();
+        column.values.push(b'a');
+        column.end();
+        assert_eq!((std::mem::take(&mut column.values), std::mem::take(&mut column.offsets)), (vec![b'a'], vec![0, 1]));
+        column.clear();
+        assert_eq!((column.len(), column.offsets.as_slice()), (0, &[0][..]));
+        column.values.push(b'b');
+        column.end();
+        assert_eq!((column.len(), column.get(0)), (1, &b"b"[..]));
+    }
 
     /// The first text is removed. The others move by its length, over bytes that may belong to texts that have yet to move.
     #[test]
