@@ -111,8 +111,8 @@ pub(crate) fn mask_of(text: &[u8], is_sought: impl Fn(u8) -> bool) -> u64 {
     }
 }
 
-/// Returns a word whose lowest bit that is set is the highest bit of the first byte of `word` that equals `byte`; 0 if none
-/// does. The first byte is the lowest. Higher bits may be set for bytes that differ: only the lowest mark is exact.
+/// Marks the bytes of `word` that equal `byte`, each by its top bit; 0 if none does. Byte 0 is the least significant. Only the
+/// lowest mark is exact: a mark above it may be false.
 #[inline(always)]
 pub(crate) fn marks_of_byte(word: u64, byte: u8) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
