@@ -5,6 +5,7 @@ use std::hint::select_unpredictable;
 use super::classifier::{Classifier, MaskWords, Word, classify_portable};
 use super::copy::Appender;
 use super::cpu::SimdLevel;
+use super::span::Span;
 
 /// The positions of newlines, attention bytes and stop bytes in a text, which decoders make and
 /// [`Canonicalizer::append`](crate::canon::Canonicalizer::append) reads. Reuse them from text to text.
@@ -29,9 +30,9 @@ impl Bitmaps {
     /// Replaces the bitmaps by those of `text`. The memory is reused.
     ///
     /// # Panics
-    /// If the text has 4 GiB or more.
+    /// If the text is longer than [`Span::MAX_TEXT_LEN`].
     pub(crate) fn classify(&mut self, text: &[u8], classifier: &Classifier) {
-        assert!(u32::try_from(text.len()).is_ok(), "a text of 4 GiB or more is classified");
+        assert!(text.len() <= Span::MAX_TEXT_LEN, "a text of 4 GiB or more is classified");
         self.classify_at_level(SimdLevel::best(), text, classifier);
     }
 

@@ -17,10 +17,13 @@ pub struct Span {
 }
 
 impl Span {
+    /// Maximum length of a text with spans, in bytes: less than 4 GiB.
+    pub const MAX_TEXT_LEN: usize = u32::MAX as usize;
+
     /// Returns the span of `len` bytes from byte `at` on.
     #[inline(always)]
     pub(crate) const fn new(at: usize, len: usize) -> Span {
-        debug_assert!(at + len <= u32::MAX as usize, "the text of a span has less than 4 GiB");
+        debug_assert!(at + len <= Span::MAX_TEXT_LEN, "the text of a span has less than 4 GiB");
         Span { at: at as u32, len: len as u32 }
     }
 

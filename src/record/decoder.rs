@@ -94,10 +94,10 @@ pub trait TextDecoder: Debug + Default {
     /// Sets the fields to decode. Before the first call these are all fields.
     fn set_carry(&mut self, _carry: FieldSet) {}
 
-    /// Decodes `chunk`, which holds whole records, is shorter than 2 GiB and begins at byte `offset` of its source.
-    /// `bitmaps` describe the text of the records afterwards.
+    /// Decodes `chunk`, which contains whole records and begins at byte `offset` of its source. `bitmaps` describe the text of
+    /// the records afterwards.
     ///
     /// # Panics
-    /// If the chunk has 4 GiB or more.
+    /// If the chunk is longer than [`Span::MAX_TEXT_LEN`](crate::kernel::Span::MAX_TEXT_LEN).
     fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a>;
 }

@@ -27,7 +27,7 @@ impl Default for RecordOffsets<'_> {
 /// A column that a format does not have is empty; every other column has one entry per record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Records<'a> {
-    /// The bytes into which the spans point; shorter than 4 GiB.
+    /// The bytes into which the spans point; at most [`Span::MAX_TEXT_LEN`].
     pub text: &'a [u8],
     /// The URL of each record; ascending and disjoint in `text`. An `LF` after each keeps searches within it: without one, they go on
     /// to the next byte that is sought, and canonicalizing takes longer.
@@ -63,7 +63,7 @@ impl Records<'_> {
     /// Decoders do the same.
     ///
     /// # Panics
-    /// If the text has 4 GiB or more.
+    /// If the text is longer than [`Span::MAX_TEXT_LEN`].
     pub fn classify(&self, bitmaps: &mut Bitmaps) {
         bitmaps.classify(self.text, &CLASSIFIER);
     }
