@@ -273,14 +273,11 @@ impl Canonicalizer {
         let (text, urls) = (records.text, records.urls);
         let mut marks = std::mem::take(&mut self.marks);
         marks.clear();
-        if self.can_copy() {
-            bitmaps.push_prefix_marks((text, urls), &WEB_PREFIXES, &mut marks);
-        }
-        if marks.is_empty() {
-            let references = References::<false> { text, bitmaps, urls, marks: &[] };
+        if self.can_copy() && bitmaps.push_prefix_marks((text, urls), &WEB_PREFIXES, &mut marks) {
+            let references = References::<true> { text, bitmaps, urls, marks: &marks };
             run_with_simd(AppendTexts { canonicalizer: self, records, references, rows });
         } else {
-            let references = References::<true> { text, bitmaps, urls, marks: &marks };
+            let references = References::<false> { text, bitmaps, urls, marks: &[] };
             run_with_simd(AppendTexts { canonicalizer: self, records, references, rows });
         }
         self.marks = marks;

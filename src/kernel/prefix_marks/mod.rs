@@ -11,8 +11,8 @@ use super::span::Span;
 use marks::SHORT_LEN;
 
 impl Bitmaps {
-    /// Appends the marks of the records `spans` of `text`, of which these are the bitmaps. Appends nothing if the processor has
-    /// no AVX-512: then [`Bitmaps::prefix_marks`] is faster.
+    /// Appends the marks of the records `spans` of `text`, of which these are the bitmaps, and returns true. Returns false and
+    /// appends nothing if the processor has no AVX-512; the caller then searches the bitmaps record by record.
     ///
     /// # Panics
     /// If these are the bitmaps of a text that is shorter by more than 64 bytes. Spans that are not within the text may cause a
@@ -22,7 +22,7 @@ impl Bitmaps {
         (text, spans): (&[u8], &[Span]),
         prefixes: &Prefixes,
         marks: &mut Vec<PrefixMarks>,
-    ) {
+    ) -> bool {
         #[cfg(target_arch = "x86_64")]
         if super::cpu::Avx512::new().is_some() {
             let (stops, attentions) = self.bytes();
@@ -30,12 +30,15 @@ impl Bitmaps {
             let far = |span: &Span| self.prefix_marks(text, *span, prefixes);
             // SAFETY: `Avx512::new` found that the processor has AVX-512 F, CD and DQ.
             unsafe { avx512::push(&marked, spans, marks, far) }
+            return true;
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (text, spans, prefixes, marks);
+        false
     }
 
-    /// The definition of [`Bitmaps::push_prefix_marks`]: the marks of one record.
+    /// Returns the marks of one record: the definition of [`Bitmaps::push_prefix_marks`], which also uses it for records that the
+    /// vectors do not reach.
     ///
     /// # Panics
     /// If the span is not within the text.
@@ -133,7 +136,7 @@ mod tests {
                 let defined: Vec<_> = spans.iter().map(|span| bitmaps.prefix_marks(&text, *span, &PREFIXES)).collect();
                 assert_eq!(defined, expected);
                 let mut found = vec![PrefixMarks::default()];
-                bitmaps.push_prefix_marks((&text, &spans), &PREFIXES, &mut found);
+                assert_eq!(bitmaps.push_prefix_marks((&text, &spans), &PREFIXES, &mut found), has_kernel());
                 assert!(
                     found[1..] == expected[..if has_kernel() { spans.len() } else { 0 }],
                     "separator {separator:?}"
