@@ -225,10 +225,11 @@ impl BatchBuilder {
     /// Checks the conditions of [`Self::build`], so that no Arrow constructor panics.
     fn check(&self, rows: &Rows, runs: BatchRuns<'_>) -> Result<(), BatchError> {
         let expected = rows.len();
-        if rows.is_overfull {
-            return Err(BatchError::TooLong { column: "uri", bytes: rows.uri.values.len() });
+        // If offsets have overflowed, no other check is meaningful.
+        let (column, bytes) = rows.longest_texts();
+        if rows.is_overfull || bytes > i32::MAX as usize {
+            return Err(BatchError::TooLong { column, bytes });
         }
-        rows.recipe_texts.iter().try_for_each(|texts| check_text_len("recipe", texts))?;
         check_len("source", expected, runs.row_count())?;
         check_len("flags", expected, rows.flags.len())?;
         if self.columns.contains(ColumnId::Input) && !self.policy.keep_input && lacks_input(rows) {
@@ -300,14 +301,7 @@ fn lacks_input(rows: &Rows) -> bool {
     rows.input.values.is_empty() && rows.differs.iter().any(|word| *word != 0)
 }
 
-/// Refuses a column whose offsets have overflowed, so that no other check is meaningful.
-fn check_text_len(column: &'static str, texts: &TextColumn) -> Result<(), BatchError> {
-    let bytes = texts.values.len();
-    if bytes > i32::MAX as usize { Err(BatchError::TooLong { column, bytes }) } else { Ok(()) }
-}
-
 fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<(), BatchError> {
-    check_text_len(column, texts)?;
     let bytes = texts.values.len();
     check_len(column, rows + 1, texts.offsets.len())?;
     let ends = (texts.offsets.first(), texts.offsets.last());
@@ -455,6 +449,10 @@ mod tests {
         let mut rows = rows(&["http://a/", ""]);
         rows.is_overfull = true;
         assert!(matches!(builder().build(&mut rows, &[RUN]), Err(BatchError::TooLong { column: "uri", .. })));
+        // The message names the longest column.
+        rows.carried.mimes.values.resize(100, b'a');
+        let error = builder().build(&mut rows, &[RUN]).unwrap_err();
+        assert!(matches!(error, BatchError::TooLong { column: "content_mime_type", bytes: 100 }), "{error}");
     }
 
     #[test]

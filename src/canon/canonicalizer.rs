@@ -235,7 +235,7 @@ impl Canonicalizer {
     /// Appends one row per record to `rows`. `bitmaps` are those of `records.text`, as decoders and [`Records::classify`] make
     /// them.
     ///
-    /// If the URIs would exceed 2000 MiB, [`Rows::is_overfull`] is set and the remaining rows are empty.
+    /// If a column of texts would exceed 2000 MiB, [`Rows::is_overfull`] is set, and the rows must not be used.
     ///
     /// The keys are computed after all texts, because hashing many texts at once is faster.
     ///
@@ -266,6 +266,7 @@ impl Canonicalizer {
         let (Rows { uri, carried, tally, .. }, policy, writer) = (&mut *rows, &*self.policy, &mut self.field_writer);
         carried.append(&mut ChunkRecords { writer, policy, records, bitmaps, uris: uri, first, tally });
         self.evaluator.append(&self.policy, records, rows);
+        rows.is_overfull |= rows.longest_texts().1 > self.max_text_len;
     }
 
     /// Appends everything except the keys of all records.

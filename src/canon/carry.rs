@@ -39,7 +39,7 @@ trait RowColumn {
     /// Removes all entries and keeps the memory.
     fn clear(&mut self);
 
-    /// The length of its texts, in bytes.
+    /// Returns the length of its texts, in bytes; 0 for a column of numbers.
     fn text_len(&self) -> usize;
 
     /// Keeps the entries of `rows`, which ascend.
@@ -67,9 +67,9 @@ macro_rules! define_columns {
                 $(RowColumn::clear(&mut self.$buffer);)*
             }
 
-            /// Returns the length of the longest column of texts, in bytes.
-            pub(super) fn text_len(&self) -> usize {
-                0$(.max(RowColumn::text_len(&self.$buffer)))*
+            /// Returns the name of each column and the length of its texts, in bytes.
+            pub(super) fn text_lens(&self) -> impl Iterator<Item = (&'static str, usize)> {
+                [$(($column, RowColumn::text_len(&self.$buffer))),*].into_iter()
             }
 
             /// Keeps `rows`, which ascend.

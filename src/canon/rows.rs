@@ -66,7 +66,7 @@ pub struct Rows {
     pub(crate) rule_variants: Vec<RuleVariants>,
     /// The counts.
     pub tally: Tally,
-    /// The texts of the rows would exceed 2000 MiB, and some rows were left empty: the rows must not be used.
+    /// A column of texts would exceed 2000 MiB: the rows must not be used. Some may be empty, and offsets may be wrong.
     pub is_overfull: bool,
 }
 
@@ -180,15 +180,21 @@ impl Rows {
         self.uri.values.len().max(self.input.values.len())
     }
 
+    /// Returns the name and the length of the longest column of texts, in bytes.
+    pub(crate) fn longest_texts(&self) -> (&'static str, usize) {
+        let variants = self.rule_variants.iter().map(|variants| &variants.texts);
+        let recipes = self.recipe_texts.iter().chain(variants).map(|texts| ("recipe", texts.values.len()));
+        let uri = ("uri", self.uri.values.len());
+        let others = [("input", self.input.values.len())].into_iter().chain(recipes).chain(self.carried.text_lens());
+        others.fold(uri, |longest, other| if other.1 > longest.1 { other } else { longest })
+    }
+
     /// Checks that every column of texts can be addressed.
     ///
     /// # Errors
-    /// The rows are overfull or a column of texts is longer than [`MAX_TEXT_LEN`]; the error is its length in bytes.
+    /// The rows are overfull; the error is the length of the longest column of texts, in bytes.
     pub(crate) fn check_text_len(&self) -> Result<(), usize> {
-        let variants = self.rule_variants.iter().map(|variants| &variants.texts);
-        let recipes = self.recipe_texts.iter().chain(variants).map(|texts| texts.values.len());
-        let longest = recipes.fold(self.text_len().max(self.carried.text_len()), usize::max);
-        if self.is_overfull || longest > MAX_TEXT_LEN { Err(longest) } else { Ok(()) }
+        if self.is_overfull { Err(self.longest_texts().1) } else { Ok(()) }
     }
 
     /// Returns the fault of row `i`, if it has one.

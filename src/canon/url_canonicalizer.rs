@@ -102,8 +102,8 @@ impl UrlCanonicalizer {
         Ok(&mut self.rows)
     }
 
-    /// Returns the row of `url`, resolved against `base` if there is one. If the URI would exceed 2000 MiB, the URL has the fault
-    /// [`FaultKind::TooLong`].
+    /// Returns the row of `url`, resolved against `base` if there is one. If the URI or another text of the row would exceed
+    /// 2000 MiB, the URL has the fault [`FaultKind::TooLong`].
     ///
     /// ```
     /// use irikey::canon::{Policy, UrlCanonicalizer};

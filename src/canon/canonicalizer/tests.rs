@@ -3,7 +3,7 @@
 use bstr::ByteSlice;
 
 use super::*;
-use crate::canon::{MaxUrlLen, RecipeColumn, UrlCanonicalizer};
+use crate::canon::{MaxUrlLen, RecipeColumn, TextColumn, UrlCanonicalizer};
 use crate::encoding::Charset;
 use crate::iri::{CLASSIFIER, Profile, SpoofingFlags};
 use crate::kernel::Span;
@@ -32,6 +32,37 @@ fn texts_that_do_not_fit_are_left_out() {
     assert!(!expected.is_overfull);
     rows.clear();
     assert!(!rows.is_overfull);
+}
+
+/// The texts of faulty records, of recipes and of carried fields count, too.
+#[test]
+fn every_column_of_texts_is_limited() {
+    let rows_within = |policy: &Policy, url: &str, max_text_len: usize| {
+        let text = format!("{url} text/html");
+        let (urls, mimes) = ([Span::new(0, url.len())], [Some(Span::new(url.len() + 1, 9))]);
+        let mut records = Records { text: text.as_bytes(), urls: &urls, ..Records::default() };
+        records.fields.mimes = &mimes;
+        let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
+        records.classify(&mut bitmaps);
+        let mut canonicalizer = Canonicalizer::new(policy);
+        canonicalizer.max_text_len = max_text_len;
+        (0..4).for_each(|_| canonicalizer.append(&records, &bitmaps, &mut rows));
+        rows
+    };
+    let carry = crate::record::fields::FieldSet { mime: true, ..Default::default() };
+    let recipes = vec![RecipeColumn { column: "surt", recipe: Recipe::parse("surt-ia").unwrap() }];
+    type Column = fn(&Rows) -> &TextColumn;
+    let cases: [(Policy, &str, Column); 4] = [
+        (Policy::default(), "http://h/", |rows| &rows.uri),
+        (Policy { keep_input: true, ..Policy::default() }, "http://[/", |rows| &rows.input),
+        (Policy { recipes, ..Policy::default() }, "http://[/", |rows| &rows.recipe_texts[0]),
+        (Policy { carry, ..Policy::default() }, "x:", |rows| &rows.carried.mimes),
+    ];
+    for (policy, url, column) in cases {
+        let len = column(&rows_within(&policy, url, MAX_TEXT_LEN)).values.len();
+        assert!(len >= 4 && !rows_within(&policy, url, len).is_overfull, "{policy:?}");
+        assert!(rows_within(&policy, url, len - 1).is_overfull, "{policy:?}");
+    }
 }
 
 fn rows_of(policy: &Policy, lines: impl AsRef<[u8]>) -> Rows {
