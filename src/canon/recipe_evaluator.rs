@@ -42,7 +42,7 @@ impl RecipeEvaluator {
             let (texts, tally) = (&mut recipe_texts[place], &mut tally.recipes[place]);
             let inputs = || {
                 let faults = faults[fault_at..].iter();
-                RecipeInputs { records, uris, flags, faults, first, at: 0, check: RecordCheck::new(policy, records) }
+                RecipeInputs { records, uris, flags, faults, first, at: 0, choice: SourceChoice::new(policy, records) }
             };
             let mut keys = RecipeKeys {
                 texts: &mut texts.values,
@@ -83,34 +83,41 @@ struct RecipeInputs<'a> {
     first: usize,
     /// The number of the next record.
     at: usize,
-    check: RecordCheck<'a>,
+    choice: SourceChoice<'a>,
 }
 
 /// Flags of records whose text alone is not the URL: they have an assumed scheme, or were repaired by more than trimming.
 const CHANGED: u32 = Flags::ASSUMED_SCHEME.0 | Flags::CHARACTER_REFERENCE.0 | Flags::INNER_SPACE.0 | Flags::BACKSLASH.0;
 
-/// Decides whether the text of a record with a scheme alone is the URL.
-struct RecordCheck<'a> {
+/// Decides whether recipes read the record or the URI of a row whose record has a scheme and was not repaired.
+struct SourceChoice<'a> {
     policy: &'a Policy,
-    /// It is for every record: all are in UTF-8, and so are their queries, and none is relative.
-    keeps_all: bool,
+    /// Recipes read every record of the chunk: the records and their queries are in UTF-8, and no record is relative.
+    reads_all_records: bool,
     labels: CharsetLabels,
     /// The charsets of records without labels.
     common: RecordCharsets,
 }
 
-impl<'a> RecordCheck<'a> {
-    fn new(policy: &'a Policy, records: &Records<'_>) -> RecordCheck<'a> {
+impl<'a> SourceChoice<'a> {
+    fn new(policy: &'a Policy, records: &Records<'_>) -> SourceChoice<'a> {
         let common = RecordCharsets::common(policy, records);
         let are_utf8 = !records.has_charset_labels() && common.query.is_none() && is_utf8(common.text);
         let may_be_relative = policy.profile.is_whatwg() && (policy.base.is_some() || !records.bases.is_empty());
-        RecordCheck { policy, keeps_all: are_utf8 && !may_be_relative, labels: CharsetLabels::default(), common }
+        let reads_all_records = are_utf8 && !may_be_relative;
+        SourceChoice { policy, reads_all_records, labels: CharsetLabels::default(), common }
+    }
+
+    /// Returns whether recipes read record `i`, which has no fault, and not its URI.
+    #[inline(always)]
+    fn reads_record(&mut self, records: &Records<'_>, i: usize) -> bool {
+        self.reads_all_records || self.is_utf8_and_absolute(records, i)
     }
 
     /// Returns whether record `i`, which has no fault, is in UTF-8, its query is ASCII or not in a legacy charset, and it is not
     /// relative.
     #[cold]
-    fn keeps(&mut self, records: &Records<'_>, i: usize) -> bool {
+    fn is_utf8_and_absolute(&mut self, records: &Records<'_>, i: usize) -> bool {
         let Ok(charsets) = self.labels.charsets(records, i, self.common) else { return false };
         let text = records.urls[i].of(records.text);
         let has_ascii_query = || Parts::split(text).query(text).is_none_or(<[u8]>::is_ascii);
@@ -161,10 +168,9 @@ impl<'a> Iterator for RecipeInputs<'a> {
         if flags & Flags::TRIMMED.0 != 0 {
             record = trimmed(self.records.text, span);
         }
-        let is_whole = flags & CHANGED == 0
-            && has_scheme(record.text())
-            && (self.check.keeps_all || self.check.keeps(self.records, i));
-        Some(Some(if is_whole { record } else { self.uris.get(row).into() }))
+        let reads_record =
+            flags & CHANGED == 0 && has_scheme(record.text()) && self.choice.reads_record(self.records, i);
+        Some(Some(if reads_record { record } else { self.uris.get(row).into() }))
     }
 }
 
