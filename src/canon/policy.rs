@@ -55,7 +55,7 @@ pub struct Policy {
     pub keep_input: bool,
     /// Set the spoofing flags of each row, see [`crate::iri::find_spoofing`].
     pub spoofing_flags: bool,
-    /// A longer URL is a fault.
+    /// The maximum length of a URL. A longer one is a fault.
     pub max_url_len: MaxUrlLen,
     /// The fields that are carried from records to rows.
     pub carry: FieldSet,
@@ -69,10 +69,19 @@ pub struct Policy {
     pub equivalences: Option<Arc<Equivalences>>,
 }
 
-/// The length of the longest URL that is normalized, in bytes; by default 1 MiB. A longer one has the fault
+/// The maximum length of a URL in a record, in bytes; by default 1 MiB. A longer one has the fault
 /// [`TooLong`](crate::iri::FaultKind::TooLong), and only its key is made.
+///
+/// The limit applies to the bytes of the record, before they are decoded, repaired and resolved: the URI can be longer, for
+/// example by the length of a base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxUrlLen(pub usize);
+
+impl MaxUrlLen {
+    /// The largest limit: 64 MiB. The URI can be 9 times as long as the record, because a byte of a legacy charset can be three
+    /// bytes of UTF-8, which are written as three escapes. It must fit into the texts of a row group.
+    pub const MAX: MaxUrlLen = MaxUrlLen(64 << 20);
+}
 
 impl Default for MaxUrlLen {
     fn default() -> MaxUrlLen {
@@ -117,6 +126,9 @@ pub enum PolicyError {
     /// [`Policy::assume_scheme`] is not a scheme (RFC 3986 section 3.1).
     #[error("{0:?} is not a scheme; {form}", form = SCHEME_FORM)]
     AssumedScheme(String),
+    /// [`Policy::max_url_len`] is more than [`MaxUrlLen::MAX`].
+    #[error("the maximum length of a URL is {0} bytes; expected at most {max}", max = MaxUrlLen::MAX.0)]
+    MaxUrlLen(usize),
     /// Equivalences are about keys of the rung `scheme`, and the policy has another rung.
     #[error("equivalences are about keys of the rung scheme, but the rung is {0}")]
     EquivalencesRung(Rung),
@@ -131,8 +143,9 @@ pub enum PolicyError {
 }
 
 impl Policy {
-    /// Checks what no record can make right: the assumed scheme, and whether the equivalences are about the keys of the policy. A
-    /// wrong base is a fault of every relative record instead, see [`Policy::check_base`].
+    /// Checks the settings that are wrong whatever the records are: the assumed scheme must be a scheme, the maximum length of URLs
+    /// at most [`MaxUrlLen::MAX`], and the equivalences must be about the keys of the policy. The base is not checked: one that is
+    /// not valid is a fault of each relative record. [`Policy::check_base`] checks it.
     ///
     /// ```
     /// use irikey::canon::{Policy, PolicyError};
@@ -146,6 +159,9 @@ impl Policy {
     pub fn check(&self) -> Result<(), PolicyError> {
         if let Some(scheme) = self.assume_scheme.as_ref().filter(|scheme| !is_scheme(scheme.as_bytes())) {
             return Err(PolicyError::AssumedScheme(scheme.clone()));
+        }
+        if self.max_url_len.0 > MaxUrlLen::MAX.0 {
+            return Err(PolicyError::MaxUrlLen(self.max_url_len.0));
         }
         let Some(equivalences) = &self.equivalences else { return Ok(()) };
         let (found, expected) = (equivalences.algorithm(), self.algorithm);
@@ -295,6 +311,14 @@ mod tests {
         let other = Policy { algorithm: KeyAlgorithm::Blake3, ..policy };
         assert!(matches!(other.check(), Err(PolicyError::EquivalencesAlgorithm { .. })));
         assert_eq!(Policy { equivalences: equivalences(KeyAlgorithm::Blake3), ..other }.check(), Ok(()));
+    }
+
+    #[test]
+    fn the_length_of_urls_is_limited() {
+        let check = |len| Policy { max_url_len: MaxUrlLen(len), ..Policy::default() }.check();
+        assert_eq!(check(MaxUrlLen::MAX.0), Ok(()));
+        let error = check(MaxUrlLen::MAX.0 + 1).unwrap_err();
+        assert_eq!(error.to_string(), "the maximum length of a URL is 67108865 bytes; expected at most 67108864");
     }
 
     #[test]

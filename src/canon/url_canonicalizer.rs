@@ -177,7 +177,7 @@ mod tests {
     /// Percent-encoding makes the URIs three times as long as the URLs, of which there are many in one slice.
     #[test]
     fn texts_that_are_too_long_are_an_error() {
-        let policy = Policy { max_url_len: crate::canon::MaxUrlLen(usize::MAX), ..Policy::default() };
+        let policy = Policy { max_url_len: crate::canon::MaxUrlLen::MAX, ..Policy::default() };
         let mut canonicalizer = UrlCanonicalizer::new(&policy);
         canonicalizer.canonicalizer.max_text_len = 1 << 20;
         let url = [&b"http://h/"[..], &b" ".repeat(100_000)].concat();

@@ -50,9 +50,6 @@ const BACKSLASHES: Choices<Backslashes> = Choices(&[
     ("encode", Backslashes::Encoded, "Write each as %5C, even with --strict"),
 ]);
 
-/// Upper limit of `--max-url`: the URI can be 9 times as long, and must fit into the texts of a row group.
-const MAX_URL_LEN: usize = 64 << 20;
-
 /// Flags of every command that makes canonical URIs.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
@@ -93,8 +90,9 @@ pub(crate) struct PolicyArgs {
     /// Scheme to put before URLs without one that look like host/path, such as https. They are flagged
     #[arg(long, value_name = "SCHEME", value_parser = parse_scheme, help_heading = "Canonical form")]
     assume_scheme: Option<String>,
-    /// Longest URL in bytes. A longer one has a fault; it gets a key, but no URI. At most 64M
-    #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_URL_LEN>, default_value = "1M",
+    /// Longest URL in bytes, as it is in the record, before it is decoded and resolved. A longer one has a fault; it gets a key,
+    /// but no URI. At most 64M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<{ MaxUrlLen::MAX.0 }>, default_value = "1M",
           help_heading = "Canonical form")]
     max_url: usize,
     #[command(flatten)]
