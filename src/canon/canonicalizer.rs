@@ -19,8 +19,8 @@ use super::tally::count_bits;
 #[cfg(feature = "cli")]
 use crate::iri::CLASSIFIER;
 use crate::iri::{
-    CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MarkedReference, ParseMode, ReferenceHead,
-    SpoofingFlags, WEB_PREFIXES,
+    CanonicalHead, Changes, CharacterReferences, Fault, FaultKind, Flags, MAX_GROWTH, MarkedReference, ParseMode,
+    ReferenceHead, SpoofingFlags, WEB_PREFIXES,
 };
 use crate::kernel::{Appender, Bitmaps, COPY_LEN, PrefixMarks, SimdTask, Span, append, prefetch, run_with_simd};
 use crate::key::KeyBytes;
@@ -114,8 +114,8 @@ impl<const HAS_MARKS: bool> SimdTask for AppendTexts<'_, HAS_MARKS> {
         let policy = &canonicalizer.policy;
         let has_labels = records.has_charset_labels();
         let common = RecordCharsets::common(policy, records);
-        // The first three paths do not check the length of columns. Normalization alone makes a text less than 8 times as long.
-        let max_fast_len = canonicalizer.max_text_len.checked_sub(8 * records.text.len());
+        // The first three paths do not check the length of columns. They only normalize.
+        let max_fast_len = canonicalizer.max_text_len.checked_sub(MAX_GROWTH * records.text.len());
         let mut can_copy = !has_labels && Some(rows.text_len()) <= max_fast_len && canonicalizer.can_copy();
         let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes;
         // With an assumed scheme, `localhost:8080` is a host and a port.

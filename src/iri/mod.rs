@@ -115,7 +115,9 @@ pub use whatwg::whatwg_href;
 pub(crate) use check::{check_authority, check_utf8};
 pub(crate) use host::idn::unicode_version;
 pub(crate) use host::ip::ipv6_text;
-pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead, WEB_PREFIXES};
+pub(crate) use normalize::{
+    CanonicalHead, HttpHead, MAX_GROWTH, MarkedReference, Normalizer, ReferenceHead, WEB_PREFIXES,
+};
 pub(crate) use percent::{
     decode_escapes, escape_invalid_utf8, escape_value, octets, write_encoded, write_form_encoded,
 };

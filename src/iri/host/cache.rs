@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::form::{HostForm, LabelBuffers, push_plain_form};
+use super::form::{HostForm, LabelBuffers, MAX_HOST_GROWTH, push_plain_form};
 use crate::iri::flags::{Changes, Flags};
 
 /// A direct-mapped cache of [`HostForm`]s. Each worker has its own; results depend on the host alone.
@@ -33,9 +33,8 @@ impl HostCache {
     const TEXTS_LEN: usize = 1 << 20;
     /// Longer hosts are not valid DNS names and are not cached.
     const MAX_HOST_LEN: usize = 255;
-    /// Upper bound of the bytes that a host and its form take in `texts`: UTS 46 makes at most 18 characters of one, and
-    /// Punycode encodes each in a few bytes.
-    const MAX_FORM_LEN: usize = 1 << 16;
+    /// Maximum length of a host and its form in `texts`.
+    const MAX_FORM_LEN: usize = (1 + MAX_HOST_GROWTH) * Self::MAX_HOST_LEN;
 
     /// Returns the form of `host` on the rung `scheme`, for a scheme whose hosts are DNS names, if `is_network`; otherwise its
     /// form on the rung `syntax`. It comes from the cache if possible.

@@ -14,6 +14,15 @@ use crate::iri::flags::{Changes, Flags};
 use crate::iri::percent::{escape_value, map_component};
 use crate::kernel::any_byte;
 
+/// The form of a host is at most this many times as long as the host.
+///
+/// An escape takes three bytes for one. The form of an internationalized label is longer only if the label is short, because its
+/// prefix `xn--` has a fixed length, or if UTS 46 maps characters to several: the longest form is that of a label that is the
+/// three bytes of U+337F, of which UTS 46 makes four characters and Punycode 17 bytes. UTS 46 maps one character to up to 18, but
+/// there are spaces among these, and then the host keeps its escapes. The characters of a longer label share the prefix, and
+/// Punycode encodes the difference of each from the one before.
+pub(crate) const MAX_HOST_GROWTH: usize = 8;
+
 /// The text of a host in a URI, with flags and changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostForm<'a> {

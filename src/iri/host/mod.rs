@@ -15,4 +15,4 @@ pub(super) mod ip;
 mod punycode;
 
 pub(super) use cache::HostCache;
-pub(super) use form::lower_case_outside_escapes;
+pub(super) use form::{MAX_HOST_GROWTH, lower_case_outside_escapes};

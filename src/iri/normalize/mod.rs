@@ -22,10 +22,14 @@ use std::ops::Range;
 
 use super::fault::Fault;
 use super::flags::{Changes, Flags};
-use super::host::HostCache;
+use super::host::{HostCache, MAX_HOST_GROWTH};
 use super::ladder::Rung;
 use super::scheme::Scheme;
 use crate::kernel::append_some;
+
+/// [`Normalizer::normalize`] appends at most this many bytes per byte of the reference. Hosts grow most; all other components grow
+/// only by escapes, which take three bytes for one.
+pub(crate) const MAX_GROWTH: usize = MAX_HOST_GROWTH;
 
 /// The single-pass normalizer. It keeps a cache of hosts between references; results do not depend on the cache.
 #[derive(Debug, Default)]
@@ -182,5 +186,37 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         if !self.dots.is_empty() {
             self.dot_segments(path_at, has_authority);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iri::CLASSIFIER;
+    use crate::kernel::Bitmaps;
+
+    /// A character grows most if it is alone in its label.
+    #[test]
+    fn no_character_grows_by_more_than_the_maximum() {
+        let (mut normalizer, mut bitmaps, mut out) = (Normalizer::default(), Bitmaps::default(), Vec::new());
+        let mut uri_len = |text: &str| {
+            out.clear();
+            bitmaps.classify(text.as_bytes(), &CLASSIFIER);
+            let reference = MarkedReference::whole(text.as_bytes(), &bitmaps);
+            normalizer.normalize(reference, Rung::Scheme, false, &mut out).map(|_| out.len())
+        };
+        let mut max_growth = [0.0; 3];
+        for c in '\0'..=char::MAX {
+            let texts = [format!("http://{c}"), format!("http://h/{c}"), format!("http://h/?{c}")];
+            for ((text, without), max) in texts.iter().zip(["http:///", "http://h/", "http://h/?"]).zip(&mut max_growth)
+            {
+                // A bracket in a host is a fault.
+                let Ok(uri_len) = uri_len(text) else { continue };
+                let len = uri_len.saturating_sub(without.len());
+                assert!(len <= MAX_GROWTH * c.len_utf8(), "{text:?}");
+                *max = f64::max(*max, len as f64 / c.len_utf8() as f64);
+            }
+        }
+        assert_eq!(max_growth, [17.0 / 3.0, 3.0, 3.0]);
     }
 }
