@@ -136,14 +136,14 @@ impl<const HAS_MARKS: bool> SimdTask for AppendTexts<'_, HAS_MARKS> {
             }
             let reference = references.get(i);
             prefetch_next_chunk(records.text, reference.span);
-            let line = reference.line();
+            let record = reference.bytes();
             if HAS_MARKS {
                 head = CanonicalHead::at_marks(&reference, references.marks[i]);
             }
             if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
-                canonicalizer.push_fault(line, *fault, rows);
-            } else if line.len() > max_url_len {
-                canonicalizer.push_fault(line, Fault::of_reference(FaultKind::TooLong), rows);
+                canonicalizer.push_fault(record, *fault, rows);
+            } else if record.len() > max_url_len {
+                canonicalizer.push_fault(record, Fault::of_reference(FaultKind::TooLong), rows);
             } else if can_normalize && let Some(start) = ReferenceHead::of(&reference, head) {
                 canonicalizer.push_http(reference, start, rows);
             } else if can_copy_any_scheme && reference.is_canonical_of_any_scheme() {
@@ -369,7 +369,7 @@ impl Canonicalizer {
         let common = RecordCharsets::common(&self.policy, records);
         match self.charsets(records, i, common) {
             Ok(charsets) => self.push_resolved(reference, base_of(records, i), charsets, rows),
-            Err(fault) => self.push_fault(reference.line(), fault, rows),
+            Err(fault) => self.push_fault(reference.bytes(), fault, rows),
         }
     }
 
@@ -382,7 +382,7 @@ impl Canonicalizer {
         rows: &mut Rows,
     ) {
         let uri_at = rows.uri.values.len();
-        if rows.is_overfull || rows.input.values.len() + reference.line().len() > self.max_text_len {
+        if rows.is_overfull || rows.input.values.len() + reference.bytes().len() > self.max_text_len {
             return rows.push_left_out();
         }
         let can_append = self.only_normalizes && self.has_key_of_uri && charsets == RecordCharsets::default();
@@ -410,12 +410,12 @@ impl Canonicalizer {
             Ok((prepared, written)) => self.push_row(reference, &prepared, uri_at, written, rows),
             Err(fault) => {
                 rows.uri.values.truncate(uri_at);
-                self.push_fault(reference.line(), fault, rows);
+                self.push_fault(reference.bytes(), fault, rows);
             }
         }
     }
 
-    /// Appends the row of an http or https reference that only needs to be normalized; inlined into the loop over lines.
+    /// Appends the row of an http or https reference that only needs to be normalized; inlined into the loop over records.
     #[inline(always)]
     fn push_http(&mut self, reference: MarkedReference<'_>, start: ReferenceHead, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
@@ -424,7 +424,7 @@ impl Canonicalizer {
             Ok(written) => self.push_row(reference, &PreparedReference::UNCHANGED, uri_at, written, rows),
             Err(fault) => {
                 rows.uri.values.truncate(uri_at);
-                self.push_fault(reference.line(), fault, rows);
+                self.push_fault(reference.bytes(), fault, rows);
             }
         }
     }
@@ -442,7 +442,7 @@ impl Canonicalizer {
         let uri = &rows.uri.values[uri_at..];
         // Every step that changed the text left a difference, except that the guard of a path may restore what was removed.
         let is_changed = if prepared.in_target || changes.intersects(Changes::PATH_GUARD) {
-            uri != reference.line()
+            uri != reference.bytes()
         } else {
             !changes.is_empty()
         };
@@ -458,7 +458,7 @@ impl Canonicalizer {
         if is_changed {
             count_bits(changes.0, &mut rows.tally.changes);
             rows.tally.changed += 1;
-            self.push_input(reference.line(), row, rows);
+            self.push_input(reference.bytes(), row, rows);
         } else {
             rows.input.end();
             rows.tally.unchanged += 1;
@@ -491,21 +491,21 @@ impl Canonicalizer {
 
     #[cold]
     #[inline(never)]
-    fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {
+    fn push_fault(&mut self, record: &[u8], fault: Fault, rows: &mut Rows) {
         let row = rows.len();
-        let key = self.policy.algorithm.fault_key(line);
-        rows.push_fault(line, fault);
+        let key = self.policy.algorithm.fault_key(record);
+        rows.push_fault(record, fault);
         rows.uri.end();
         self.deviating_keys.extend((0..=rows.more_keys.len()).map(|column| DeviatingKey { row, column, key }));
-        self.push_input(line, row, rows);
+        self.push_input(record, row, rows);
     }
 
     /// Marks `row` as different from its record, and keeps the record if the policy asks for it.
     #[inline(always)]
-    fn push_input(&self, line: &[u8], row: usize, rows: &mut Rows) {
+    fn push_input(&self, record: &[u8], row: usize, rows: &mut Rows) {
         rows.differs[row / 64] |= 1 << (row % 64);
         if self.policy.keep_input {
-            append(&mut rows.input.values, line);
+            append(&mut rows.input.values, record);
         }
         rows.input.end();
     }
@@ -514,7 +514,7 @@ impl Canonicalizer {
     fn rung_key(&mut self, reference: MarkedReference<'_>, prepared: &PreparedReference, rung: Rung) -> KeyBytes {
         let algorithm = self.policy.algorithm;
         if rung == Rung::Simple {
-            return algorithm.key(self.writer.simple_text(reference.line(), prepared));
+            return algorithm.key(self.writer.simple_text(reference.bytes(), prepared));
         }
         let mut text = std::mem::take(&mut self.rung_text);
         text.clear();

@@ -14,8 +14,8 @@ use crate::record::Records;
 /// The decoded and repaired text of a record.
 pub(super) struct RecordText<'a> {
     /// The bytes of the record.
-    pub(super) line: &'a [u8],
-    /// The text, which is the line if it needed no changes.
+    pub(super) bytes: &'a [u8],
+    /// The text; that of the record if it needed no changes.
     pub(super) text: Cow<'a, [u8]>,
     pub(super) flags: Flags,
     pub(super) changes: Changes,
@@ -90,46 +90,46 @@ impl CachedLabel {
     }
 }
 
-/// Decodes `line` from `charset`, if there is one, and repairs it by the policy and its profile.
+/// Decodes `record` from `charset`, if there is one, and repairs it by the policy and its profile.
 ///
 /// # Errors
 /// As [`repair_record`].
 pub(super) fn read_record<'a>(
-    line: &'a [u8],
+    record: &'a [u8],
     charset: Option<Charset>,
     policy: &Policy,
 ) -> Result<RecordText<'a>, Fault> {
-    let mut record = repair_record(line, charset, policy)?;
+    let mut result = repair_record(record, charset, policy)?;
     if !policy.profile.is_rfc3987() && !policy.profile.is_whatwg() {
-        let (text, flags, changes) = policy.profile.prepare(&record.text);
+        let (text, flags, changes) = policy.profile.prepare(&result.text);
         let text = text.into_owned();
-        record.flags |= flags;
-        record.change(text.into(), changes);
+        result.flags |= flags;
+        result.change(text.into(), changes);
     }
-    Ok(record)
+    Ok(result)
 }
 
-/// Decodes `line` from `charset`, if there is one, and applies the repairs of the policy.
+/// Decodes `record` from `charset`, if there is one, and applies the repairs of the policy.
 ///
 /// # Errors
 /// The bytes cannot be decoded, or a character reference does not refer to a character.
 pub(super) fn repair_record<'a>(
-    line: &'a [u8],
+    record: &'a [u8],
     charset: Option<Charset>,
     policy: &Policy,
 ) -> Result<RecordText<'a>, Fault> {
-    let mut record = RecordText { line, text: line.into(), flags: Flags::NONE, changes: Changes::NONE };
+    let mut result = RecordText { bytes: record, text: record.into(), flags: Flags::NONE, changes: Changes::NONE };
     if let Some(charset) = charset {
-        let text = decode(charset, line)?;
-        record.change(text, Changes::TRANSCODED);
+        let text = decode(charset, record)?;
+        result.change(text, Changes::TRANSCODED);
     }
     if !policy.preprocess.is_nothing() {
-        let (text, flags) = crate::iri::repair(&record.text, &policy.preprocess)?;
+        let (text, flags) = crate::iri::repair(&result.text, &policy.preprocess)?;
         let text = text.into_owned();
-        record.flags |= flags;
-        record.change(text.into(), Changes::REPAIRED);
+        result.flags |= flags;
+        result.change(text.into(), Changes::REPAIRED);
     }
-    Ok(record)
+    Ok(result)
 }
 
 impl<'a> RecordText<'a> {

@@ -89,7 +89,7 @@ impl ReferenceWriter {
             false => reference,
         };
         let (flags, changes) = match self.policy.profile.is_whatwg() {
-            true => (Flags::NONE, write_href(reference.line(), drop_fragment, out)),
+            true => (Flags::NONE, write_href(reference.bytes(), drop_fragment, out)),
             false => self.normalizer.normalize(reference, rung, drop_fragment, out)?,
         };
         Ok((prepared.flags | flags, prepared.changes | changes))
@@ -102,11 +102,11 @@ impl ReferenceWriter {
         base: &[u8],
         charsets: RecordCharsets,
     ) -> Result<PreparedReference, Fault> {
-        let line = reference.line();
+        let bytes = reference.bytes();
         if self.needs_no_preparation && charsets == RecordCharsets::default() {
-            return self.prepare_text(line, base);
+            return self.prepare_text(bytes, base);
         }
-        let record = read_record(line, charsets.text, &self.policy)?;
+        let record = read_record(bytes, charsets.text, &self.policy)?;
         let needs_base = self.policy.profile.is_whatwg() || find_scheme(&record.text).is_none();
         let base = match charsets.text.filter(|_| needs_base) {
             Some(charset) => decode(charset, base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?,
@@ -118,13 +118,13 @@ impl ReferenceWriter {
         let mut prepared = self.prepare_text(&record.text, &base)?;
         prepared.flags |= record.flags;
         prepared.changes |= record.changes;
-        if *record.text != *line && !prepared.in_target {
+        if *record.text != *bytes && !prepared.in_target {
             self.set_target(&record.text, &mut prepared);
         }
         if let Some(charset) = charsets.query {
-            let encoded = self.encode_query(line, charset, &mut prepared);
+            let encoded = self.encode_query(bytes, charset, &mut prepared);
             // The target is unchanged after a fault.
-            let text = if prepared.in_target { &self.target[..] } else { line };
+            let text = if prepared.in_target { &self.target[..] } else { bytes };
             encoded.map_err(|fault| in_record(fault, text, &record.text))?;
         }
         Ok(prepared)
@@ -147,7 +147,7 @@ impl ReferenceWriter {
         self.simple.clear();
         self.simple.extend_from_slice(if has_base || charset.is_some() { href.as_bytes() } else { &text });
         let mut changes = record.changes;
-        if href.as_bytes() != record.line {
+        if href.as_bytes() != record.bytes {
             changes |= Changes::WHATWG;
         }
         self.target = href.into_bytes();
@@ -159,11 +159,11 @@ impl ReferenceWriter {
     /// policy assumes for it. A record that cannot be decoded or repaired stays as it is.
     pub(super) fn spoofing_text<'a>(
         &'a mut self,
-        line: &'a [u8],
+        record: &'a [u8],
         base: &[u8],
         charset: Option<Charset>,
     ) -> Cow<'a, [u8]> {
-        let text = repair_record(line, charset, &self.policy).map_or(line.into(), |record| record.text);
+        let text = repair_record(record, charset, &self.policy).map_or(record.into(), |record| record.text);
         match self.may_assume_scheme(&text, base) && self.assume_scheme(&text) == Ok(true) {
             true => Cow::Borrowed(&self.target),
             false => text,
@@ -171,23 +171,23 @@ impl ReferenceWriter {
     }
 
     /// Returns the text of the simple rung.
-    pub(super) fn simple_text<'a>(&'a self, line: &'a [u8], prepared: &PreparedReference) -> &'a [u8] {
+    pub(super) fn simple_text<'a>(&'a self, record: &'a [u8], prepared: &PreparedReference) -> &'a [u8] {
         match prepared {
             PreparedReference { has_simple: true, .. } => &self.simple,
             PreparedReference { in_target: true, .. } => &self.target,
-            _ => line,
+            _ => record,
         }
     }
 
     /// Makes a reference absolute if possible, and checks it if the policy is strict.
-    fn prepare_text(&mut self, line: &[u8], base: &[u8]) -> Result<PreparedReference, Fault> {
+    fn prepare_text(&mut self, record: &[u8], base: &[u8]) -> Result<PreparedReference, Fault> {
         let mut prepared = PreparedReference::UNCHANGED;
-        if HttpHead::of(line).is_none() && (find_scheme(line).is_none() || self.is_host_and_port(line)) {
-            if !self.may_assume_scheme(line, base) {
-                self.resolve(line, base)?;
+        if HttpHead::of(record).is_none() && (find_scheme(record).is_none() || self.is_host_and_port(record)) {
+            if !self.may_assume_scheme(record, base) {
+                self.resolve(record, base)?;
                 prepared.changes = Changes::RESOLVED;
                 prepared.in_target = true;
-            } else if self.assume_scheme(line)? {
+            } else if self.assume_scheme(record)? {
                 prepared.flags = Flags::ASSUMED_SCHEME;
                 prepared.in_target = true;
             }
@@ -196,8 +196,8 @@ impl ReferenceWriter {
             }
         }
         if self.policy.mode == ParseMode::Strict {
-            let text = if prepared.in_target { &self.target } else { line };
-            self.policy.profile.check_strict(text).map_err(|fault| in_record(fault, text, line))?;
+            let text = if prepared.in_target { &self.target } else { record };
+            self.policy.profile.check_strict(text).map_err(|fault| in_record(fault, text, record))?;
         }
         Ok(prepared)
     }
@@ -212,8 +212,8 @@ impl ReferenceWriter {
     /// Encodes the query of an http or https reference in the charset of its document (draft-weber-iri-guidelines-00
     /// section 6.1), unless the query is not UTF-8. Unmappable characters are a fault in strict mode; in lenient mode they make
     /// the query UTF-8.
-    fn encode_query(&mut self, line: &[u8], charset: Charset, prepared: &mut PreparedReference) -> Result<(), Fault> {
-        let text = if prepared.in_target { &self.target[..] } else { line };
+    fn encode_query(&mut self, record: &[u8], charset: Charset, prepared: &mut PreparedReference) -> Result<(), Fault> {
+        let text = if prepared.in_target { &self.target[..] } else { record };
         if !uses_query_charset(text) {
             return Ok(());
         }
@@ -230,15 +230,15 @@ impl ReferenceWriter {
         Ok(())
     }
 
-    /// Resolves `line` and writes the result to `self.target`.
-    fn resolve(&mut self, line: &[u8], base: &[u8]) -> Result<(), Fault> {
+    /// Resolves `reference` and writes the result to `self.target`.
+    fn resolve(&mut self, reference: &[u8], base: &[u8]) -> Result<(), Fault> {
         if self.policy.mode == ParseMode::Strict {
-            self.policy.profile.check_iri_reference(check_utf8(line)?)?;
+            self.policy.profile.check_iri_reference(check_utf8(reference)?)?;
         }
-        check_authority(line)?;
+        check_authority(reference)?;
         self.target.clear();
         match self.bases.get(base) {
-            Some(base) => base.base()?.write_resolved(line, &mut self.target),
+            Some(base) => base.base()?.write_resolved(reference, &mut self.target),
             None => Err(Fault::of_reference(FaultKind::Relative)),
         }
     }
@@ -248,20 +248,20 @@ impl ReferenceWriter {
         !base.is_empty() || self.policy.base.is_some()
     }
 
-    /// Returns whether a scheme can be assumed for `line`: it has neither a scheme nor a base, or looks like a host and a port.
-    fn may_assume_scheme(&self, line: &[u8], base: &[u8]) -> bool {
-        !self.has_base(base) && find_scheme(line).is_none() || self.is_host_and_port(line)
+    /// Returns whether a scheme can be assumed for `text`: it has neither a scheme nor a base, or looks like a host and a port.
+    fn may_assume_scheme(&self, text: &[u8], base: &[u8]) -> bool {
+        !self.has_base(base) && find_scheme(text).is_none() || self.is_host_and_port(text)
     }
 
-    /// Whether a scheme is to be assumed for `line`, which looks like `host:port...`: the part before the colon is
+    /// Whether a scheme is to be assumed for `text`, which looks like `host:port...`: the part before the colon is
     /// `localhost` or contains a dot, and only digits follow it. Escapes of digits count, because the ladder decodes them.
-    fn is_host_and_port(&self, line: &[u8]) -> bool {
+    fn is_host_and_port(&self, text: &[u8]) -> bool {
         if self.policy.assume_scheme.is_none() {
             return false;
         }
         let is_end = |byte| matches!(byte, b':' | b'/' | b'?' | b'#');
-        let Some(colon) = find_byte(line, is_end).filter(|at| line[*at] == b':') else { return false };
-        let (host, rest) = (&line[..colon], &line[colon + 1..]);
+        let Some(colon) = find_byte(text, is_end).filter(|at| text[*at] == b':') else { return false };
+        let (host, rest) = (&text[..colon], &text[colon + 1..]);
         let is_host = memchr::memchr(b'.', host).is_some() || host.eq_ignore_ascii_case(b"localhost");
         let are_decoded = !self.policy.profile.is_whatwg();
         let mut octets = octets(rest).peekable();
@@ -271,18 +271,18 @@ impl ReferenceWriter {
         is_host && is_port && (1..=5).contains(&digit_count)
     }
 
-    /// Writes `line` with the assumed scheme to `self.target` and returns true, if it looks like `//host...` or begins with
+    /// Writes `text` with the assumed scheme to `self.target` and returns true, if it looks like `//host...` or begins with
     /// a host that contains a dot, or with a host and a port.
-    fn assume_scheme(&mut self, line: &[u8]) -> Result<bool, Fault> {
+    fn assume_scheme(&mut self, text: &[u8]) -> Result<bool, Fault> {
         let Some(scheme) = &self.policy.assume_scheme else { return Ok(false) };
-        let host_end = memchr::memchr3(b'/', b'?', b'#', line).unwrap_or(line.len());
-        let has_host = memchr::memchr(b'.', &line[..host_end]).is_some_and(|at| at > 0);
-        if !line.starts_with(b"//") && !has_host && !self.is_host_and_port(line) {
+        let host_end = memchr::memchr3(b'/', b'?', b'#', text).unwrap_or(text.len());
+        let has_host = memchr::memchr(b'.', &text[..host_end]).is_some_and(|at| at > 0);
+        if !text.starts_with(b"//") && !has_host && !self.is_host_and_port(text) {
             return Ok(false);
         }
         self.target.clear();
-        [scheme.as_bytes(), assumed_delimiter(line), line].iter().for_each(|part| self.target.extend_from_slice(part));
-        check_authority(&self.target).map_err(|fault| in_record(fault, &self.target, line))?;
+        [scheme.as_bytes(), assumed_delimiter(text), text].iter().for_each(|part| self.target.extend_from_slice(part));
+        check_authority(&self.target).map_err(|fault| in_record(fault, &self.target, text))?;
         Ok(true)
     }
 }

@@ -56,11 +56,11 @@ struct HostAndPort {
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Writes the scheme and its `:`, and returns the offset after them.
-    pub(super) fn scheme(&mut self) -> Result<(Scheme, usize), Fault> {
-        let Some(len) = find_scheme(self.line) else { return Err(missing_scheme(self.line)) };
-        self.append_lower_case(&self.line[..len]);
+    pub(super) fn write_scheme(&mut self) -> Result<(Scheme, usize), Fault> {
+        let Some(len) = find_scheme(self.bytes) else { return Err(missing_scheme(self.bytes)) };
+        self.append_lower_case(&self.bytes[..len]);
         self.out.push(b':');
-        Ok((Scheme::from_name(&self.line[..len]), len + 1))
+        Ok((Scheme::from_name(&self.bytes[..len]), len + 1))
     }
 
     fn append_lower_case(&mut self, text: &[u8]) {
@@ -74,23 +74,23 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// Writes the authority that begins at `at`, and returns its end.
     #[inline(always)]
-    pub(super) fn authority(&mut self, scheme: Scheme, at: usize) -> Result<usize, Fault> {
+    pub(super) fn write_authority(&mut self, scheme: Scheme, at: usize) -> Result<usize, Fault> {
         if scheme != Scheme::File {
             if let Some(authority) = self.common_authority(at) {
-                return self.host_and_port(scheme, authority);
+                return self.write_host_and_port(scheme, authority);
             }
-            if self.line.get(at) == Some(&b'[')
+            if self.bytes.get(at) == Some(&b'[')
                 && let Some(authority) = self.normal_ipv6(at)
             {
-                return self.host_and_port(scheme, authority);
+                return self.write_host_and_port(scheme, authority);
             }
         }
         let (mut end, mut kinds) = (at, 0);
         let (mut colon, mut colon_count) = (at, 0);
         loop {
-            end = self.reference.next_stop(end).min(self.line.len());
+            end = self.reference.next_stop(end).min(self.bytes.len());
             // A table instead of a `match`: a branch on the next byte cannot be predicted.
-            let kind = self.line.get(end).map_or(kind::END, |&byte| KIND_OF[byte as usize]);
+            let kind = self.bytes.get(end).map_or(kind::END, |&byte| KIND_OF[byte as usize]);
             if kind == kind::END {
                 break;
             }
@@ -98,23 +98,23 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             (colon, colon_count) = if kind == kind::COLON { (end, colon_count + 1) } else { (colon, colon_count) };
             end += 1;
             if kind == kind::ENCODED {
-                end += non_ascii_len(&self.line[end..]);
+                end += non_ascii_len(&self.bytes[end..]);
             }
         }
         if kinds & kind::DELIM == 0 && colon_count <= 1 && scheme != Scheme::File {
             let host_end = if colon_count == 1 { colon } else { end };
-            return self.host_and_port(scheme, HostAndPort { at, host_end, end, kinds });
+            return self.write_host_and_port(scheme, HostAndPort { at, host_end, end, kinds });
         }
-        let authority = Authority::split(self.line, at..end);
-        check_authority_lenient(self.line, authority)?;
+        let authority = Authority::split(self.bytes, at..end);
+        check_authority_lenient(self.bytes, authority)?;
         let (host_at, host_end) = (authority.host_at as usize, authority.host_end as usize);
         if host_at > at {
-            self.userinfo(&self.line[at..host_at - 1]);
+            self.write_userinfo(&self.bytes[at..host_at - 1]);
             self.out.push(b'@');
         }
         let host_out = self.out.len();
-        self.host(scheme, &self.line[host_at..host_end], kinds);
-        let has_port = end > host_end && self.port(scheme, &self.line[host_end + 1..end]);
+        self.write_host(scheme, &self.bytes[host_at..host_end], kinds);
+        let has_port = end > host_end && self.write_port(scheme, &self.bytes[host_end + 1..end]);
         if SCHEME && scheme == Scheme::File && host_at == at && !has_port && self.out[host_out..] == *b"localhost" {
             self.out.truncate(host_out);
             self.changes |= Changes::FILE_HOST;
@@ -130,7 +130,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         let ends = mask_of(text, |byte| (byte == b'/') | (byte == b'?') | (byte == b'#'));
         let upper = mask_of(text, |byte| byte.wrapping_sub(b'A') < 26);
         let colons = mask_of(text, |byte| byte == b':');
-        let rest = self.line.len() - at;
+        let rest = self.bytes.len() - at;
         let len = rest.min(ends.trailing_zeros() as usize);
         if len == 64 {
             return None;
@@ -149,7 +149,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// The authority that begins at `at` if it is an IPv6 address that RFC 5952 does not change, with or without a port.
     #[inline(never)]
     fn normal_ipv6(&self, at: usize) -> Option<HostAndPort> {
-        let rest = &self.line[at..];
+        let rest = &self.bytes[at..];
         let rest = &rest[..rest.len().min(64)];
         let end = find_byte(rest, |byte| (byte == b'/') | (byte == b'?') | (byte == b'#')).unwrap_or(rest.len());
         let host_end = find_byte(rest, |byte| byte == b']')? + 1;
@@ -165,10 +165,10 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// Writes a host and its port, and returns the end of the authority.
     #[inline(always)]
-    fn host_and_port(&mut self, scheme: Scheme, authority: HostAndPort) -> Result<usize, Fault> {
+    fn write_host_and_port(&mut self, scheme: Scheme, authority: HostAndPort) -> Result<usize, Fault> {
         let HostAndPort { at, host_end, end, kinds } = authority;
         if host_end < end {
-            check_port(self.line, host_end + 1, end)?;
+            check_port(self.bytes, host_end + 1, end)?;
         }
         match kinds & !kind::COLON {
             0 => self.reference.append(at..host_end, self.out),
@@ -176,18 +176,18 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                 self.reference.append_in_case(at..host_end, AsciiCase::Lower, self.out);
                 self.changes |= Changes::CASE;
             }
-            _ => self.host(scheme, &self.line[at..host_end], kinds),
+            _ => self.write_host(scheme, &self.bytes[at..host_end], kinds),
         }
         if host_end < end {
-            self.port(scheme, &self.line[host_end + 1..end]);
+            self.write_port(scheme, &self.bytes[host_end + 1..end]);
         }
         Ok(end)
     }
 
     /// Writes a host; `kinds` may include kinds of bytes outside the host.
-    fn host(&mut self, scheme: Scheme, host: &[u8], kinds: u8) {
+    fn write_host(&mut self, scheme: Scheme, host: &[u8], kinds: u8) {
         if host.starts_with(b"[") {
-            return self.ip_literal(host);
+            return self.write_ip_literal(host);
         }
         if kinds & (kind::ENCODED | kind::HYPHENS) == 0 {
             return self.append_lower_case(host);
@@ -199,7 +199,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         self.changes |= form.changes;
     }
 
-    fn ip_literal(&mut self, host: &[u8]) {
+    fn write_ip_literal(&mut self, host: &[u8]) {
         if is_normal_ipv6_literal(host) {
             return append(self.out, host);
         }
@@ -216,7 +216,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     /// Writes `:` and the port unless normalization removes it; returns true if the port was written.
-    fn port(&mut self, scheme: Scheme, digits: &[u8]) -> bool {
+    fn write_port(&mut self, scheme: Scheme, digits: &[u8]) -> bool {
         let kept = if SCHEME { self.kept_port(scheme, digits) } else { Some(digits) };
         if kept != Some(digits) {
             self.changes |= Changes::PORT;
@@ -242,7 +242,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     /// Writes the userinfo, for which the bitmaps have no marks.
-    fn userinfo(&mut self, text: &[u8]) {
+    fn write_userinfo(&mut self, text: &[u8]) {
         if text.iter().all(|byte| USERINFO.contains(*byte)) {
             return append(self.out, text);
         }

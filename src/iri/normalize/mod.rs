@@ -83,7 +83,7 @@ impl Normalizer {
     ) -> Pass<'a, SCHEME> {
         Pass {
             reference,
-            line: reference.line(),
+            bytes: reference.bytes(),
             out,
             hosts: &mut self.hosts,
             drop_fragment,
@@ -98,7 +98,7 @@ impl Normalizer {
 /// methods are in `authority.rs` and `tail.rs`.
 struct Pass<'a, const SCHEME: bool> {
     reference: MarkedReference<'a>,
-    line: &'a [u8],
+    bytes: &'a [u8],
     out: &'a mut Vec<u8>,
     hosts: &'a mut HostCache,
     drop_fragment: bool,
@@ -112,17 +112,17 @@ const NO_DOTS: Range<usize> = Range { start: usize::MAX, end: 0 };
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
     fn run(mut self) -> Result<(Flags, Changes), Fault> {
-        let (scheme, mut at) = self.scheme()?;
-        let mut has_authority = self.line[at..].starts_with(b"//");
+        let (scheme, mut at) = self.write_scheme()?;
+        let mut has_authority = self.bytes[at..].starts_with(b"//");
         if has_authority {
             self.out.extend_from_slice(b"//");
-            at = self.authority(scheme, at + 2)?;
-        } else if SCHEME && scheme == Scheme::File && self.line.get(at) == Some(&b'/') {
+            at = self.write_authority(scheme, at + 2)?;
+        } else if SCHEME && scheme == Scheme::File && self.bytes.get(at) == Some(&b'/') {
             self.out.extend_from_slice(b"//");
             self.changes |= Changes::FILE_HOST;
             has_authority = true;
         }
-        self.rest(scheme, at, has_authority)
+        self.write_after_authority(scheme, at, has_authority)
     }
 
     /// [`Pass::run`] for `http://` and `https://`, the schemes of most crawl data.
@@ -140,51 +140,56 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             ReferenceHead::Http(head) => {
                 append_some(self.out, head.lower_case, head.len);
                 self.changes |= if head.is_lower_case { Changes::NONE } else { Changes::CASE };
-                let at = self.authority(head.scheme, head.len)?;
+                let at = self.write_authority(head.scheme, head.len)?;
                 (at, at, self.out.len(), self.reference.next_attention_near(at))
             }
         };
-        match self.line.get(at) {
+        match self.bytes.get(at) {
             // A host alone, as in lists of hosts.
             None => {
                 self.reference.append(copied..at, self.out);
-                self.empty_path();
+                self.write_empty_path();
                 return Ok((self.flags, self.changes));
             }
-            Some(b'?' | b'#') => self.empty_path(),
+            Some(b'?' | b'#') => self.write_empty_path(),
             _ => {}
         }
-        self.tail(copied, at, first_mark);
-        self.clean_path(path_at, true);
+        self.write_path_query_fragment(copied, at, first_mark);
+        self.remove_dot_segments(path_at, true);
         Ok((self.flags, self.changes))
     }
 
     /// Writes what follows the authority, or what follows the scheme if there is no authority.
-    fn rest(mut self, scheme: Scheme, at: usize, has_authority: bool) -> Result<(Flags, Changes), Fault> {
+    fn write_after_authority(
+        mut self,
+        scheme: Scheme,
+        at: usize,
+        has_authority: bool,
+    ) -> Result<(Flags, Changes), Fault> {
         let path_at = self.out.len();
-        if SCHEME && has_authority && scheme.is_network() && matches!(self.line.get(at), None | Some(b'?' | b'#')) {
-            self.empty_path();
+        if SCHEME && has_authority && scheme.is_network() && matches!(self.bytes.get(at), None | Some(b'?' | b'#')) {
+            self.write_empty_path();
         }
-        self.tail(at, at, self.reference.next_attention_near(at));
-        self.clean_path(path_at, has_authority);
+        self.write_path_query_fragment(at, at, self.reference.next_attention_near(at));
+        self.remove_dot_segments(path_at, has_authority);
         if SCHEME && scheme == Scheme::Urn && !has_authority {
-            self.urn_namespace(path_at);
+            self.lower_case_urn_namespace(path_at);
         }
         Ok((self.flags, self.changes))
     }
 
     /// Section 5.3.3: an empty path after an authority is `/`.
     #[inline(always)]
-    fn empty_path(&mut self) {
+    fn write_empty_path(&mut self) {
         self.out.push(b'/');
         self.changes |= Changes::EMPTY_PATH;
     }
 
     /// Removes the dot segments of the path that was written at `path_at`, if it may contain any.
     #[inline(always)]
-    fn clean_path(&mut self, path_at: usize, has_authority: bool) {
+    fn remove_dot_segments(&mut self, path_at: usize, has_authority: bool) {
         if !self.dots.is_empty() {
-            self.dot_segments(path_at, has_authority);
+            self.remove_noted_dot_segments(path_at, has_authority);
         }
     }
 }

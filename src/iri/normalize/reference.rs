@@ -44,7 +44,7 @@ impl<'a> MarkedReference<'a> {
 
     /// The bytes of the reference.
     #[inline(always)]
-    pub(crate) fn line(&self) -> &'a [u8] {
+    pub(crate) fn bytes(&self) -> &'a [u8] {
         self.span.of(self.text)
     }
 
@@ -85,7 +85,7 @@ impl<'a> MarkedReference<'a> {
     /// first escape.
     #[inline(always)]
     pub(super) fn undecoded_escapes(&self, from: usize) -> (usize, bool) {
-        let rest = &self.line()[from..];
+        let rest = &self.bytes()[from..];
         match self.marks(from) {
             Some((bytes, _)) if bytes[1] >= b'8' => {
                 let len = run_of_undecoded_escapes(bytes).min(rest.len() - rest.len() % 3);
@@ -104,7 +104,7 @@ impl<'a> MarkedReference<'a> {
     /// Appends the reference to `out`.
     #[inline(always)]
     pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
-        self.append(0..self.line().len(), out);
+        self.append(0..self.bytes().len(), out);
     }
 
     /// Returns true if the reference has a scheme other than `file` and no rung changes it: the scheme and a host are in lower
@@ -112,20 +112,20 @@ impl<'a> MarkedReference<'a> {
     /// changes, among them those that end with their host.
     #[inline(always)]
     pub(crate) fn is_canonical_of_any_scheme(&self) -> bool {
-        let line = self.line();
+        let bytes = self.bytes();
         // The bytes that no rung changes in a host are those of a scheme without `+`, and `_`.
         let colon = self.next_stop(0);
-        let Some([b':', rest @ ..]) = line.get(colon..) else { return false };
-        let scheme = &line[..colon];
+        let Some([b':', rest @ ..]) = bytes.get(colon..) else { return false };
+        let scheme = &bytes[..colon];
         let host_at = colon + 3;
         let has_canonical_start = match rest {
-            [b'/', b'/', ..] => line.get(self.next_stop(host_at)).is_some_and(|byte| *byte == b'/'),
+            [b'/', b'/', ..] => bytes.get(self.next_stop(host_at)).is_some_and(|byte| *byte == b'/'),
             // The namespace identifier.
-            _ if scheme == b"urn" => line.get(self.next_stop(colon + 1)).is_some_and(|byte| *byte == b':'),
+            _ if scheme == b"urn" => bytes.get(self.next_stop(colon + 1)).is_some_and(|byte| *byte == b':'),
             _ => true,
         };
         has_canonical_start
-            && self.next_attention_near(colon) >= line.len()
+            && self.next_attention_near(colon) >= bytes.len()
             && scheme.first().is_some_and(u8::is_ascii_lowercase)
             && !scheme.contains(&b'_')
             && scheme != b"file"
@@ -143,19 +143,19 @@ impl<'a> MarkedReference<'a> {
     /// With `keep_fragment` the reference may have a fragment, otherwise it has none.
     #[inline(always)]
     pub(crate) fn relative(&self, keep_fragment: bool) -> Option<RelativeReference> {
-        let line = self.line();
+        let bytes = self.bytes();
         let (mut at, mut parent_count) = (0, 0);
         loop {
-            match line[at..] {
+            match bytes[at..] {
                 [b'.', b'/', ..] => at += 2,
                 [b'.', b'.', b'/', ..] => (at, parent_count) = (at + 3, parent_count + 1),
                 _ => break,
             }
         }
-        let part = match line[at..] {
+        let part = match bytes[at..] {
             [b'.', ..] => return None,
             _ if at > 0 => BasePart::Directory,
-            [b'/', b'/', ..] if line.get(self.next_stop(2)) == Some(&b'/') => BasePart::Scheme,
+            [b'/', b'/', ..] if bytes.get(self.next_stop(2)) == Some(&b'/') => BasePart::Scheme,
             [] | [b'/', b'/', ..] => return None,
             [b'/', ..] => BasePart::Authority,
             [b'?', ..] => BasePart::Path,
@@ -170,14 +170,14 @@ impl<'a> MarkedReference<'a> {
         let is_delim = |byte: u8| (byte == b':') | (byte == b'/') | (byte == b'?') | (byte == b'#');
         let has_colon = part == BasePart::Directory
             && at == 0
-            && find_byte(line, is_delim).is_some_and(|delim| line[delim] == b':');
+            && find_byte(bytes, is_delim).is_some_and(|delim| bytes[delim] == b':');
         (!has_colon).then_some(RelativeReference { part, parent_count, rest_at: at })
     }
 
     /// Appends what follows the leading dot segments of the reference.
     #[inline(always)]
     pub(crate) fn append_rest(&self, relative: RelativeReference, out: &mut Vec<u8>) {
-        self.append(relative.rest_at..self.line().len(), out);
+        self.append(relative.rest_at..self.bytes().len(), out);
     }
 
     /// Appends bytes `range` of the reference to `out`.
@@ -211,14 +211,14 @@ impl CanonicalHead {
     /// The head of `reference`, if it is canonical.
     #[inline(always)]
     pub(crate) fn of(reference: &MarkedReference<'_>) -> Option<CanonicalHead> {
-        let line = reference.line();
-        let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
+        let bytes = reference.bytes();
+        let head = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
         let is_http = head & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
         let is_https = head == u64::from_le_bytes(*b"https://");
-        // One branch at the end, when everything is known: branches that differ from line to line are expensive.
+        // One branch at the end, when everything is known: branches that differ from reference to reference are expensive.
         let host_at = 7 + usize::from(is_https);
-        let host_end = reference.next_stop(host_at).min(line.len());
-        let ends = line.get(host_end).is_none_or(|byte| *byte == b'/');
+        let host_end = reference.next_stop(host_at).min(bytes.len());
+        let ends = bytes.get(host_end).is_none_or(|byte| *byte == b'/');
         // No byte of a canonical host is marked, except a dot at its start. A search from there can begin before the end of the
         // host is known.
         ((is_http | is_https) & ends)
@@ -230,7 +230,7 @@ impl CanonicalHead {
     pub(crate) fn at_marks(reference: &MarkedReference<'_>, marks: PrefixMarks) -> Option<CanonicalHead> {
         // No byte of a canonical host is marked, except a dot at its start. Thus the first mark is that of the rest, too.
         let PrefixMarks { stop, attention } = marks;
-        let ends = reference.line().get(stop as usize).is_none_or(|byte| *byte == b'/');
+        let ends = reference.bytes().get(stop as usize).is_none_or(|byte| *byte == b'/');
         (stop > 0 && ends).then_some(CanonicalHead { host_end: stop as usize, first_mark: attention as usize })
     }
 
@@ -242,18 +242,18 @@ impl CanonicalHead {
     #[inline(always)]
     pub(crate) fn is_canonical(self, reference: &MarkedReference<'_>, keep_fragment: bool) -> bool {
         // The empty path becomes `/`. This is checked last, which takes fewer instructions.
-        is_rest_canonical(reference, self.first_mark, keep_fragment) && self.host_end < reference.line().len()
+        is_rest_canonical(reference, self.first_mark, keep_fragment) && self.host_end < reference.bytes().len()
     }
 
     /// Returns true if the parser of the URL Standard does not change `reference`, which has this head and is canonical. It would
     /// change a host whose last label is a number, reject an empty host, and encode `'` in a query.
     fn is_href(self, reference: &MarkedReference<'_>) -> bool {
-        let line = reference.line();
-        let host_at = 7 + usize::from(line[4] == b's');
-        let host = &line[host_at..self.host_end];
+        let bytes = reference.bytes();
+        let host_at = 7 + usize::from(bytes[4] == b's');
+        let host = &bytes[host_at..self.host_end];
         let last_label = host.strip_suffix(b".").unwrap_or(host).rsplit(|byte| *byte == b'.').next();
         last_label.and_then(<[u8]>::first).is_some_and(|byte| !byte.is_ascii_digit())
-            && memchr::memchr(b'\'', line).is_none()
+            && memchr::memchr(b'\'', bytes).is_none()
     }
 }
 
@@ -261,10 +261,10 @@ impl CanonicalHead {
 /// means that there is none.
 #[inline(always)]
 fn is_rest_canonical(reference: &MarkedReference<'_>, first: usize, keep_fragment: bool) -> bool {
-    let line = reference.line();
-    match line.get(first..) {
+    let bytes = reference.bytes();
+    match bytes.get(first..) {
         None | Some([]) => true,
-        Some([b'#', ..]) if reference.next_attention_near(first + 1) >= line.len() => keep_fragment,
+        Some([b'#', ..]) if reference.next_attention_near(first + 1) >= bytes.len() => keep_fragment,
         // If an escape changes, the first one usually does.
         Some(rest) if rest[0] == b'#' || is_canonical_escape(rest) => {
             are_marks_canonical(reference, first, keep_fragment)
@@ -279,7 +279,7 @@ fn are_marks_canonical(reference: &MarkedReference<'_>, mut at: usize, keep_frag
     let len = reference.span.len as usize;
     let mut may_begin_fragment = keep_fragment;
     while at < len {
-        // The last lines of a text take the pass.
+        // The last references of a text take the pass.
         let Some((bytes, marks)) = reference.marks(at) else { return false };
         // An escape does not continue in the text after the reference.
         let escapes = mask_of_triples(bytes, is_canonical_triple) & low_bits_of_64((len - at).saturating_sub(2));
@@ -296,7 +296,7 @@ fn are_marks_canonical(reference: &MarkedReference<'_>, mut at: usize, keep_frag
     true
 }
 
-/// `http://` or `https://`, in any case, at the start of a line.
+/// `http://` or `https://`, in any case, at the start of a reference.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HttpHead {
     /// [`Scheme::Http`] or [`Scheme::Https`].
@@ -310,10 +310,10 @@ pub(crate) struct HttpHead {
 }
 
 impl HttpHead {
-    /// The head of `line`, if it is `http://` or `https://`. There is no branch on which of the two it is.
+    /// The head of `bytes`, if it is `http://` or `https://`. There is no branch on which of the two it is.
     #[inline(always)]
-    pub(crate) fn of(line: &[u8]) -> Option<HttpHead> {
-        let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
+    pub(crate) fn of(bytes: &[u8]) -> Option<HttpHead> {
+        let head = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
         // Bit 5 is set in the positions of letters only. Only the two cases of a letter become that letter.
         let (as_http, as_https) = (head | 0x2020_2020, head | 0x20_2020_2020);
         let is_http = as_http & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
@@ -343,7 +343,7 @@ impl ReferenceHead {
     pub(crate) fn of(reference: &MarkedReference<'_>, canonical: Option<CanonicalHead>) -> Option<ReferenceHead> {
         match canonical {
             Some(head) => Some(ReferenceHead::Canonical(head)),
-            None => HttpHead::of(reference.line()).map(ReferenceHead::Http),
+            None => HttpHead::of(reference.bytes()).map(ReferenceHead::Http),
         }
     }
 }
@@ -354,17 +354,17 @@ mod tests {
     use super::*;
     use crate::iri::{CLASSIFIER, Changes, Flags, Rung};
 
-    /// Calls `work` with the reference `line` in a text in which `rest` follows it.
-    fn with_reference<R>(line: &str, rest: &str, work: impl FnOnce(MarkedReference<'_>) -> R) -> R {
-        let text = [line, rest, &"x".repeat(66)].concat();
+    /// Calls `work` with the reference `url` in a text in which `rest` follows it.
+    fn with_reference<R>(url: &str, rest: &str, work: impl FnOnce(MarkedReference<'_>) -> R) -> R {
+        let text = [url, rest, &"x".repeat(66)].concat();
         let mut bitmaps = Bitmaps::default();
         bitmaps.classify(text.as_bytes(), &CLASSIFIER);
-        work(MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span: Span::new(0, line.len()) })
+        work(MarkedReference { text: text.as_bytes(), bitmaps: &bitmaps, span: Span::new(0, url.len()) })
     }
 
-    /// Whether `line` is proved to be canonical.
-    fn is_canonical(line: &str, rest: &str, keep_fragment: bool) -> bool {
-        with_reference(line, rest, |reference| {
+    /// Whether `url` is proved to be canonical.
+    fn is_canonical(url: &str, rest: &str, keep_fragment: bool) -> bool {
+        with_reference(url, rest, |reference| {
             CanonicalHead::of(&reference).is_some_and(|head| head.is_canonical(&reference, keep_fragment))
         })
     }
@@ -386,10 +386,10 @@ mod tests {
                 ("%20|", false),
                 ("%20/./", false),
             ] {
-                let line = format!("{start}{tail}");
-                assert_eq!(is_canonical(&line, "\n", true), is_kept, "{line}");
-                assert_eq!(is_canonical(&line, "\n", false), is_kept && !tail.contains('#'), "{line}");
-                let longer = format!("{line}{}%20", "b".repeat(70));
+                let url = format!("{start}{tail}");
+                assert_eq!(is_canonical(&url, "\n", true), is_kept, "{url}");
+                assert_eq!(is_canonical(&url, "\n", false), is_kept && !tail.contains('#'), "{url}");
+                let longer = format!("{url}{}%20", "b".repeat(70));
                 assert_eq!(is_canonical(&longer, "\n", true), is_kept, "{longer}");
             }
             // The second `#` is not in the same 64 bytes.
@@ -410,12 +410,12 @@ mod tests {
         for scheme in ["http://", "https://", "http:/", "HTTP://", "httpss://", "ftp://", ""] {
             for host in hosts.map(str::to_string).into_iter().chain((40..140).map(|len| "a".repeat(len))) {
                 for rest in ["", "/", "/.", "/a%41", "?q", "#f", "/p?q#f", "/\n"] {
-                    let line = format!("{scheme}{host}{rest}");
-                    with_reference(&line, "/x%", |reference| {
+                    let url = format!("{scheme}{host}{rest}");
+                    with_reference(&url, "/x%", |reference| {
                         let marks = reference.bitmaps.prefix_marks(reference.text, reference.span, &WEB_PREFIXES);
-                        let parts = |head: CanonicalHead| (head.host_end, head.first_mark.min(line.len()));
+                        let parts = |head: CanonicalHead| (head.host_end, head.first_mark.min(url.len()));
                         let head = CanonicalHead::at_marks(&reference, marks).map(parts);
-                        assert_eq!(head, CanonicalHead::of(&reference).map(parts), "{line}");
+                        assert_eq!(head, CanonicalHead::of(&reference).map(parts), "{url}");
                     });
                 }
             }
@@ -424,11 +424,11 @@ mod tests {
 
     #[test]
     fn a_dot_at_the_start_of_a_host_is_no_dot_segment() {
-        for (line, uri) in
+        for (url, uri) in
             [("http://.h/", "http://.h/"), ("https://./a/../b", "https://./b"), ("http://.h/%41", "http://.h/A")]
         {
             let mut out = Vec::new();
-            let written = with_reference(line, "\n", |reference| {
+            let written = with_reference(url, "\n", |reference| {
                 let head = ReferenceHead::of(&reference, CanonicalHead::of(&reference)).unwrap();
                 Normalizer::default().normalize_http(reference, head, false, &mut out)
             });
@@ -456,9 +456,9 @@ mod tests {
                      void(0) a%20b a%7Eb a%2fb a|b \u{E9} [ # a#b ?a?b /.//b //h//../b %41:b a%b -a:b a-:b 1:2 //h/?#  ;=@!$&'()*+,:";
         let mut canonical_count = 0;
         for (scheme, rest) in schemes.split(' ').flat_map(|scheme| rests.split(' ').map(move |rest| (scheme, rest))) {
-            let line = format!("{scheme}:{rest}");
+            let url = format!("{scheme}:{rest}");
             for after in ["\n", "/./x", "x:"] {
-                with_reference(&line, after, |reference| {
+                with_reference(&url, after, |reference| {
                     if !reference.is_canonical_of_any_scheme() {
                         return;
                     }
@@ -466,16 +466,16 @@ mod tests {
                     for rung in [Rung::Syntax, Rung::Scheme] {
                         let mut out = Vec::new();
                         let written = Normalizer::default().normalize(reference, rung, true, &mut out);
-                        assert_eq!((written, out), (Ok((Flags::NONE, Changes::NONE)), line.clone().into_bytes()));
+                        assert_eq!((written, out), (Ok((Flags::NONE, Changes::NONE)), url.clone().into_bytes()));
                     }
                 });
             }
         }
         assert!((300..600).contains(&canonical_count), "{canonical_count}");
-        for line in
+        for url in
             ["mailto:a@b.example?subject=c", "urn:isbn:12", "tel:+1", "ftp://h/a;type=i", "http:a", "x:", "app://a.b/c"]
         {
-            assert!(with_reference(line, "\n", |reference| reference.is_canonical_of_any_scheme()), "{line}");
+            assert!(with_reference(url, "\n", |reference| reference.is_canonical_of_any_scheme()), "{url}");
         }
     }
 
@@ -487,8 +487,8 @@ mod tests {
     fn runs_of_escapes_are_found_at_once() {
         let escapes = ["%C3", "%c3", "%2F", "%bF", "%7E", "%8", "%", "a"];
         // The definition: the escapes at the start of a text that stay, and whether a digit in them is in lower case.
-        let expected = |line: &str, max_count: usize| {
-            let escapes = line.as_bytes().as_chunks::<3>().0.iter().take(max_count);
+        let expected = |url: &str, max_count: usize| {
+            let escapes = url.as_bytes().as_chunks::<3>().0.iter().take(max_count);
             let run: Vec<u8> = escapes.take_while(|escape| is_undecoded(escape)).flatten().copied().collect();
             (run.len(), run.iter().any(u8::is_ascii_lowercase))
         };
@@ -497,9 +497,9 @@ mod tests {
                 let run = escapes[number % 4].repeat(count);
                 // Runs of octets outside ASCII are found at once.
                 let max_count = if number % 4 == 2 { 1 } else { 21 };
-                for (line, rest) in [(format!("{run}{last}"), "A%C3"), (run, *last)] {
-                    let found = with_reference(&line, rest, |reference| reference.undecoded_escapes(0));
-                    assert_eq!(found, expected(&line, max_count), "{line}");
+                for (url, rest) in [(format!("{run}{last}"), "A%C3"), (run, *last)] {
+                    let found = with_reference(&url, rest, |reference| reference.undecoded_escapes(0));
+                    assert_eq!(found, expected(&url, max_count), "{url}");
                 }
             }
         }

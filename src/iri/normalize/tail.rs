@@ -22,9 +22,9 @@ struct QueryFinder {
 }
 
 impl QueryFinder {
-    /// Returns true if there is a `?` before byte `at` of `line`. The positions of calls must ascend.
-    fn is_before(&mut self, line: &[u8], at: usize) -> bool {
-        self.is_found = self.is_found || memchr::memchr(b'?', &line[self.searched..at]).is_some();
+    /// Returns true if there is a `?` before byte `at` of `bytes`. The positions of calls must ascend.
+    fn is_before(&mut self, bytes: &[u8], at: usize) -> bool {
+        self.is_found = self.is_found || memchr::memchr(b'?', &bytes[self.searched..at]).is_some();
         self.searched = at;
         self.is_found
     }
@@ -34,16 +34,16 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Writes path, query and fragment, which begin at byte `path_at`, from mark to mark; the first one is `first_mark`. Bytes
     /// from `copied` to `path_at` are written unchanged before them.
     #[inline(always)]
-    pub(super) fn tail(&mut self, mut copied: usize, path_at: usize, first_mark: usize) {
-        let line = self.line;
+    pub(super) fn write_path_query_fragment(&mut self, mut copied: usize, path_at: usize, first_mark: usize) {
+        let bytes = self.bytes;
         let mut query = QueryFinder { searched: path_at, is_found: false };
         let mut in_fragment = false;
         let mut at = first_mark;
-        while at < line.len() {
-            match line[at] {
-                b'%' => at = self.escapes(&mut copied, at),
+        while at < bytes.len() {
+            match bytes[at] {
+                b'%' => at = self.write_escapes(&mut copied, at),
                 b'.' => {
-                    self.push_dot(self.out.len() + at - copied);
+                    self.note_dot(self.out.len() + at - copied);
                     at += 1;
                 }
                 b'#' if !in_fragment => {
@@ -61,7 +61,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                 }
                 0x80.. => {
                     self.reference.append(copied..at, self.out);
-                    let len = non_ascii_len(&line[at..]);
+                    let len = non_ascii_len(&bytes[at..]);
                     self.flag_non_ascii(&mut query, at..at + len, in_fragment);
                     percent_encode_buffered(self.reference.buffered(at..at + len), self.out);
                     self.changes |= Changes::PCT_ENCODED;
@@ -79,20 +79,20 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             }
             at = self.reference.next_attention_near(at);
         }
-        self.reference.append(copied..line.len(), self.out);
+        self.reference.append(copied..bytes.len(), self.out);
     }
 
     /// Writes the escape at byte `at` or a run of escapes that begins there, if they change, and the bytes from `copied` to
     /// `at` before them. Returns the end of the escapes.
     #[inline(always)]
-    fn escapes(&mut self, copied: &mut usize, at: usize) -> usize {
-        let Some(octet) = escape_value(&self.line[at..]) else {
+    fn write_escapes(&mut self, copied: &mut usize, at: usize) -> usize {
+        let Some(octet) = escape_value(&self.bytes[at..]) else {
             self.flags |= Flags::STRAY_PERCENT;
             return at + 1;
         };
         if UNRESERVED.contains(octet) {
             self.reference.append(*copied..at, self.out);
-            self.decode(octet, &self.line[at..at + 3]);
+            self.write_decoded(octet, &self.bytes[at..at + 3]);
             *copied = at + 3;
             return at + 3;
         }
@@ -108,13 +108,13 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// Writes the unreserved character of an escape.
     #[inline(always)]
-    fn decode(&mut self, octet: u8, escape: &[u8]) {
+    fn write_decoded(&mut self, octet: u8, escape: &[u8]) {
         let may_complete = self.flags.intersects(Flags::STRAY_PERCENT);
         if may_complete && would_complete_an_escape(octet, self.out) {
             return self.out.extend_from_slice(escape);
         }
         if octet == b'.' {
-            self.push_dot(self.out.len());
+            self.note_dot(self.out.len());
         }
         self.out.push(octet);
         self.changes |= Changes::PCT_DECODED;
@@ -122,7 +122,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// Notes a dot at byte `at` of `out` that may belong to a dot segment.
     #[inline(always)]
-    fn push_dot(&mut self, at: usize) {
+    fn note_dot(&mut self, at: usize) {
         self.dots = self.dots.start.min(at)..at + 1;
     }
 
@@ -137,10 +137,10 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Sets the flags of a run of non-ASCII bytes, character by character.
     #[inline(never)]
     fn flag_characters(&mut self, query: &mut QueryFinder, run: Range<usize>, in_fragment: bool) {
-        let mut text = &self.line[run.clone()];
+        let mut text = &self.bytes[run.clone()];
         let component = if in_fragment {
             Component::Fragment
-        } else if query.is_before(self.line, run.start) {
+        } else if query.is_before(self.bytes, run.start) {
             Component::Query
         } else {
             Component::Path
@@ -153,7 +153,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     /// Removes the dot segments of the path that was written at `path_at`, if it begins with a slash.
-    pub(super) fn dot_segments(&mut self, path_at: usize, has_authority: bool) {
+    pub(super) fn remove_noted_dot_segments(&mut self, path_at: usize, has_authority: bool) {
         if self.out.get(path_at) != Some(&b'/') {
             return;
         }
@@ -176,7 +176,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     /// RFC 8141 section 3.1: converts the namespace identifier to lower case.
-    pub(super) fn urn_namespace(&mut self, path_at: usize) {
+    pub(super) fn lower_case_urn_namespace(&mut self, path_at: usize) {
         let len = urn_nid_len(&self.out[path_at..]);
         let nid = &mut self.out[path_at..path_at + len];
         if nid.iter().any(|&byte| UPPER.contains(byte)) {
