@@ -252,8 +252,7 @@ impl OwnedComponents {
     /// determines whether the segments form a hierarchy.
     fn remove_dot_segments(&mut self) {
         if self.path.starts_with(b"/") {
-            let len = remove_dot_segments(&mut self.path);
-            self.path.truncate(len);
+            remove_dot_segments(&mut self.path);
         }
     }
 

@@ -84,9 +84,11 @@ impl Base {
         let may_have_dots = memmem::find(path, b"/.").is_some() || memmem::find(path, b"%2").is_some();
         if may_have_dots {
             let mut path = decode_dot_segments(path);
-            let len = if path[0] == b'/' { remove_dot_segments(&mut path) } else { path.len() };
-            let guard = path_guard(base.parts.authority.is_some(), &path[..len]);
-            base.text.splice(from..to, guard.iter().chain(&path[..len]).copied());
+            if path[0] == b'/' {
+                remove_dot_segments(&mut path);
+            }
+            let guard = path_guard(base.parts.authority.is_some(), &path);
+            base.text.splice(from..to, guard.iter().chain(&path).copied());
             base.parts = Parts::split(&base.text);
         }
         base.is_literal = false;
@@ -241,7 +243,7 @@ impl Base {
 fn push_path(out: &mut Vec<u8>, pieces: &[&[u8]], has_authority: bool) {
     let path_at = out.len();
     pieces.iter().for_each(|piece| out.extend_from_slice(piece));
-    let len = remove_dot_segments(&mut out[path_at..]);
+    let len = move_kept_segments(&mut out[path_at..]);
     out.truncate(path_at + len);
     let guard = path_guard(has_authority, &out[path_at..]);
     out.splice(path_at..path_at, guard.iter().copied());
@@ -262,16 +264,22 @@ pub(super) fn path_guard(has_authority: bool, path: &[u8]) -> &'static [u8] {
     if !has_authority && path.starts_with(b"//") { b"/." } else { b"" }
 }
 
-/// Removes the dot segments of `path` in place (RFC 3986 section 5.2.4) and returns the new length.
+/// Removes the dot segments of `path` (RFC 3986 section 5.2.4).
 ///
 /// The result equals that of the RFC's algorithm also for paths that do not begin with `/`.
 ///
 /// ```
-/// let mut path = *b"/a/b/c/./../../g";
-/// let len = irikey::iri::remove_dot_segments(&mut path);
-/// assert_eq!(&path[..len], b"/a/g");
+/// let mut path = b"/a/b/c/./../../g".to_vec();
+/// irikey::iri::remove_dot_segments(&mut path);
+/// assert_eq!(path, b"/a/g");
 /// ```
-pub fn remove_dot_segments(path: &mut [u8]) -> usize {
+pub fn remove_dot_segments(path: &mut Vec<u8>) {
+    let len = move_kept_segments(path);
+    path.truncate(len);
+}
+
+/// Moves what [`remove_dot_segments`] keeps of `path` to its start, and returns its length. The bytes after it are unspecified.
+fn move_kept_segments(path: &mut [u8]) -> usize {
     let mut from = leading_dots_len(path);
     let mut to = 0;
     if path.get(from).is_some_and(|&byte| byte != b'/') {
@@ -352,8 +360,8 @@ mod tests {
                      /a//../b>/a/b /...>/... /a/.b>/a/.b /a/b/..>/a/ /../../..>/ /a/./>/a/ .//a>/a /a/..//b>//b a/..>/";
         for (path, expected) in cases.split_whitespace().filter_map(|case| case.split_once('>')) {
             let mut bytes = path.as_bytes().to_vec();
-            let len = remove_dot_segments(&mut bytes);
-            assert_eq!(&bytes[..len], expected.as_bytes(), "{path}");
+            remove_dot_segments(&mut bytes);
+            assert_eq!(bytes, expected.as_bytes(), "{path}");
         }
     }
 

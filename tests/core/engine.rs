@@ -164,8 +164,8 @@ impl Engine for Ladder {
 
     fn remove_dot_segments(&self, path: &str) -> String {
         let mut bytes = path.as_bytes().to_vec();
-        let len = iri::remove_dot_segments(&mut bytes);
-        String::from_utf8_lossy(&bytes[..len]).into_owned()
+        iri::remove_dot_segments(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     fn to_uri(&self, input: &[u8], lenient: bool) -> Option<String> {

@@ -99,8 +99,7 @@ fn normalize(request: &Request) -> EvalResult {
 
 fn normalize_path(request: &Request) -> EvalResult {
     let mut path = request.input()?.to_vec();
-    let len = remove_dot_segments(&mut path);
-    path.truncate(len);
+    remove_dot_segments(&mut path);
     text_answer(path)
 }
 

@@ -53,8 +53,7 @@ pub(super) fn remove_dots_before(len: usize, draft: &mut Draft) -> bool {
     }
     spare.clear();
     spare.extend_from_slice(&path[..len]);
-    let new_len = crate::iri::remove_dot_segments(spare);
-    spare.truncate(new_len);
+    crate::iri::remove_dot_segments(spare);
     spare.extend_from_slice(&path[len..]);
     replace_text(path, spare)
 }
