@@ -1,6 +1,7 @@
 //! Converts arguments. The message about a wrong one names the argument, the type that was expected and the one that was found:
 //! the errors of PyO3 have the name in a note only, which Python 3.10 does not show.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -19,54 +20,88 @@ pub fn text<'a>(name: &str, value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
     value.cast::<PyString>().map_err(|_| wrong(name, value, "str"))?.to_str()
 }
 
-/// Returns a text, as [`text`].
-pub fn string(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    text(name, value).map(str::to_string)
+/// A type of arguments.
+pub trait FromArgument: Sized {
+    /// Converts the argument `name`.
+    ///
+    /// # Errors
+    /// `TypeError` if `value` has another type; what `open` raises if it names a file that cannot be read.
+    fn from_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Self>;
 }
 
-pub fn flag(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    value.cast::<PyBool>().map(|flag| flag.is_true()).map_err(|_| wrong(name, value, "bool"))
-}
-
-/// Returns a whole number of any size; -1, which is outside of every range, instead of one that has more than 64 bits.
-pub fn whole_number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    match value.extract::<i64>() {
-        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(-1),
-        number => number.map_err(|_| wrong(name, value, "int")),
+impl<T: FromArgument> FromArgument for Option<T> {
+    fn from_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<T>> {
+        T::from_argument(name, value).map(Some)
     }
 }
 
-/// Returns a list of names; a single text is a mistake.
-pub fn names(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    if let Ok(text) = value.cast::<PyString>() {
-        let text = text.repr()?;
-        return Err(PyTypeError::new_err(format!("{name} is a list of names such as [{text}], not a str")));
+impl FromArgument for String {
+    fn from_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+        text(name, value).map(str::to_string)
     }
-    let items = value.try_iter().map_err(|_| wrong(name, value, "a list of names"))?;
-    items.map(|item| item.and_then(|item| string(name, &item))).collect()
 }
 
-/// Returns the contents of a file: bytes, or those of the file that a path names.
-pub fn contents(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Arc<[u8]>> {
-    if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok(Arc::from(bytes.as_bytes()));
+impl FromArgument for bool {
+    fn from_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        value.cast::<PyBool>().map(|flag| flag.is_true()).map_err(|_| wrong(name, value, "bool"))
     }
-    let py = value.py();
-    if !value.is_instance_of::<PyString>() && !value.hasattr(intern!(py, "__fspath__"))? {
-        return value.extract::<Vec<u8>>().map(Arc::from).map_err(|_| wrong(name, value, "bytes or a path"));
+}
+
+impl FromArgument for i64 {
+    /// Returns a whole number of any size; -1, which is outside of every range, instead of one that has more than 64 bits.
+    fn from_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+        match value.extract::<i64>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(-1),
+            number => number.map_err(|_| wrong(name, value, "int")),
+        }
     }
-    let read = py.import("irikey._policy")?.call_method1("contents", (name, value))?;
-    Ok(Arc::from(read.cast::<PyBytes>()?.as_bytes()))
+}
+
+impl FromArgument for Vec<String> {
+    /// Returns a list of names; a single text is a mistake.
+    fn from_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+        if let Ok(text) = value.cast::<PyString>() {
+            let text = text.repr()?;
+            return Err(PyTypeError::new_err(format!("{name} is a list of names such as [{text}], not a str")));
+        }
+        let items = value.try_iter().map_err(|_| wrong(name, value, "a list of names"))?;
+        items.map(|item| item.and_then(|item| String::from_argument(name, &item))).collect()
+    }
+}
+
+/// The contents of a file.
+#[derive(Clone, Debug)]
+pub struct Contents(pub Arc<[u8]>);
+
+impl FromArgument for Contents {
+    /// Returns bytes, or those of the file that a path names.
+    fn from_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Contents> {
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(Contents(Arc::from(bytes.as_bytes())));
+        }
+        let py = value.py();
+        if !value.is_instance_of::<PyString>() && !value.hasattr(intern!(py, "__fspath__"))? {
+            let bytes = value.extract::<Vec<u8>>().map_err(|_| wrong(name, value, "bytes or a path"))?;
+            return Ok(Contents(Arc::from(bytes)));
+        }
+        let read = py.import("irikey._policy")?.call_method1("contents", (name, value))?;
+        Ok(Contents(Arc::from(read.cast::<PyBytes>()?.as_bytes())))
+    }
+}
+
+impl<'py> IntoPyObject<'py> for &Contents {
+    type Target = PyBytes;
+    type Output = Bound<'py, PyBytes>;
+    type Error = Infallible;
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Infallible> {
+        Ok(PyBytes::new(py, &self.0))
+    }
 }
 
 /// Returns an argument, or the default if it is missing or None.
-pub fn or_default<T>(
-    name: &str,
-    value: Option<&Bound<'_, PyAny>>,
-    convert: impl FnOnce(&str, &Bound<'_, PyAny>) -> PyResult<T>,
-    default: T,
-) -> PyResult<T> {
-    value.map_or(Ok(default), |value| convert(name, value))
+pub fn or_default<T: FromArgument>(name: &str, value: Option<&Bound<'_, PyAny>>, default: T) -> PyResult<T> {
+    value.map_or(Ok(default), |value| T::from_argument(name, value))
 }
 
 /// Keyword arguments, each of which may be missing or None.
@@ -89,12 +124,8 @@ impl Options<'_, '_> {
     }
 
     /// Returns the option `name`.
-    pub fn get<T>(
-        &self,
-        name: &str,
-        convert: impl FnOnce(&str, &Bound<'_, PyAny>) -> PyResult<T>,
-    ) -> PyResult<Option<T>> {
+    pub fn get<T: FromArgument>(&self, name: &str) -> PyResult<Option<T>> {
         let value = self.0.map(|options| options.get_item(name)).transpose()?.flatten();
-        value.filter(|value| !value.is_none()).map(|value| convert(name, &value)).transpose()
+        value.filter(|value| !value.is_none()).map(|value| T::from_argument(name, &value)).transpose()
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::answer::{Batch, Table};
-use crate::argument::{self, Options, or_default};
+use crate::argument::{Options, or_default};
 use crate::arrays::{Array, Operands, import_list, is_list};
 use crate::configuration::Configuration;
 use crate::engine::{Counted, Engine, Signals, check_schema};
@@ -86,7 +86,7 @@ impl Canonicalizer {
         base: Option<&Bound<'py, PyAny>>,
         charset: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, column) = (values.py(), or_default("column", column, argument::string, "uri".to_string())?);
+        let (py, column) = (values.py(), or_default("column", column, "uri".to_string())?);
         if !is_direct(values)? {
             let others = PyDict::new(py);
             base.map_or(Ok(()), |base| others.set_item("base", base))?;
@@ -148,11 +148,11 @@ impl Canonicalizer {
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, Table>, Bound<'py, PyDict>)> {
         let options = ReadOptions {
-            columns: columns.map(|columns| argument::names("columns", columns)).transpose()?,
-            format: or_default("format", format, argument::string, "auto".to_string())?,
-            name: name.map(|name| argument::string("name", name)).transpose()?,
-            record_types: or_default("record_types", record_types, argument::names, Vec::new())?,
-            threads: or_default("threads", threads, argument::whole_number, 0)?,
+            columns: or_default("columns", columns, None)?,
+            format: or_default("format", format, "auto".to_string())?,
+            name: or_default("name", name, None)?,
+            record_types: or_default("record_types", record_types, Vec::new())?,
+            threads: or_default("threads", threads, 0)?,
         };
         let read = files::read(py, &self.0, source, options)?;
         let counts = counters(py, &Counted { tally: read.summary.tally.clone(), nulls: 0 })?;

@@ -14,9 +14,9 @@ use irikey::learn::Equivalences;
 use irikey::record::csv::{ColumnChoice, CsvOptions};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyDict, PyString};
 
-use crate::argument::{self, Options};
+use crate::argument::{Contents, FromArgument, Options};
 
 /// The rung that needs equivalences.
 const PROTOCOL: &str = "protocol";
@@ -63,7 +63,7 @@ pub struct Literal {
 impl Literal {
     #[new]
     fn new(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
-        Ok(Literal { value: argument::string("value", value)? })
+        Ok(Literal { value: String::from_argument("value", value)? })
     }
 
     fn __getnewargs__(&self) -> (String,) {
@@ -82,9 +82,8 @@ pub struct Operand {
     pub literal: Option<String>,
 }
 
-impl Operand {
-    /// Returns the argument `name`.
-    fn of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Operand> {
+impl FromArgument for Operand {
+    fn from_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Operand> {
         if let Ok(literal) = value.cast::<Literal>() {
             return Ok(Operand { column: None, literal: Some(literal.get().value.clone()) });
         }
@@ -98,12 +97,14 @@ impl Operand {
         let expected = "expected the name of a column, lit(value), or (column, lit(value))";
         Err(PyTypeError::new_err(format!("{name}: {expected}, found {kind}")))
     }
+}
 
-    fn is_given(&self) -> bool {
-        *self != Operand::default()
-    }
+impl<'py> IntoPyObject<'py> for &Operand {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
 
-    fn argument<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let literal = |value: &String| Bound::new(py, Literal { value: value.clone() });
         Ok(match (&self.column, &self.literal) {
             (None, None) => py.None().into_bound(py),
@@ -114,34 +115,71 @@ impl Operand {
     }
 }
 
-/// All options of a canonicalizer.
-#[derive(Clone, Debug)]
-pub struct Configuration {
+/// Defines [`Configuration`] by the options of the constructor in Python: the name, type and default of each.
+macro_rules! configuration {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty = $default:expr,)*) => {
+        /// All options of a canonicalizer.
+        #[derive(Clone, Debug)]
+        pub struct Configuration {
+            $($(#[$doc])* pub $name: $kind,)*
+        }
+
+        impl Default for Configuration {
+            fn default() -> Configuration {
+                Configuration { $($name: $default,)* }
+            }
+        }
+
+        impl Configuration {
+            /// The names of the options.
+            const OPTIONS: &[&str] = &[$(stringify!($name)),*];
+
+            /// Returns the configuration of a call of the constructor. The values of options are not checked, only their types.
+            ///
+            /// # Errors
+            /// An option does not exist, or has another type; a file cannot be read.
+            pub fn of(options: Options<'_, '_>) -> PyResult<Configuration> {
+                options.check("Canonicalizer", Configuration::OPTIONS)?;
+                let defaults = Configuration::default();
+                Ok(Configuration { $($name: options.get(stringify!($name))?.unwrap_or(defaults.$name),)* })
+            }
+
+            /// Returns all options by name, as the constructor takes them.
+            pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+                let arguments = PyDict::new(py);
+                $(arguments.set_item(stringify!($name), &self.$name)?;)*
+                Ok(arguments)
+            }
+        }
+    };
+}
+
+configuration! {
     /// The column of the URLs: by default `url` in a batch; in a file it is found as the command finds it.
-    pub url: Option<String>,
-    pub base: Operand,
-    pub charset: Operand,
-    pub query_charset: Operand,
-    pub rung: String,
-    pub recipe: Option<String>,
-    pub columns: Option<Vec<String>>,
-    pub strict: bool,
-    pub drop_fragment: bool,
-    pub literal_base: bool,
-    pub assume_scheme: Option<String>,
+    url: Option<String> = None,
+    base: Operand = Operand::default(),
+    charset: Operand = Operand::default(),
+    query_charset: Operand = Operand::default(),
+    rung: String = Rung::Scheme.name().to_string(),
+    recipe: Option<String> = None,
+    columns: Option<Vec<String>> = None,
+    strict: bool = false,
+    drop_fragment: bool = false,
+    literal_base: bool = false,
+    assume_scheme: Option<String> = None,
     /// Longest URL in bytes.
-    pub max_url: usize,
-    pub profile: String,
-    pub key_hash: String,
-    pub trim: bool,
-    pub inner_spaces: Option<String>,
-    pub character_references: Option<String>,
-    pub backslashes: Option<String>,
+    max_url: i64 = MaxUrlLen::default().0 as i64,
+    profile: String = "rfc3987".to_string(),
+    key_hash: String = "xxh3".to_string(),
+    trim: bool = false,
+    inner_spaces: Option<String> = None,
+    character_references: Option<String> = None,
+    backslashes: Option<String> = None,
     /// A Public Suffix List in the format of publicsuffix.org.
-    pub psl: Option<Arc<[u8]>>,
+    psl: Option<Contents> = None,
     /// The table that `irikey learn` wrote, as an Arrow IPC stream.
-    pub equivalences: Option<Arc<[u8]>>,
-    pub types: String,
+    equivalences: Option<Contents> = None,
+    types: String = "arrow".to_string(),
 }
 
 /// The types of result columns.
@@ -172,98 +210,7 @@ fn choice<T: Copy + Default>(parameter: &str, name: Option<&str>, choices: &[(&s
     found.ok_or_else(|| invalid(format!("{parameter} is {}, not {name:?}", names())))
 }
 
-impl Default for Configuration {
-    /// The defaults of the constructor in Python.
-    fn default() -> Configuration {
-        Configuration {
-            url: None,
-            base: Operand::default(),
-            charset: Operand::default(),
-            query_charset: Operand::default(),
-            rung: Rung::Scheme.name().to_string(),
-            recipe: None,
-            columns: None,
-            strict: false,
-            drop_fragment: false,
-            literal_base: false,
-            assume_scheme: None,
-            max_url: MaxUrlLen::default().0,
-            profile: "rfc3987".to_string(),
-            key_hash: "xxh3".to_string(),
-            trim: false,
-            inner_spaces: None,
-            character_references: None,
-            backslashes: None,
-            psl: None,
-            equivalences: None,
-            types: "arrow".to_string(),
-        }
-    }
-}
-
 impl Configuration {
-    /// The options of the constructor in Python.
-    const OPTIONS: [&str; 21] = [
-        "url",
-        "base",
-        "charset",
-        "query_charset",
-        "rung",
-        "recipe",
-        "columns",
-        "strict",
-        "drop_fragment",
-        "literal_base",
-        "assume_scheme",
-        "max_url",
-        "profile",
-        "key_hash",
-        "trim",
-        "inner_spaces",
-        "character_references",
-        "backslashes",
-        "psl",
-        "equivalences",
-        "types",
-    ];
-
-    /// Returns the configuration of a call of the constructor. Their values are not checked, only their types.
-    ///
-    /// # Errors
-    /// An option does not exist, or has another type; a file cannot be read.
-    pub fn of(options: Options<'_, '_>) -> PyResult<Configuration> {
-        options.check("Canonicalizer", &Configuration::OPTIONS)?;
-        let defaults = Configuration::default();
-        let operand = |name| Ok::<_, PyErr>(options.get(name, Operand::of)?.unwrap_or_default());
-        let flag = |name| Ok::<_, PyErr>(options.get(name, argument::flag)?.unwrap_or_default());
-        let text = |name| options.get(name, argument::string);
-        // `check` refuses 0.
-        let max_url = options.get("max_url", argument::whole_number)?.map(|len| usize::try_from(len).unwrap_or(0));
-        Ok(Configuration {
-            url: text("url")?,
-            base: operand("base")?,
-            charset: operand("charset")?,
-            query_charset: operand("query_charset")?,
-            rung: text("rung")?.unwrap_or(defaults.rung),
-            recipe: text("recipe")?,
-            columns: options.get("columns", argument::names)?,
-            strict: flag("strict")?,
-            drop_fragment: flag("drop_fragment")?,
-            literal_base: flag("literal_base")?,
-            assume_scheme: text("assume_scheme")?,
-            max_url: max_url.unwrap_or(defaults.max_url),
-            profile: text("profile")?.unwrap_or(defaults.profile),
-            key_hash: text("key_hash")?.unwrap_or(defaults.key_hash),
-            trim: flag("trim")?,
-            inner_spaces: text("inner_spaces")?,
-            character_references: text("character_references")?,
-            backslashes: text("backslashes")?,
-            psl: options.get("psl", argument::contents)?,
-            equivalences: options.get("equivalences", argument::contents)?,
-            types: text("types")?.unwrap_or(defaults.types),
-        })
-    }
-
     /// Returns the column of a batch that holds the URLs.
     pub fn url_column(&self) -> &str {
         self.url.as_deref().unwrap_or(DEFAULT_URL_COLUMN)
@@ -287,34 +234,6 @@ impl Configuration {
             query_charset: column(&self.query_charset.column),
             ..CsvOptions::default()
         }
-    }
-
-    /// Returns all options by name, as the constructor takes them.
-    pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let arguments = PyDict::new(py);
-        let bytes = |bytes: &Option<Arc<[u8]>>| bytes.as_ref().map(|bytes| PyBytes::new(py, bytes));
-        arguments.set_item("url", &self.url)?;
-        arguments.set_item("base", self.base.argument(py)?)?;
-        arguments.set_item("charset", self.charset.argument(py)?)?;
-        arguments.set_item("query_charset", self.query_charset.argument(py)?)?;
-        arguments.set_item("rung", &self.rung)?;
-        arguments.set_item("recipe", &self.recipe)?;
-        arguments.set_item("columns", &self.columns)?;
-        arguments.set_item("strict", self.strict)?;
-        arguments.set_item("drop_fragment", self.drop_fragment)?;
-        arguments.set_item("literal_base", self.literal_base)?;
-        arguments.set_item("assume_scheme", &self.assume_scheme)?;
-        arguments.set_item("max_url", self.max_url)?;
-        arguments.set_item("profile", &self.profile)?;
-        arguments.set_item("key_hash", &self.key_hash)?;
-        arguments.set_item("trim", self.trim)?;
-        arguments.set_item("inner_spaces", &self.inner_spaces)?;
-        arguments.set_item("character_references", &self.character_references)?;
-        arguments.set_item("backslashes", &self.backslashes)?;
-        arguments.set_item("psl", bytes(&self.psl))?;
-        arguments.set_item("equivalences", bytes(&self.equivalences))?;
-        arguments.set_item("types", &self.types)?;
-        Ok(arguments)
     }
 
     /// Returns the columns of results. With a recipe, the column `key` is that of the recipe; for the rung `protocol`, it is that
@@ -380,7 +299,7 @@ impl Configuration {
     /// Returns the equivalences for keys of `policy`: those that it has, or what is read from the table.
     fn read_equivalences(&self, policy: &Policy, columns: &ColumnSet) -> PyResult<Option<Arc<Equivalences>>> {
         let is_needed = self.is_protocol() || columns.contains(ColumnId::KeyProtocol);
-        let Some(bytes) = &self.equivalences else {
+        let Some(Contents(bytes)) = &self.equivalences else {
             return match is_needed {
                 true => Err(invalid(
                     "rung=\"protocol\" and the column key_protocol need equivalences=; see irikey.equivalences()",
@@ -431,16 +350,19 @@ impl Configuration {
 
     /// Refuses options that contradict each other, as the command does.
     fn check(&self) -> PyResult<()> {
-        if self.literal_base && !self.base.is_given() {
+        if self.literal_base && self.base == Operand::default() {
             return Err(invalid("literal_base needs base="));
         }
         if self.profile == "whatwg" && (self.strict || self.literal_base) {
             return Err(invalid("profile=\"whatwg\" parses every URL in one way; omit strict and literal_base"));
         }
-        if self.max_url == 0 || self.max_url > MAX_MAX_URL {
-            return Err(invalid(format!("max_url is from 1 to {MAX_MAX_URL} bytes")));
-        }
         Ok(())
+    }
+
+    /// Returns the length of the longest URL.
+    fn max_url_len(&self) -> PyResult<MaxUrlLen> {
+        let len = usize::try_from(self.max_url).ok().filter(|len| (1..=MAX_MAX_URL).contains(len));
+        len.map(MaxUrlLen).ok_or_else(|| invalid(format!("max_url is from 1 to {MAX_MAX_URL} bytes")))
     }
 
     fn recipes(&self, columns: &ColumnSet) -> PyResult<Vec<RecipeColumn>> {
@@ -456,7 +378,7 @@ impl Configuration {
     }
 
     fn suffixes(&self) -> PyResult<SuffixList> {
-        let Some(bytes) = &self.psl else { return Ok(SuffixList::default()) };
+        let Some(Contents(bytes)) = &self.psl else { return Ok(SuffixList::default()) };
         let text = std::str::from_utf8(bytes).map_err(|_| invalid("psl: the list is not UTF-8"))?;
         SuffixList::parse(text).map_err(|error| invalid(format!("psl: {error}")))
     }
@@ -468,6 +390,7 @@ impl Configuration {
     /// An option is invalid.
     pub fn policy(&self, columns: &ColumnSet, parsed: Option<&Policy>) -> PyResult<Policy> {
         self.check()?;
+        let max_url_len = self.max_url_len()?;
         if let Some(recipe) = &self.recipe {
             parse_recipe(recipe)?;
         }
@@ -482,7 +405,7 @@ impl Configuration {
             literal_base: self.literal_base,
             drop_fragment: self.drop_fragment,
             assume_scheme: self.assume_scheme.as_ref().map(|scheme| scheme.to_ascii_lowercase()),
-            max_url_len: MaxUrlLen(self.max_url),
+            max_url_len,
             preprocess: self.preprocess(profile)?,
             charset: charset("charset", &self.charset)?,
             query_charset: charset("query_charset", &self.query_charset)?,

@@ -273,7 +273,7 @@ pub fn compare<'py>(
     base: Option<&Bound<'py, PyAny>>,
     strict: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Option<&'static str>, Bound<'py, PyString>, Bound<'py, PyString>)> {
-    let strict = or_default("strict", strict, argument::flag, false)?;
+    let strict = or_default("strict", strict, false)?;
     let (a, b) = (absolute(py, a, base)?, absolute(py, b, base)?);
     let on = match irikey::iri::compare(&a, &b, parse_mode(strict)) {
         Err(fault) if fault.kind == FaultKind::Relative && a == b => {
@@ -295,7 +295,7 @@ pub fn explain<'py>(
     base: Option<&Bound<'py, PyAny>>,
     strict: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let strict = or_default("strict", strict, argument::flag, false)?;
+    let strict = or_default("strict", strict, false)?;
     let input = bytes_of(reference)?;
     let absolute = absolute(py, reference, base)?;
     let explained = PyDict::new(py);

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::argument;
+use crate::argument::{FromArgument, or_default};
 use crate::configuration::{Configuration, Outputs, Types};
 
 /// Columns and their types.
@@ -120,8 +120,9 @@ pub fn policy_metadata(policy: &Policy) -> Vec<(String, String)> {
 /// default policy.
 #[pyfunction]
 pub fn _schema(columns: Option<&Bound<'_, PyAny>>, types: &Bound<'_, PyAny>) -> PyResult<Schema> {
-    let columns = columns.map(|columns| argument::names("columns", columns)).transpose()?;
-    let configuration = Configuration { columns, types: argument::string("types", types)?, ..Configuration::default() };
+    let columns = or_default("columns", columns, None)?;
+    let types = String::from_argument("types", types)?;
+    let configuration = Configuration { columns, types, ..Configuration::default() };
     let (outputs, types) = (configuration.outputs(true)?, configuration.types()?);
     let policy = outputs.columns.complete_policy(Policy::default());
     Ok(Schema(answer_schema(&outputs, &policy_metadata(&policy), types)))

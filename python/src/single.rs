@@ -98,7 +98,7 @@ impl<'py> Arguments<'_, 'py> {
         Ok(SingleOptions {
             rung: self.rung.map_or(Ok(Rung::Scheme.name()), |rung| argument::text("rung", rung))?,
             recipe: self.recipe.map(|recipe| argument::text("recipe", recipe)).transpose()?,
-            strict: or_default("strict", self.strict, argument::flag, false)?,
+            strict: or_default("strict", self.strict, false)?,
             key_hash: self.key_hash.map_or(Ok("xxh3"), |key_hash| argument::text("key_hash", key_hash))?,
         })
     }
