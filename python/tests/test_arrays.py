@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import timeit
+import weakref
 
 import pyarrow as pa
 import pytest
@@ -645,6 +646,39 @@ def test_buffers_that_are_not_aligned_are_read():
     structs = pa.StructArray.from_arrays([lists], ["inner"])
     batch = pa.record_batch([structs, words.dictionary_encode()], names=["nested", "url"])
     assert pa.table(irikey.canonicalize(pa.Table.from_batches([batch])))["uri"].to_pylist() == ["http://h/", "http://g/"]
+
+
+def test_parts_of_arrays_that_are_not_aligned_are_read():
+    words = ["HTTP://a", "x", None, "http://b/%7e", ""] * 3
+    for kind, width in [(pa.string(), 4), (pa.large_binary(), 8)]:
+        validity, offsets, text = pa.array(words, pa.string()).cast(kind).buffers()
+        numbers = [int.from_bytes(offsets[at : at + width].to_pybytes(), "little") for at in range(0, 16 * width, width)]
+        array = pa.Array.from_buffers(kind, 15, [validity, shifted(numbers, width, 1), text])
+        runs = pa.RunEndEncodedArray.from_arrays(pa.array([3 * row + 3 for row in range(15)], pa.int32()), array)
+        # Arrays without rows may have an offset, and a producer exports those of its slices.
+        for rows in (array, array.slice(2), array.slice(4, 3), array.slice(15), array.slice(0, 0), runs, runs.slice(5, 20)):
+            expected = irikey.uris([value.as_py() for value in rows])
+            batch = pa.record_batch([rows], names=["url"])
+            for data in (rows, batch, pa.Table.from_batches([batch]), pa.Table.from_batches([batch.slice(1)])):
+                found = pa.table(irikey.canonicalize(data))["uri"].to_pylist()
+                assert found == expected[len(expected) - len(data) :], (kind, len(rows), type(data))
+
+
+def test_arrays_that_are_not_aligned_are_released_after_the_call():
+    class Memory(bytearray):
+        """Memory that a weak reference can refer to."""
+
+    memory = Memory(b"?" + b"".join(end.to_bytes(4, "little") for end in (0, 9, 18)))
+    is_freed = weakref.ref(memory)
+    offsets = pa.py_buffer(memory).slice(1)
+    array = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"http://h/http://g/")])
+    assert all(found == ["http://h/", "http://g/"] for found in found_in_every_form(array))
+    unread = pa.record_batch([array, array], names=["url", "other"])
+    with pytest.raises(KeyError):
+        irikey.canonicalize(unread.to_struct_array(), url="link")
+    del memory, offsets, array, unread
+    gc.collect()
+    assert is_freed() is None
 
 
 def test_offsets_outside_the_text_are_refused():
