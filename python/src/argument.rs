@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 
 /// Returns the exception for an argument of another type.
 fn wrong(name: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
@@ -18,6 +18,15 @@ fn wrong(name: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
 /// Returns a text.
 pub fn text<'a>(name: &str, value: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
     value.cast::<PyString>().map_err(|_| wrong(name, value, "str"))?.to_str()
+}
+
+/// Returns a copy of the bytes of a `bytearray` or a `memoryview`, which other threads may change; `None` for any other object.
+/// Other objects with buffers are numbers of numpy, for example, which are no text.
+pub fn copied_bytes(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+    if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
+        return Ok(Some(PyByteArray::from(value)?.to_vec()));
+    }
+    Ok(None)
 }
 
 /// A type of arguments.

@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tempfile::NamedTempFile;
 
+use crate::argument::copied_bytes;
 use crate::configuration::{Configuration, python_terms};
 use crate::engine::{Engine, typed};
 use crate::schema::{answer_batch, answer_schema, policy_metadata};
@@ -179,8 +180,9 @@ fn record_types(names: &[String]) -> PyResult<RecordTypes> {
 /// an object; or the bytes of `source`. `name` replaces the path in the names of the sources. Bytes that are read from their
 /// end, those of tables and of ZIP archives such as WACZ, are written to a file, which must exist until it has been read.
 fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<(Sources, Option<NamedTempFile>)> {
-    if let Ok(bytes) = source.cast::<PyBytes>() {
-        let (bytes, name) = (bytes.as_bytes(), name.unwrap_or_else(|| "bytes".to_string()));
+    let copied = copied_bytes(source)?;
+    if let Some(bytes) = source.cast::<PyBytes>().map(|bytes| bytes.as_bytes()).ok().or(copied.as_deref()) {
+        let name = name.unwrap_or_else(|| "bytes".to_string());
         if !READ_FROM_END.iter().any(|magic| bytes.starts_with(magic)) {
             return Ok((Sources(vec![Source::reader(&name, std::io::Cursor::new(bytes.to_vec()))]), None));
         }

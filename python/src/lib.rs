@@ -1,5 +1,5 @@
 //! `irikey._irikey`: the core of irikey for Python. Arrow data is exchanged through the PyCapsule interface without copying;
-//! single references are `str` or `bytes`.
+//! single references are `str`, `bytes`, `bytearray` or `memoryview`.
 //!
 //! ```text
 //! object with __arrow_c_array__ or __arrow_c_stream__ --intake--> Records --engine--> Rows

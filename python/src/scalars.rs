@@ -52,8 +52,8 @@ fn exception(py: Python<'_>, fault: RowFault, message: String) -> PyErr {
     set.err().unwrap_or(error)
 }
 
-/// Returns the bytes of a reference, a `str` or `bytes`, borrowed if possible. Surrogates of a `str` are encoded by
-/// [`escaped`].
+/// Returns the bytes of a reference, a `str`, `bytes`, or an object that [`argument::copied_bytes`] copies; borrowed if possible.
+/// Surrogates of a `str` are encoded by [`escaped`].
 ///
 /// # Errors
 /// The value has another type, or is too long.
@@ -87,11 +87,18 @@ fn read_any_length<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<(Cow<'a, [u8]>, 
     }
     match value.cast::<PyBytes>() {
         Ok(bytes) => Ok((Cow::Borrowed(bytes.as_bytes()), false)),
-        Err(_) => Err(PyTypeError::new_err(format!(
-            "expected a reference as str or bytes, found {}",
-            value.get_type().name()?
-        ))),
+        Err(_) => Ok((Cow::Owned(read_other(value)?), false)),
     }
+}
+
+/// Returns the bytes of a reference that is neither `str` nor `bytes`.
+#[cold]
+fn read_other(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Some(bytes) = argument::copied_bytes(value)? {
+        return Ok(bytes);
+    }
+    let kind = value.get_type().name()?;
+    Err(PyTypeError::new_err(format!("expected a reference as str or bytes, found {kind}")))
 }
 
 /// Returns the bytes of a text with surrogates, which `encoded` has as three bytes each (WTF-8). U+DC80 to U+DCFF stand for

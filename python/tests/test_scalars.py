@@ -1,5 +1,6 @@
 """Functions for single references."""
 
+import array
 import subprocess
 import sys
 
@@ -215,6 +216,29 @@ def test_faults():
     for invalid in [lambda: irikey.uri("http://h", rung="x"), lambda: irikey.surt("http://h", "x")]:
         with pytest.raises(ValueError):
             invalid()
+
+
+def test_references_in_other_objects_of_bytes_are_read_as_bytes():
+    url, base = b"HTTP://h/\xff%7e", b"http://b/\xe9/"
+    for kind in (bytearray, memoryview, lambda data: memoryview(bytearray(data[::-1]))[::-1]):
+        for function in (irikey.uri, irikey.key, irikey.iri, irikey.explain, irikey.surt):
+            assert function(kind(url)) == function(url)
+        assert irikey.uri(kind(b"x"), kind(base)) == irikey.uri("x", base) == "http://b/%E9/x"
+        assert irikey.resolve(kind(base), kind(b"x")) == irikey.resolve(base, "x")
+        assert irikey.compare(kind(url), url) == "simple"
+        expected = irikey.uris([url, "x"], base=base)
+        assert irikey.uris([kind(url), "x"], base=kind(base)) == irikey.uris((kind(url), "x"), base=[kind(base)] * 2) == expected
+        assert irikey.uris([kind(b"http://h/\xe9")], charset="latin1") == ["http://h/%C3%A9"]
+        assert irikey.read(kind(b"HTTP://h\n")).counts["changed"] == 1
+    view = memoryview(url)
+    view.release()
+    with pytest.raises(ValueError, match="released"):
+        irikey.uri(view)
+    # Other objects with buffers are no text.
+    numpy = pytest.importorskip("numpy")
+    for other in (array.array("b", url[:4]), numpy.float32("nan"), numpy.array([104], "u1")):
+        with pytest.raises(TypeError, match=f"found {type(other).__name__}"):
+            irikey.uri(other)
 
 
 def test_strict_and_base_apply_to_every_function():

@@ -33,12 +33,17 @@ if TYPE_CHECKING:
 
 Data = TypeVar("Data")
 
+#: The classes of references that are bytes.
+_BYTES = (bytes, bytearray, memoryview)
+
 
 def _operand(name: str, value: Any, values: Any, is_decoded: bool) -> tuple[Optional[Any], Any]:
     """Returns the option of a canonicalizer for an argument of a function of ``values``, and the array if it is one. If
     ``is_decoded``, bytes are text in a charset."""
     if value is None or isinstance(value, lit):
         return value, None
+    if isinstance(value, _BYTES):
+        value = bytes(value)
     if not isinstance(value, (str, bytes)):
         return name, value
     if is_decoded and isinstance(value, bytes) and not value.isascii():
@@ -189,7 +194,7 @@ def _text_of_missing(array: Any) -> Any:
 def _check_mixed(name: str, values: Any, canonical: Canonicalizer) -> None:
     """Raises ``TypeError`` if a list has text and bytes, and a charset applies to the bytes alone: a column has one type."""
     has_charset = canonical.configuration["charset"] is not None
-    if has_charset and all(any(isinstance(value, kind) for value in values) for kind in (str, bytes)):
+    if has_charset and all(any(isinstance(value, kind) for value in values) for kind in (str, _BYTES)):
         raise TypeError(f"{name} has str and bytes, and charset= applies to bytes alone; decode the bytes, or encode the str")
 
 
@@ -199,7 +204,7 @@ def _of_list(name: str, values: Any, canonical: Canonicalizer) -> Any:
 
     _check_mixed(name, values, canonical)
     array = pa.array(_binary(values))
-    if any(isinstance(value, bytes) for value in values):
+    if any(isinstance(value, _BYTES) for value in values):
         return array
     return pa.Array.from_buffers(pa.large_string(), len(array), array.buffers())
 
@@ -422,9 +427,10 @@ def uris(values: Any, base: Any = None, charset: Any = None, **options: Unpack[O
     these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. A pandas Series of a
     string dtype gives one of the same dtype, with the missing value of the dtype: NaN in ``str``, the default of pandas 3,
     ``pandas.NA`` in ``string``. The result is null if the URL is null or cannot be parsed. In lists and arrays of
-    objects, the float NaN and ``pandas.NA`` are null as well. Each value of a dictionary is normalized once; the result is a
-    plain array, because different values may become equal. In a str, the surrogates U+DC80 to U+DCFF stand for the bytes that
-    ``surrogateescape`` could not decode; other lone surrogates are read as three bytes each.
+    objects, the float NaN and ``pandas.NA`` are null as well, and a bytearray or a memoryview is read as bytes. Each value of a
+    dictionary is normalized once; the result is a plain array, because different values may become equal. In a str, the
+    surrogates U+DC80 to U+DCFF stand for the bytes that ``surrogateescape`` could not decode; other lone surrogates are read as
+    three bytes each.
 
     ``base`` and ``charset`` are one value, or arrays of the same length; a pandas Series must have the index of ``values``. The
     charset is that of URLs and bases that are bytes: text is not decoded again (RFC 3987 section 3.1, step 1). With
@@ -533,7 +539,7 @@ class Read(NamedTuple):
 
 
 def read(
-    source: Union[str, os.PathLike[str], bytes],
+    source: Union[str, os.PathLike[str], bytes, bytearray, memoryview],
     columns: Optional[Sequence[str]] = None,
     *,
     url: Optional[str] = None,

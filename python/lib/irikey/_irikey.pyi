@@ -3,7 +3,7 @@ from typing import Any, Literal, Optional, Sequence, TypedDict, Union, final, ov
 
 from typing_extensions import disjoint_base
 
-_Reference = Union[str, bytes]
+_Reference = Union[str, bytes, bytearray, memoryview]
 _Rung = Literal["simple", "syntax", "scheme", "protocol"]
 _Operand = Union[str, lit, tuple[str, lit], None]
 _Profile = Literal["rfc3987", "duerst-00", "duerst-01", "masinter-07", "weber-00", "whatwg"]
@@ -151,7 +151,7 @@ class Canonicalizer:
     def read(
         self,
         /,
-        source: Union[str, os.PathLike[str], bytes],
+        source: Union[str, os.PathLike[str], bytes, bytearray, memoryview],
         *,
         columns: Optional[Sequence[str]] = None,
         format: str = "auto",

@@ -12,7 +12,7 @@ from ._irikey import Canonicalizer, lit
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
-Reference: TypeAlias = "Union[str, bytes]"
+Reference: TypeAlias = "Union[str, bytes, bytearray, memoryview]"
 Rung: TypeAlias = 'Literal["simple", "syntax", "scheme", "protocol"]'
 Operand: TypeAlias = "Union[str, lit, tuple[str, lit]]"
 Types: TypeAlias = 'Literal["arrow", "spark"]'
