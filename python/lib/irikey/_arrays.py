@@ -603,8 +603,9 @@ def batch_function(
     **policy: Unpack[Policy],
 ) -> Callable[[Data], Data]:
     """Returns a function that adds the columns of :func:`canonicalize` to a pyarrow Table or RecordBatch, or to a pandas or
-    polars data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like. The function raises
-    ``ValueError`` if the data already has one of the columns."""
+    polars data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like. Numbers in a data
+    frame of pandas have the dtype ``Int64``, with ``pandas.NA`` in rows that are null. The function raises ``ValueError`` if the
+    data already has one of the columns."""
     options = {**policy, "rung": rung, "base": base, "charset": charset, "equivalences": equivalences}
     names = column_names(columns)
     made = Canonicalizer(url=url, recipe=recipe, columns=names, types="spark", **loaded(options, has_types=False))
@@ -637,8 +638,11 @@ def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
 
     found = pa.table(answer)
     if kind == "pandas":
-        made = found.to_pandas()
-        return data.assign(**{name: made[name].to_numpy() for name in made.columns})
+        import pandas as pd
+
+        # Numbers of numpy would be floats in a batch with a row that is null.
+        made = found.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+        return data.assign(**{name: made[name].array for name in made.columns})
     table = pa.table(data)
     for field in found.schema:
         table = table.append_column(field, found[field.name])

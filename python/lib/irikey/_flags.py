@@ -6,7 +6,10 @@ import enum
 
 
 class Flags(enum.IntFlag):
-    """What was noticed or repaired while a record was read; the bits of the column ``flags``."""
+    """What was noticed or repaired while a record was read; the bits of the column ``flags``.
+
+    pandas takes a member for a list of flags. There, use its number: ``frame["flags"] & irikey.Flags.EXCLUDED.value``.
+    """
 
     NOT_UTF8 = 1 << 0
     EXCLUDED = 1 << 1
@@ -31,7 +34,7 @@ class Flags(enum.IntFlag):
 
 
 class SpoofingFlags(enum.IntFlag):
-    """What may mislead a reader; the bits of the column ``spoofing_flags``."""
+    """What may mislead a reader; the bits of the column ``spoofing_flags``. For pandas, see :class:`irikey.Flags`."""
 
     MIXED_SCRIPT = 1 << 0
     ASCII_LOOK_ALIKE = 1 << 1
