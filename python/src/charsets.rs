@@ -44,21 +44,27 @@ impl Charsets {
     }
 
     fn label_of_bytes(&self, row: usize) -> &[u8] {
-        let own = self.column.as_ref().map(|column| column.value(row)).filter(|label| !label.trim_ascii().is_empty());
-        own.or(self.common.as_ref().map(|(label, _)| label.as_bytes())).unwrap_or_default()
+        self.own_label(row).or(self.common.as_ref().map(|(label, _)| label.as_bytes())).unwrap_or_default()
+    }
+
+    /// Returns the label that the column has in a row.
+    fn own_label(&self, row: usize) -> Option<&[u8]> {
+        self.column.as_ref().map(|column| column.value(row).trim_ascii()).filter(|label| !label.is_empty())
     }
 
     /// Returns the charset of bytes in a row; `None` if there is none, or its label is unknown.
     pub fn of_row(&self, row: usize) -> Option<Charset> {
-        let label = std::str::from_utf8(self.label_of_bytes(row)).ok()?;
-        Charset::named(label.trim_ascii())
+        match self.own_label(row) {
+            Some(label) => Charset::named(std::str::from_utf8(label).ok()?),
+            None => self.common.as_ref().map(|(_, charset)| *charset),
+        }
     }
 }
 
 /// Returns the base of a URL as the library reads it: decoded in `charset` if the URL is bytes, and as it is if the URL is text.
 /// `is_text` is whether the base is text, and whether the URL is. A base that cannot be decoded stays as it is.
 pub fn base_beside(base: &[u8], is_text: [bool; 2], charset: impl FnOnce() -> Option<Charset>) -> Cow<'_, [u8]> {
-    if is_text[0] == is_text[1] || is_text[0] && base.is_ascii() {
+    if is_text[0] == is_text[1] {
         return base.into();
     }
     match (charset(), is_text) {
@@ -67,13 +73,22 @@ pub fn base_beside(base: &[u8], is_text: [bool; 2], charset: impl FnOnce() -> Op
             Ok(Cow::Owned(text)) => text.into_bytes().into(),
             Err(_) => base.into(),
         },
-        (Some(_), _) => escaped(base).into(),
+        (Some(charset), _) => ascii_in(charset, base),
         (None, _) => base.into(),
     }
 }
 
-/// Returns a text as ASCII, which is the same in the charsets of documents: other characters are percent-encoded (section 3.1,
-/// step 2).
+/// Returns a text as ASCII that is written in `charset`, which only UTF-16 writes in another way.
+fn ascii_in(charset: Charset, text: &[u8]) -> Cow<'_, [u8]> {
+    match charset.name() {
+        "UTF-16LE" => escaped(text).into_iter().flat_map(|byte| [byte, 0]).collect(),
+        "UTF-16BE" => escaped(text).into_iter().flat_map(|byte| [0, byte]).collect(),
+        _ if text.is_ascii() => text.into(),
+        _ => escaped(text).into(),
+    }
+}
+
+/// Returns a text as ASCII: other characters are percent-encoded (section 3.1, step 2).
 fn escaped(text: &[u8]) -> Vec<u8> {
     let mut ascii = Vec::with_capacity(3 * text.len());
     for byte in text {

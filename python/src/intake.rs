@@ -184,7 +184,8 @@ impl Scratch {
         self.copy(inputs, from, to);
         let charset = inputs.charsets.of_all(&inputs.url);
         // Rows have no offset in a source, and no result column needs one.
-        Records { faults: &self.nulls, offsets: RecordOffsets::Each(&[]), charset, ..self.copies.records() }
+        let offsets = RecordOffsets::Each(&[]);
+        Records { faults: &self.nulls, offsets, charset, may_be_utf16: true, ..self.copies.records() }
     }
 
     fn copy(&mut self, inputs: &Inputs, from: usize, to: usize) {

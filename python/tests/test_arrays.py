@@ -179,6 +179,47 @@ def test_columns_of_text_and_bytes_have_no_charset():
         assert irikey.uris(series, charset="latin1").tolist() == expected
 
 
+@pytest.mark.parametrize("label", ["utf-16le", "UTF-16BE", "utf-16"])
+def test_utf_16_may_be_the_charset_of_one_row(label):
+    """A row has the same URI whether its label is that of all rows or its own, and whatever the other rows are."""
+    codec = "utf-16be" if label == "UTF-16BE" else "utf-16le"
+    url, relative, base = (text.encode(codec) for text in ("HTTP://h/\u00e9\u010a", "x\u00e9", "http://b/\u00fc/"))
+    expected = ["http://h/%C3%A9%C4%8A", "http://b/%C3%BC/x%C3%A9", None]
+    for values in ([url, relative, b"x"], ["HTTP://h/\u00e9\u010a", relative, b"x"]):
+        for bases in ([base] * 3, ["http://b/\u00fc/"] * 3, [None, "http://b/%C3%BC/", None]):
+            for charset in (label, [label] * 3):
+                assert irikey.uris(values, base=bases, charset=charset) == expected, (values, bases, charset)
+    urls = [url, b"http://h/\xe9\xe4", b"HTTP://h", url]
+    table = pa.table({"url": urls, "label": [label, "latin1", None, label]})
+    assert irikey.uris(urls, charset=table["label"]) == [expected[0], "http://h/%C3%A9%C3%A4", "http://h/", expected[0]]
+    found = [pa.table(irikey.canonicalize(table, charset=charset)) for charset in ("label", ("label", irikey.lit("ascii")))]
+    assert found[0]["uri"].to_pylist() == found[1]["uri"].to_pylist() == irikey.uris(urls, charset=table["label"])
+
+
+def test_unknown_charsets_are_errors_of_calls_and_faults_of_rows():
+    for use in (
+        lambda charset: irikey.uris([b"http://h/"], charset=charset.value),
+        lambda charset: irikey.Canonicalizer(charset=charset),
+        lambda charset: irikey.canonicalize([b"x"], charset=("label", charset)),
+        lambda charset: irikey.read(b"http://h/\n", charset=charset),
+    ):
+        for label in ("klingon", "utf-7", ""):
+            with pytest.raises(ValueError, match=f'^charset: unknown charset "{label}"; expected a label'):
+                use(irikey.lit(label))
+    urls = pa.array([b"http://h/\xe9"] * 3)
+    table = pa.table({"url": urls, "label": ["klingon", " ISO-8859-1\n", ""]})
+    for charset, last in (("label", "http://h/%E9"), (("label", irikey.lit("latin1")), "http://h/%C3%A9")):
+        rows = pa.table(irikey.canonicalize(table, charset=charset))
+        assert rows["uri"].to_pylist() == [None, "http://h/%C3%A9", last]
+        assert rows["fault"].to_pylist() == ["unknown-charset", None, None]
+    assert irikey.uris(urls, charset=table["label"]).to_pylist() == [None, "http://h/%C3%A9", "http://h/%E9"]
+    # The charset of a document applies to text as well.
+    table = table.set_column(0, "url", pa.array(["http://h/?\u00e9"] * 3))
+    rows = pa.table(irikey.canonicalize(table, query_charset="label"))
+    assert rows["uri"].to_pylist() == [None, "http://h/?%E9", "http://h/?%C3%A9"]
+    assert rows["fault"].to_pylist() == ["unknown-charset", None, None]
+
+
 def test_the_charset_decodes_a_base_whatever_its_bytes_are():
     base = "http://h/\u00e9/".encode()
     for bases in (base, [base]):

@@ -56,7 +56,7 @@ impl CharsetLabels {
     /// the source was decoded takes precedence over both.
     ///
     /// # Errors
-    /// A label is unknown or contradicts the source: records in UTF-16 cannot be split at the byte LF.
+    /// A label is unknown or contradicts the source: text in UTF-16 cannot be split at the byte LF.
     pub(super) fn charsets(
         &mut self,
         records: &Records<'_>,
@@ -66,7 +66,7 @@ impl CharsetLabels {
         let label = self.text.charset_of(records, records.charsets.get(i))?;
         let contradicts = |label: Charset| match records.charset {
             Some(_) => !label.is_unicode(),
-            None => label.is_unicode() && label != Charset::UTF_8,
+            None => label.is_utf16() && !records.may_be_utf16,
         };
         if label.is_some_and(contradicts) {
             return Err(Fault::of_reference(FaultKind::Undecodable));
@@ -168,15 +168,17 @@ mod tests {
             (Lines::default(), Bitmaps::default(), CharsetLabels::default());
         let mut records = decoder.decode(text.as_bytes(), 0, &mut bitmaps);
         records.charsets = &labels;
-        let mut found = |source: Option<&str>| {
+        let mut found = |source: Option<&str>, may_be_utf16| {
+            records.may_be_utf16 = may_be_utf16;
             records.charset = source.and_then(Charset::named);
             let mut charset = |i| labels_of.charsets(&records, i, RecordCharsets::default());
             [0, 1, 2].map(|i| charset(i).map(|charsets| charsets.text).map_err(|fault| fault.kind))
         };
         let [utf8, latin1, utf16] = ["utf-8", "iso-8859-1", "utf-16le"].map(Charset::named);
         let contradicts = Err(FaultKind::Undecodable);
-        assert_eq!(found(None), [Ok(utf8), Ok(latin1), contradicts]);
+        assert_eq!(found(None, false), [Ok(utf8), Ok(latin1), contradicts]);
+        assert_eq!(found(None, true), [Ok(utf8), Ok(latin1), Ok(utf16)]);
         // A source in UTF-16 was transcoded, and a label of any Unicode charset means the same text.
-        assert_eq!(found(Some("utf-16le")), [Ok(utf16), contradicts, Ok(utf16)]);
+        assert_eq!(found(Some("utf-16le"), false), [Ok(utf16), contradicts, Ok(utf16)]);
     }
 }

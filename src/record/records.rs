@@ -40,6 +40,9 @@ pub struct Records<'a> {
     pub faults: &'a [(u32, Fault)],
     /// Label of the charset in which each record is written; `None` and an empty label mean that it is not known.
     pub charsets: &'a [Option<Span>],
+    /// These labels may be those of UTF-16: the records are fields of their own, and were not found by a search for bytes such as
+    /// LF, which occur within the characters of UTF-16.
+    pub may_be_utf16: bool,
     /// Label of the charset of the document that contained each URL; absent as in `charsets`.
     pub query_charsets: &'a [Option<Span>],
     /// The charset of the whole source, if the decoder knows it, for example from a byte order mark.

@@ -433,8 +433,9 @@ def uris(values: Any, base: Any = None, charset: Any = None, **options: Unpack[O
     three bytes each.
 
     ``base`` and ``charset`` are one value, or arrays of the same length; a pandas Series must have the index of ``values``. The
-    charset is that of URLs and bases that are bytes: text is not decoded again (RFC 3987 section 3.1, step 1). With
-    ``recipe=``, the result is the texts of the recipe's keys. Options: :class:`irikey.Options`.
+    charset is that of URLs and bases that are bytes: text is not decoded again (RFC 3987 section 3.1, step 1). An unknown
+    charset raises ``ValueError``; in an array of charsets, it gives null. With ``recipe=``, the result is the texts of the
+    recipe's keys. Options: :class:`irikey.Options`.
     """
     return _map("uri", values, base, charset, {**options})
 
@@ -517,10 +518,11 @@ def canonicalize(
     recipe. ``columns`` are names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``types`` is "arrow",
     or "spark" for types that Spark reads. Other options: :class:`irikey.Policy`.
 
-    A reference that cannot be parsed gives a row with a fault, not an exception. A missing column raises ``KeyError``, a
-    column of another type ``TypeError``, and an invalid option ``ValueError``. If the source of a reader fails, its message is
-    raised, as ``ValueError``, ``OSError``, ``MemoryError`` or ``NotImplementedError``: the C interface of Arrow passes a number
-    and a text, but no exception of Python, such as ``KeyboardInterrupt``.
+    A reference that cannot be parsed gives a row with a fault, not an exception, and so does an unknown charset in a column
+    (``unknown-charset``). A missing column raises ``KeyError``, a column of another type ``TypeError``, and an invalid option
+    ``ValueError``. If the source of a reader fails, its message is raised, as ``ValueError``, ``OSError``, ``MemoryError`` or
+    ``NotImplementedError``: the C interface of Arrow passes a number and a text, but no exception of Python, such as
+    ``KeyboardInterrupt``.
     """
     options = {**policy, "rung": rung, "base": base, "charset": charset, "equivalences": equivalences, "types": types}
     names = column_names(columns)
