@@ -9,9 +9,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 
-/// Returns the exception for an argument of another type.
+/// Returns the exception for an argument of another type, which is named with its module: `numpy.bool` is not `bool`.
 fn wrong(name: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
-    let kind = value.get_type().name().map_or_else(|_| "another type".to_string(), |kind| kind.to_string());
+    let kind = value.get_type().fully_qualified_name();
+    let kind = kind.map_or_else(|_| "another type".to_string(), |kind| kind.to_string());
     PyTypeError::new_err(format!("{name}: expected {expected}, found {kind}"))
 }
 

@@ -87,7 +87,7 @@ impl Inputs {
     /// As for [`Inputs::of`].
     pub fn check(configuration: &Configuration, schema: &Schema) -> PyResult<()> {
         configuration.input_columns().into_iter().try_for_each(|name| {
-            let field = schema.field(only_place(schema.fields(), name)?);
+            let field = schema.field(only_place(configuration, schema.fields(), name)?);
             Column::check(field.data_type(), &format_args!("column {name:?}"))
         })
     }
@@ -102,7 +102,7 @@ impl Inputs {
         };
         let data = &imported.data;
         Inputs::of(configuration, |name| {
-            let place = only_place(fields, name)?;
+            let place = only_place(configuration, fields, name)?;
             let column = &data.child_data()[place];
             if column.len() < data.offset() + data.len() {
                 return Err(PyValueError::new_err(format!("data: the column {name:?} has fewer rows than its batch")));
@@ -136,7 +136,7 @@ impl Inputs {
         let only = [Arc::new(Field::new(configuration.url_column(), urls.array.data_type().clone(), true))];
         Inputs::of(configuration, |name| match name == configuration.url_column() {
             true => Ok(urls.clone()),
-            false => Err(unknown_column(name, &only)),
+            false => Err(unknown_column(configuration, &only, name)),
         })
     }
 }
@@ -145,9 +145,9 @@ impl Inputs {
 ///
 /// # Errors
 /// No column has this name, or several have it.
-fn only_place(fields: &[Arc<Field>], name: &str) -> PyResult<usize> {
+fn only_place(configuration: &Configuration, fields: &[Arc<Field>], name: &str) -> PyResult<usize> {
     let mut places = fields.iter().enumerate().filter(|(_, field)| field.name() == name).map(|(place, _)| place);
-    let place = places.next().ok_or_else(|| unknown_column(name, fields))?;
+    let place = places.next().ok_or_else(|| unknown_column(configuration, fields, name))?;
     match places.count() {
         0 => Ok(place),
         more => Err(PyValueError::new_err(format!(
@@ -157,12 +157,15 @@ fn only_place(fields: &[Arc<Field>], name: &str) -> PyResult<usize> {
     }
 }
 
-fn unknown_column(name: &str, fields: &[Arc<Field>]) -> PyErr {
+/// Returns the exception for an input column that does not exist. The name of any but that of the URLs may be meant as a value.
+fn unknown_column(configuration: &Configuration, fields: &[Arc<Field>], name: &str) -> PyErr {
     let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
-    PyKeyError::new_err(match names.is_empty() {
-        true => format!("unknown column {name:?}; the data has no columns"),
-        false => format!("unknown column {name:?}; expected one of {}", names.join(", ")),
-    })
+    let expected = match names.is_empty() {
+        true => "the data has no columns".to_string(),
+        false => format!("expected one of {}", names.join(", ")),
+    };
+    let hint = if name == configuration.url_column() { "" } else { ", or irikey.lit(value) for all rows" };
+    PyKeyError::new_err(format!("unknown column {name:?}; {expected}{hint}"))
 }
 
 /// Reusable buffers of records.

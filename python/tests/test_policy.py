@@ -490,6 +490,22 @@ def test_an_option_of_a_wrong_type_is_refused_after_an_equal_one():
                 function(**{name: wrong}, drop_fragment=True)
 
 
+def test_messages_about_a_column_that_is_missing_name_values_for_all_rows():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"url": ["x"]})
+    for data in (frame, pa.table(frame), pa.record_batch(frame), ["x"], pa.array(["x"])):
+        for option, value in (("base", "http://b/"), ("charset", "latin1"), ("query_charset", "latin1")):
+            with pytest.raises(KeyError) as found:
+                irikey.canonicalize(data, **{option: value})
+            assert found.value.args == (f'unknown column "{value}"; expected one of url, or irikey.lit(value) for all rows',)
+
+
+def test_a_type_with_the_name_of_another_is_named_with_its_module():
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(TypeError, match="^strict: expected bool, found numpy.bool_?$"):
+        irikey.uris(["x"], strict=numpy.True_)
+
+
 def test_messages_name_the_argument_and_both_types():
     reference, canonicalizer = "http://h", irikey.Canonicalizer()
     for expected, call in [

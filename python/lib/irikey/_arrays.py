@@ -258,7 +258,8 @@ def _importable(data: Any, canonical: Canonicalizer) -> Any:
     present, names = [str(name) for name in data.columns], set(canonical._input_columns)
     for name in sorted(names):
         if name not in present:
-            raise KeyError(f'unknown column "{name}"; expected one of {", ".join(present)}')
+            hint = "" if name == canonical._input_columns[0] else ", or irikey.lit(value) for all rows"
+            raise KeyError(f'unknown column "{name}"; expected one of {", ".join(present)}{hint}')
         if present.count(name) > 1:
             raise ValueError(
                 f'data: {present.count(name)} columns have the name "{name}"; expected one: rename or drop the others'
