@@ -27,9 +27,6 @@ pub const RULES: &str = "rules";
 /// Parameters of functions that read files. They have a flag of the command, as the options of [`Configuration`] have.
 const FILE_PARAMETERS: [&str; 3] = ["format", "record_types", "threads"];
 
-/// Upper limit of `max_url`, as for the command.
-const MAX_MAX_URL: usize = 64 << 20;
-
 /// The column of a batch that holds the URLs, if none was chosen.
 const DEFAULT_URL_COLUMN: &str = "url";
 
@@ -361,8 +358,9 @@ impl Configuration {
 
     /// Returns the length of the longest URL.
     fn max_url_len(&self) -> PyResult<MaxUrlLen> {
-        let len = usize::try_from(self.max_url).ok().filter(|len| (1..=MAX_MAX_URL).contains(len));
-        len.map(MaxUrlLen).ok_or_else(|| invalid(format!("max_url is from 1 to {MAX_MAX_URL} bytes")))
+        let most = MaxUrlLen::MAX.0;
+        let len = usize::try_from(self.max_url).ok().filter(|len| (1..=most).contains(len));
+        len.map(MaxUrlLen).ok_or_else(|| invalid(format!("max_url is from 1 to {most} bytes")))
     }
 
     fn recipes(&self, columns: &ColumnSet) -> PyResult<Vec<RecipeColumn>> {
