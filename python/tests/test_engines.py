@@ -261,18 +261,6 @@ def test_batch_functions_keep_the_kind_of_the_data():
             function(data)
 
 
-def test_columns_added_to_frames_of_pandas_have_types_that_do_not_depend_on_the_rows():
-    pandas = pytest.importorskip("pandas")
-    function = irikey.batch_function(columns=["uri", "fault", "fault_at", "flags", "spoofing_flags"])
-    frame = pandas.DataFrame({"url": ["http://h/a b", "http://h:x/", None]}, index=[3, 3, 1])
-    found = function(frame)
-    assert list(found.index) == [3, 3, 1] and found["fault"].iloc[1] == "port"
-    assert found["flags"].tolist() == [irikey.Flags.EXCLUDED, 0, pandas.NA] and found["fault_at"].tolist() == [pandas.NA, 9, pandas.NA]
-    assert found["uri"][found["flags"] & irikey.Flags.EXCLUDED.value != 0].tolist() == ["http://h/a%20b"]
-    for rows in (frame.iloc[:0], frame.iloc[:1], frame.iloc[2:]):
-        assert function(rows).dtypes[["fault_at", "flags", "spoofing_flags"]].tolist() == [pandas.Int64Dtype()] * 3
-
-
 def test_partitions_of_dask():
     dask = pytest.importorskip("dask.dataframe")
     pandas = pytest.importorskip("pandas")
