@@ -570,6 +570,37 @@ fn validation_tries_rules_on_captures_that_were_held_out() {
     assert_eq!(hosts + other["hosts"].as_u64().unwrap(), 30);
 }
 
+/// Captures of sections of a host, whose items have a placeholder on the first day and contents of their own on later days.
+fn launched(host: &str, sections: u32) -> String {
+    let line = |section: u32, item: u32, day: u32| {
+        let content = if day == 1 { format!("SOON-{section}") } else { format!("ITEM-{section}-{item}") };
+        format!(
+            "k)/ 202601{day:02}12{item:02}00 {{\"url\":\"http://{host}/s{section}?id={item}\",\"status\":\"200\",\"digest\":\"{host}-{content}\"}}\n"
+        )
+    };
+    let items = (0..sections).flat_map(|section| (10..16).map(move |item| (section, item)));
+    items.flat_map(|(section, item)| [1, 20, 28].map(|day| line(section, item, day))).collect()
+}
+
+/// The placeholder of the first day alone makes all items of a section one page; later captures refute it.
+#[test]
+fn pages_that_were_equal_on_one_day_are_not_merged() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out, report) =
+        (path(&directory, "in.cdxj"), path(&directory, "out.parquet"), path(&directory, "r.json"));
+    let all: String = launched("a.example", 8);
+    let of_first_day: String =
+        all.lines().filter(|line| line.contains(" 20260101")).map(|line| format!("{line}\n")).collect();
+    fs::write(&input, of_first_day).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out], b"");
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter id"]);
+    fs::write(&input, &all).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out, "--report", &report], b"");
+    assert_eq!(content_rules(&rows(&out)), [""; 0]);
+    let flags = ["dedup", "-q", &input, "--key", "protocol", "--equivalences", &out];
+    assert_eq!(printed(&flags, b"").lines().count(), 48);
+}
+
 #[test]
 fn rules_that_hosts_agree_on_are_counted_apart() {
     let directory = tempfile::tempdir().unwrap();
@@ -837,6 +868,7 @@ fn rules_about_content_do_not_depend_on_order_threads_or_memory() {
         .flat_map(|host| {
             captures(&format!("h{host}.site{}.example", host / 3), 12).lines().map(str::to_string).collect::<Vec<_>>()
         })
+        .chain(launched("launched.example", 8).lines().map(str::to_string))
         .collect();
     fs::write(&input, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     fs::write(&reverse, lines.iter().rev().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
@@ -852,6 +884,10 @@ fn rules_about_content_do_not_depend_on_order_threads_or_memory() {
         |scope: &str, name: &str| first.0.iter().filter(|row| row[1].starts_with(scope) && row[2] == name).count();
     // 13 domains with three hosts each, and one host alone.
     assert_eq!((count("*.site", "ignore-parameter-order"), count("h", "ignore-parameter-order")), (13, 1));
+    assert_eq!(
+        first.0.iter().filter(|row| row[0] == "refused").map(|row| &row[1..3]).collect::<Vec<_>>(),
+        [["launched.example", "ignore-parameter id"]]
+    );
     assert!(learned(&input, &["--threads", "3", "--chunk-size", "1K", "--memory", "120M"]).2 == first.2);
     let other = learned(&reverse, &["--threads", "2"]);
     assert!(other.0 == first.0 && other.1 == first.1);

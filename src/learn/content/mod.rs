@@ -25,7 +25,8 @@ pub(crate) use export::{RegexRule, regexes_of};
 #[cfg(feature = "pipeline")]
 pub(crate) use learning::{
     ContentLimits, DocumentEvidence, EVERYWHERE, GeneralRules, HostCaptures, HostReduction, JudgedRule, KindTotals,
-    LearnedHost, OpenSite, RuleHighlights, RuleRefusal, RuleScores, ScopeRule, Votes, can_be_scope, site_of,
+    LearnedHost, OpenSite, Period, RuleHighlights, RuleRefusal, RuleScores, ScopeRule, UrlContent, Votes, can_be_scope,
+    site_of,
 };
 #[cfg(feature = "cli")]
 pub(crate) use learning::{PairShare, wilson_interval};

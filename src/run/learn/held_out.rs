@@ -4,7 +4,7 @@
 //! A share of the sites is held out as a whole, unless there is only one site; only rules for all hosts apply to them. Of the
 //! other sites, the latest captures are held out; if all captures are of one day, a share of the URLs.
 
-use crate::learn::content::{HostCaptures, RuleScores, site_of};
+use crate::learn::content::{HostCaptures, Period, RuleScores, UrlContent, site_of};
 use crate::learn::{Equivalences, FieldReader, RecordFields};
 use crate::spill::{FileRange, ScratchFile, SpillError};
 use parking_lot::Mutex;
@@ -130,10 +130,10 @@ impl HeldOutHost<'_> {
         out.push(u8::from(self.is_site));
         out.put_u32((0..captures.len()).map(|url| captures.contents(url).len() as u32).sum());
         for url in 0..captures.len() {
-            for ((content, _), count) in captures.contents(url).iter().zip(captures.counts(url)) {
+            for (UrlContent { content, period, .. }, count) in captures.contents(url).iter().zip(captures.counts(url)) {
                 out.put_text(captures.uri(url));
                 out.put_u64(*content);
-                out.put_u32(count);
+                [count, period.first, period.last].into_iter().for_each(|number| out.put_u32(number));
             }
         }
     }
@@ -190,13 +190,20 @@ impl Validation {
     /// Reads the captures of a host, and tries rules on them.
     fn add_host(&mut self, fields: &mut FieldReader<'_>, rules: &Equivalences) {
         let (host, noise, is_site) = (fields.text(), f64::from_bits(fields.u64()), fields.u8() != 0);
-        let mut captures = HostCaptures::default();
-        for _ in 0..fields.u32() {
-            captures.push_repeated(fields.text(), fields.u64(), fields.u32());
-        }
+        let captures = read_captures(fields);
         let scores = if is_site { &mut self.other_sites } else { &mut self.known_sites };
         scores.add(&captures, &rules.rules_of(host), noise);
     }
+}
+
+fn read_captures(fields: &mut FieldReader<'_>) -> HostCaptures {
+    let mut captures = HostCaptures::default();
+    for _ in 0..fields.u32() {
+        let (uri, content, count) = (fields.text(), fields.u64(), fields.u32());
+        let period = Period { first: fields.u32(), last: fields.u32() };
+        captures.push_repeated(uri, UrlContent { content, count, period });
+    }
+    captures
 }
 
 #[cfg(test)]
@@ -213,6 +220,23 @@ mod tests {
         assert!(some.contains(b"http://a/", 12) && !some.contains(b"http://a/", 11));
         let chosen = (0..1000).filter(|i| some.contains_site(format!("a{i}.example").as_bytes())).count();
         assert!((250..350).contains(&chosen), "{chosen}");
+    }
+
+    #[test]
+    fn held_out_captures_keep_their_times() {
+        let (mut captures, mut written) = (HostCaptures::default(), Vec::new());
+        for (content, time) in [(1, 2_000), (1, 7_000), (2, 90_000)] {
+            captures.push_at(b"http://a.example/", content, Some(time));
+        }
+        captures.push_at(b"http://a.example/x", 1, Some(5_000));
+        let host = HeldOutHost { host: b"a.example", captures: &captures, noise: 0.5, is_site: true };
+        host.write(&mut written);
+        let mut fields = FieldReader(&written);
+        assert_eq!((fields.text(), f64::from_bits(fields.u64()), fields.u8()), (&b"a.example"[..], 0.5, 1));
+        let read = read_captures(&mut fields);
+        assert_eq!((read.len(), read.contents(0)), (2, captures.contents(0)));
+        assert_eq!(read.contents(0)[0].period, Period { first: 2, last: 7 });
+        assert!(fields.0.is_empty());
     }
 
     #[test]

@@ -7,7 +7,8 @@ use super::super::removal::IgnoredRemovals;
 use super::super::rule::{ContentRule, PathContext, ScopedRule};
 use super::super::rule_set::RuleBuffers;
 use super::super::url_parts::UrlParts;
-use super::captures::{ContentHash, HostCaptures, explaining_noise};
+use super::agreement::common_content;
+use super::captures::{ContentHash, HostCaptures, UrlContent, explaining_noise};
 use super::differences::is_rule_name;
 use super::judged_rule::{
     ContentLimits, JudgedRule, LearnedRules, RuleRefusal, contents_beyond_chance, learned_set, wilson_lower_bound,
@@ -79,7 +80,8 @@ impl KnownRules {
 struct PageContent {
     /// Hash of path and query.
     page: u64,
-    content: ContentHash,
+    /// The content. The number of captures is of one of the URLs of the page.
+    captured: UrlContent,
     /// Hash of the first segment of the path; 0 if it is the only one.
     section: u64,
 }
@@ -101,9 +103,9 @@ impl HostSample {
             if let Some(name) = name.filter(|_| sections.len() < MAX_SECTIONS) {
                 sections.entry(section).or_insert_with(|| name.to_vec());
             }
-            pages.extend(captures.contents(i).iter().map(|(content, _)| PageContent {
+            pages.extend(captures.contents(i).iter().map(|captured| PageContent {
                 page,
-                content: *content,
+                captured: *captured,
                 section,
             }));
         }
@@ -114,17 +116,16 @@ impl HostSample {
             _ if is_scheme_ignored => None,
             [_, is_https] => Some(is_https),
         };
-        pages.sort_unstable();
-        pages.dedup();
+        let mut pages = with_united_periods(pages);
         remove_sinks(&mut pages);
         pages.truncate(MAX_SAMPLE);
         let (host, urls, noise) = (host.to_vec(), captures.len() as u64, captures.noise());
         Some(HostSample { host, is_https, pages, sections, urls, noise, known })
     }
 
-    fn contents_of(&self, page: u64) -> impl Iterator<Item = ContentHash> {
+    fn contents_of(&self, page: u64) -> Vec<UrlContent> {
         let from = self.pages.partition_point(|known| known.page < page);
-        self.pages[from..].iter().take_while(move |known| known.page == page).map(|known| known.content)
+        self.pages[from..].iter().take_while(|known| known.page == page).map(|known| known.captured).collect()
     }
 
     /// The last page of the sample: pages with greater hashes may be missing.
@@ -140,11 +141,25 @@ fn first_segment(path: &[u8]) -> Option<&[u8]> {
     Some(&path[..len]).filter(|name| is_rule_name(name))
 }
 
+/// Returns the contents of pages in order, each once.
+fn with_united_periods(mut pages: Vec<PageContent>) -> Vec<PageContent> {
+    let key = |known: &PageContent| (known.page, known.captured.content, known.section);
+    pages.sort_unstable();
+    pages.dedup_by(|other, known| {
+        let is_known = key(other) == key(known);
+        if is_known {
+            known.captured.period = known.captured.period.with(other.captured.period);
+        }
+        is_known
+    });
+    pages
+}
+
 /// Removes contents of too many pages.
 fn remove_sinks(pages: &mut Vec<PageContent>) {
     let mut counts: HashMap<ContentHash, usize> = HashMap::new();
-    pages.iter().for_each(|page| *counts.entry(page.content).or_default() += 1);
-    pages.retain(|page| counts[&page.content] <= MAX_PATHS_OF_CONTENT);
+    pages.iter().for_each(|page| *counts.entry(page.captured.content).or_default() += 1);
+    pages.retain(|page| counts[&page.captured.content] <= MAX_PATHS_OF_CONTENT);
 }
 
 /// Returns rules by which hosts are aliases of others, learned and refused, each with the alias.
@@ -200,7 +215,7 @@ fn pairs_that_share(hosts: &[HostSample], limits: &ContentLimits) -> Vec<(usize,
     let pages = hosts
         .iter()
         .enumerate()
-        .flat_map(|(at, host)| host.pages.iter().map(move |page| ((page.page, page.content), at)));
+        .flat_map(|(at, host)| host.pages.iter().map(move |page| ((page.page, page.captured.content), at)));
     let mut pages: Vec<((u64, ContentHash), usize)> = pages.collect();
     pages.sort_unstable();
     let mut shared: BTreeMap<(usize, usize), u64> = BTreeMap::new();
@@ -220,8 +235,8 @@ fn judge(alias: &HostSample, target: &HostSample, section: Option<u64>, limits: 
     let mut pages: Vec<u64> = alias.pages.iter().filter(is_compared).map(|page| page.page).collect();
     pages.dedup();
     for page in pages {
-        let theirs: Vec<ContentHash> = target.contents_of(page).collect();
-        match alias.contents_of(page).find(|content| theirs.contains(content)) {
+        let theirs = target.contents_of(page);
+        match common_content(&alias.contents_of(page), &theirs) {
             Some(content) => drop(equal.insert(content)),
             None => counter += u64::from(!theirs.is_empty()),
         }
@@ -310,6 +325,31 @@ mod tests {
         hosts[1] = host("www.a.b", 0..30, |page| if page < 16 { page % 2 } else { 1000 + page });
         let found = find_aliases(&hosts, &ContentLimits::default());
         assert_eq!((found[0].1.support, found[0].1.refusal), (16, None));
+    }
+
+    #[test]
+    fn a_copy_that_changed_apart_is_no_alias() {
+        // Each page is captured later as well, and at last under a URL with a session identifier.
+        let host = |name: &str, later: u64, last: u64| {
+            let mut captures = HostCaptures::default();
+            for page in 0..40u64 {
+                let uri = format!("https://{name}/{page:02}");
+                captures.push_at(uri.as_bytes(), page, Some(0));
+                captures.push_at(uri.as_bytes(), later + page, Some(90_000_000));
+                captures.push_at(format!("{uri}?sid={page:032x}").as_bytes(), last + page, Some(90_000_000));
+            }
+            let rules = learn_host(&captures, &DocumentEvidence::default(), &ContentLimits::default());
+            HostSample::of(name.as_bytes(), &captures, &rules).unwrap()
+        };
+        let found = |hosts: [HostSample; 2]| {
+            let found = find_aliases(&hosts, &ContentLimits::default());
+            (found[0].1.support, found[0].1.counter, found[0].1.refusal)
+        };
+        let copy = |later, last| found([host("a.b", 100, 100), host("www.a.b", later, last)]);
+        assert_eq!(copy(100, 100), (40, 0, None));
+        assert_eq!(copy(200, 200), (0, 40, Some(RuleRefusal::CounterExamples)));
+        // The first content is still the one of the URLs with a session identifier.
+        assert_eq!(found([host("a.b", 100, 0), host("www.a.b", 200, 0)]), (40, 0, None));
     }
 
     #[test]

@@ -13,7 +13,8 @@ const MAX_URLS: usize = 100_000;
 /// Maximum length of the URLs of a host that are kept, in bytes.
 const MAX_TEXT_LEN: usize = 10 << 20;
 
-/// Maximum number of different contents of one URL that are kept.
+/// Maximum number of different contents of one URL that are kept: those with the least hashes, so that contents that URLs have in
+/// common tend to be kept for all of them. The periods of the kept contents are complete.
 const MAX_CONTENTS: usize = 8;
 
 /// Maximum share of a host's pairs of captures of one URL that may differ, so that unequal contents show that URLs are
@@ -23,12 +24,57 @@ pub(super) const MAX_CLEAR_NOISE: f64 = 0.4;
 /// A hash of a content's digest.
 pub(crate) type ContentHash = u64;
 
+/// When a content was seen: the times of the first and of the last capture with it, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Period {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+}
+
+impl Period {
+    /// The period of a capture without a time: it may be of any time.
+    pub(crate) const UNKNOWN: Period = Period { first: 0, last: u32::MAX };
+
+    /// Returns the period of a capture; `time` is in milliseconds since 1970.
+    fn of(time: Option<i64>) -> Period {
+        let at = |time: i64| (time / 1000).clamp(0, i64::from(u32::MAX)) as u32;
+        time.map(at).map_or(Period::UNKNOWN, |time| Period { first: time, last: time })
+    }
+
+    /// Returns the shortest period that contains both.
+    pub(super) fn with(self, other: Period) -> Period {
+        Period { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
+
+    /// Returns the period as it would be if time ran backwards.
+    pub(super) fn reversed(self) -> Period {
+        Period { first: u32::MAX - self.last, last: u32::MAX - self.first }
+    }
+}
+
+/// A content of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct UrlContent {
+    pub(crate) content: ContentHash,
+    /// Number of captures of different times with the content; 0 if no times are known.
+    pub(crate) count: u32,
+    pub(crate) period: Period,
+}
+
+impl UrlContent {
+    /// Adds captures with the same content.
+    fn add(&mut self, other: &UrlContent) {
+        self.count = self.count.saturating_add(other.count);
+        self.period = self.period.with(other.period);
+    }
+}
+
 /// The URLs of a host in order, with the contents that they had.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostCaptures {
     texts: Vec<u8>,
     urls: Vec<CapturedUrl>,
-    contents: Vec<(ContentHash, u32)>,
+    contents: Vec<UrlContent>,
     sampling: Sampling,
     captures: u64,
 }
@@ -82,27 +128,29 @@ impl HostCaptures {
     /// captures are given once. Captures without a time may be the same one, so they add their content but are not counted.
     pub(crate) fn push_at(&mut self, uri: &[u8], content: ContentHash, time: Option<i64>) {
         self.captures += 1;
-        if let Some(url) = self.add(uri, content, u32::from(time.is_some())) {
+        if let Some(url) =
+            self.add(uri, UrlContent { content, count: u32::from(time.is_some()), period: Period::of(time) })
+        {
             time.into_iter().for_each(|time| url.times.add(time));
         }
     }
 
     /// Adds captures of several times with one content, in the same order.
-    pub(crate) fn push_repeated(&mut self, uri: &[u8], content: ContentHash, count: u32) {
-        self.captures += u64::from(count.max(1));
-        if let Some(url) = self.add(uri, content, count) {
+    pub(crate) fn push_repeated(&mut self, uri: &[u8], captured: UrlContent) {
+        self.captures += u64::from(captured.count.max(1));
+        if let Some(url) = self.add(uri, captured) {
             url.times = CaptureTimes::Several;
         }
     }
 
-    /// Adds a capture of a time of its own, in the same order.
+    /// Adds a capture of an unknown time of its own, in the same order.
     #[cfg(test)]
     pub(crate) fn push(&mut self, uri: &[u8], content: ContentHash) {
-        self.push_repeated(uri, content, 1);
+        self.push_repeated(uri, UrlContent { content, count: 1, period: Period::UNKNOWN });
     }
 
-    /// Adds a URL with a content, and `count` to the number of captures with the content. Returns the URL if it is kept.
-    fn add(&mut self, uri: &[u8], content: ContentHash, count: u32) -> Option<&mut CapturedUrl> {
+    /// Adds a URL with a content, or further captures with its last content. Returns the URL if it is kept.
+    fn add(&mut self, uri: &[u8], captured: UrlContent) -> Option<&mut CapturedUrl> {
         let is_last = self.urls.last().is_some_and(|last| self.text(last) == uri);
         if !is_last {
             if !self.sampling.contains(uri) {
@@ -119,10 +167,10 @@ impl HostCaptures {
         }
         let last = self.urls.last_mut()?;
         match self.contents.last_mut() {
-            Some((known, all)) if last.contents_len > 0 && *known == content => *all = all.saturating_add(count),
+            Some(known) if last.contents_len > 0 && known.content == captured.content => known.add(&captured),
             _ if last.contents_len as usize >= MAX_CONTENTS => (),
             _ => {
-                self.contents.push((content, count));
+                self.contents.push(captured);
                 last.contents_len += 1;
             }
         }
@@ -155,21 +203,26 @@ impl HostCaptures {
         &self.texts[url.at as usize..][..url.len as usize]
     }
 
-    fn contents_of(&self, url: &CapturedUrl) -> &[(ContentHash, u32)] {
+    fn contents_of(&self, url: &CapturedUrl) -> &[UrlContent] {
         &self.contents[url.contents_at as usize..][..url.contents_len as usize]
     }
 
     /// Replaces contents by others.
     pub(super) fn replace_contents(&mut self, by: &HashMap<ContentHash, ContentHash>) {
-        let mut contents: Vec<(ContentHash, u32)> = Vec::with_capacity(self.contents.len());
+        let mut contents: Vec<UrlContent> = Vec::with_capacity(self.contents.len());
         for url in &mut self.urls {
             let old = &self.contents[url.contents_at as usize..][..url.contents_len as usize];
-            let mut new: Vec<(ContentHash, u32)> =
-                old.iter().map(|(content, count)| (*by.get(content).unwrap_or(content), *count)).collect();
+            let replace = |known: &UrlContent| UrlContent {
+                content: *by.get(&known.content).unwrap_or(&known.content),
+                ..*known
+            };
+            let mut new: Vec<UrlContent> = old.iter().map(replace).collect();
             new.sort_unstable();
             url.contents_at = contents.len() as u32;
-            for equal in new.chunk_by(|a, b| a.0 == b.0) {
-                contents.push((equal[0].0, equal.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))));
+            for equal in new.chunk_by(|a, b| a.content == b.content) {
+                let mut all = equal[0];
+                equal[1..].iter().for_each(|other| all.add(other));
+                contents.push(all);
             }
             url.contents_len = contents.len() as u32 - url.contents_at;
         }
@@ -191,8 +244,8 @@ impl HostCaptures {
         self.text(&self.urls[i])
     }
 
-    /// Returns the contents of URL `i` and the number of captures of different times with each; 0 if no times are known.
-    pub(crate) fn contents(&self, i: usize) -> &[(ContentHash, u32)] {
+    /// Returns the contents of URL `i`, in the order of their hashes.
+    pub(crate) fn contents(&self, i: usize) -> &[UrlContent] {
         self.contents_of(&self.urls[i])
     }
 
@@ -218,7 +271,7 @@ impl HostCaptures {
     /// they do not show how the contents change.
     pub(crate) fn counts(&self, i: usize) -> impl Iterator<Item = u32> {
         let has_times = self.urls[i].times == CaptureTimes::Several;
-        self.contents(i).iter().map(move |(_, count)| if has_times { *count } else { 0 })
+        self.contents(i).iter().map(move |known| if has_times { known.count } else { 0 })
     }
 
     /// Returns the share of pairs of captures of URL `i` whose contents differ; `None` if it was captured once.
@@ -267,8 +320,26 @@ mod tests {
             host.push(uri.as_bytes(), content);
         }
         assert_eq!((host.len(), host.captures()), (2, 4));
-        assert_eq!((host.contents(0), host.contents(1)), (&[(1, 2), (2, 1)][..], &[(2, 1)][..]));
+        let counts = |url| host.contents(url).iter().map(|known| (known.content, known.count)).collect::<Vec<_>>();
+        assert_eq!((counts(0), counts(1)), (vec![(1, 2), (2, 1)], vec![(2, 1)]));
         assert_eq!(host.noise(), 0.0);
+    }
+
+    #[test]
+    fn periods_contain_all_captures_with_a_content() {
+        let mut host = HostCaptures::default();
+        let captures =
+            [(1, Some(5_999)), (1, Some(2_000)), (2, Some(-1)), (3, Some(1_000)), (3, None), (4, Some(i64::MAX))];
+        captures.into_iter().for_each(|(content, time)| host.push_at(b"http://a/", content, time));
+        let periods = |host: &HostCaptures| {
+            host.contents(0).iter().map(|known| (known.content, known.count, known.period)).collect::<Vec<_>>()
+        };
+        let at = |first, last| Period { first, last };
+        let (before, after) = (at(0, 0), at(u32::MAX, u32::MAX));
+        assert_eq!(periods(&host), [(1, 2, at(2, 5)), (2, 1, before), (3, 1, Period::UNKNOWN), (4, 1, after)]);
+        assert_eq!((at(2, 5).reversed().reversed(), Period::UNKNOWN.reversed()), (at(2, 5), Period::UNKNOWN));
+        host.replace_contents(&HashMap::from([(1, 4)]));
+        assert_eq!(periods(&host), [(2, 1, before), (3, 1, Period::UNKNOWN), (4, 3, at(2, u32::MAX))]);
     }
 
     #[test]

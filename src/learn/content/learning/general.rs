@@ -94,7 +94,7 @@ impl LearnedHost {
             set.write(&url, &mut buffers, &mut IgnoredRemovals, &mut form);
             if is_complete || form != url.uri() {
                 let key = algorithm.key(&form);
-                forms.extend(captures.contents(i).iter().map(|(content, _)| (key, *content)));
+                forms.extend(captures.contents(i).iter().map(|known| (key, known.content)));
             }
         }
         forms.sort_unstable();

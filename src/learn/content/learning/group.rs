@@ -1,6 +1,6 @@
 //! What the URLs that rules make equal show about each of the rules: [`UrlGroup`].
 //!
-//! URLs of a group that have a content in common are a *component*: a page, as far as the captures show. If a rule removed
+//! URLs of a group whose contents agree ([`Agreement`]) are a *component*: a page, as far as the captures show. If a rule removed
 //! different texts from URLs of one component, the component is evidence for the rule. A group should have one component. If it
 //! has several, the rules merge different pages, and there are three ways to find the rule that is the reason:
 //!
@@ -9,7 +9,8 @@
 //! - Otherwise each rule that changed URLs of the group may be the reason: the components are *unexplained*.
 
 use super::super::removal::Removed;
-use super::captures::ContentHash;
+use super::agreement::Agreement;
+use super::captures::{ContentHash, UrlContent};
 use super::evidence::{GroupNoise, RuleEvidence};
 use crate::learn::graph::UnionFind;
 use std::cmp::Reverse;
@@ -47,28 +48,15 @@ impl<'a> UrlGroup<'a> {
     /// Returns the group of URLs whose contents are these.
     pub(super) fn new<'c>(
         urls: &'a [u32],
-        contents: impl Fn(u32) -> &'c [(ContentHash, u32)],
+        contents: impl Fn(u32) -> &'c [UrlContent],
         sinks: &HashSet<ContentHash>,
     ) -> UrlGroup<'a> {
-        let mut sets = UnionFind::new(urls.len());
-        // The first URL and the number of URLs with a content.
-        let mut first: HashMap<ContentHash, (u32, usize)> = HashMap::with_capacity(urls.len());
-        let mut is_sink = vec![true; urls.len()];
-        for (at, url) in urls.iter().enumerate() {
-            for (content, _) in contents(*url).iter().filter(|(content, _)| !sinks.contains(content)) {
-                is_sink[at] = false;
-                let (first, count) = first.entry(*content).or_insert((at as u32, 0));
-                *count += 1;
-                sets.join(*first, at as u32);
-            }
-        }
-        let (components, most_equal) = (Vec::with_capacity(urls.len()), first.values().map(|(_, count)| *count).max());
-        let most_equal = most_equal.unwrap_or(0);
-        let (firsts, sizes, contents) = (vec![], vec![], vec![]);
+        let Agreement { sets, contents: found } = Agreement::of(urls.len(), |at| contents(urls[at]), sinks);
+        let most_equal = found.iter().map(|(_, (_, count))| *count).max().unwrap_or(0);
+        let (components, firsts, sizes, contents) = (Vec::with_capacity(urls.len()), vec![], vec![], vec![]);
         let mut group = UrlGroup { urls, components, firsts, sizes, contents, sinks: None, most_equal };
-        let mut numbers: HashMap<Option<u32>, u32> = HashMap::new();
-        for (at, is_sink) in is_sink.into_iter().enumerate() {
-            let set = (!is_sink).then(|| sets.find(at as u32));
+        let mut numbers: HashMap<Option<u64>, u32> = HashMap::new();
+        for (at, set) in sets.into_iter().enumerate() {
             let number = *numbers.entry(set).or_insert(group.firsts.len() as u32);
             if number as usize == group.firsts.len() {
                 group.firsts.push(at);
@@ -78,12 +66,12 @@ impl<'a> UrlGroup<'a> {
             group.components.push(number);
         }
         group.sinks = numbers.get(&None).copied();
-        group.contents = group.most_frequent_contents(first.into_iter());
+        group.contents = group.most_frequent_contents(found);
         group
     }
 
     /// Returns the most frequent content of each component. `contents`: each with its first URL and its number of URLs.
-    fn most_frequent_contents(&self, contents: impl Iterator<Item = (ContentHash, (u32, usize))>) -> Vec<ContentHash> {
+    fn most_frequent_contents(&self, contents: Vec<(ContentHash, (u32, usize))>) -> Vec<ContentHash> {
         let mut most = vec![(0, Reverse(0)); self.sizes.len()];
         for (content, (at, count)) in contents {
             let most = &mut most[self.components[at as usize] as usize];

@@ -153,7 +153,7 @@ struct HostLearner<'a> {
 impl HostLearner<'_> {
     /// Compares URLs with equal contents.
     fn candidates(&self, detail: DifferenceDetail) -> Candidates {
-        let contents = |url: usize| self.captures.contents(url).iter().map(move |(content, _)| (*content, url as u32));
+        let contents = |url: usize| self.captures.contents(url).iter().map(move |known| (known.content, url as u32));
         let mut pairs: Vec<(u64, u32)> = (0..self.captures.len()).flat_map(contents).collect();
         pairs.sort_unstable();
         let (mut found, mut query_names) = (Candidates::default(), BTreeMap::<PathContext, BTreeSet<Vec<u8>>>::new());

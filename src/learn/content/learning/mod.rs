@@ -7,8 +7,10 @@
 //! ```
 //!
 //! Evidence is a digest of the content of a successful response. Two URLs whose contents differ are different pages, unless
-//! the host changes the content of a URL by itself. Results depend on the captures only, not on their order.
+//! the host changes the content of a URL by itself. Two URLs that had one content are one page, unless they changed apart from
+//! it (`agreement`). Results depend on the captures only, not on their order.
 
+mod agreement;
 mod alias;
 mod captures;
 mod differences;
@@ -24,7 +26,7 @@ mod parameters;
 mod trial;
 mod validation;
 
-pub(crate) use captures::HostCaptures;
+pub(crate) use captures::{HostCaptures, Period, UrlContent};
 pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, OpenSite, ScopeRule, Votes, can_be_scope, site_of};
 pub(crate) use highlights::{HostReduction, KindTotals, RuleHighlights};
 pub(crate) use judged_rule::{ContentLimits, JudgedRule, RuleRefusal};

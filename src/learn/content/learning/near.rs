@@ -130,7 +130,11 @@ mod tests {
         for (content, hash) in [(10, 0xff00), (11, 0xff01), (12, 0xff08), (13, 0x00ff)] {
             evidence.add_text(content, hash);
         }
-        let contents = |host: &HostCaptures| (0..host.len()).map(|url| host.contents(url).to_vec()).collect::<Vec<_>>();
+        let contents_of = |host: &HostCaptures, url| {
+            let contents = host.contents(url).iter();
+            contents.map(|known| (known.content, known.count)).collect::<Vec<_>>()
+        };
+        let contents = |host: &HostCaptures| (0..host.len()).map(|url| contents_of(host, url)).collect::<Vec<_>>();
         let mut same = host.clone();
         assert_eq!(evidence.unite_near(0, &mut same), 0);
         assert_eq!(contents(&same), contents(&host));

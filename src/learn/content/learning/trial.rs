@@ -138,7 +138,7 @@ impl<'a> Trial<'a> {
     }
 
     fn first_content(&self, url: usize) -> Option<ContentHash> {
-        self.captures.contents(url).first().map(|(content, _)| *content)
+        self.captures.contents(url).first().map(|known| known.content)
     }
 
     /// Returns the URLs in the form that `rules` give them.
@@ -196,7 +196,7 @@ impl<'a> Trial<'a> {
 
     /// Returns the number of URLs whose contents all are sinks.
     pub(super) fn count_urls_of(&self, sinks: &HashSet<ContentHash>) -> u64 {
-        let is_sink = |url: &usize| self.captures.contents(*url).iter().all(|(content, _)| sinks.contains(content));
+        let is_sink = |url: &usize| self.captures.contents(*url).iter().all(|known| sinks.contains(&known.content));
         (0..self.urls.len()).filter(is_sink).count() as u64
     }
 
@@ -207,7 +207,7 @@ impl<'a> Trial<'a> {
 
     /// Returns where contents of several groups are.
     fn content_places(&self, forms: &Forms) -> Vec<ContentPlaces> {
-        let contents_of = |url: usize| self.captures.contents(url).iter().map(move |(content, _)| *content);
+        let contents_of = |url: usize| self.captures.contents(url).iter().map(|known| known.content);
         let pairs = (0..self.urls.len()).flat_map(|url| contents_of(url).map(move |content| (content, url)));
         let mut pairs: Vec<(ContentHash, u64)> = pairs.map(|(content, url)| (content, forms.hashes[url])).collect();
         pairs.sort_unstable();

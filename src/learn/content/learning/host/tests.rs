@@ -68,6 +68,49 @@ fn a_notice_under_several_pages_is_one_content() {
     assert_eq!(learned(&all), ["ignore-parameter step "]);
 }
 
+/// The rules that are learned from captures at times in hours, with the numbers of contents for and against each; those that
+/// were refused in brackets.
+fn learned_at(mut captures: Vec<(String, u64, i64)>) -> Vec<String> {
+    captures.sort();
+    let mut host = HostCaptures::default();
+    captures.iter().for_each(|(uri, content, hour)| host.push_at(uri.as_bytes(), *content, Some(hour * 3_600_000)));
+    let rules = learn_host(&host, &DocumentEvidence::default(), &ContentLimits::default()).rules.into_iter();
+    let text = |rule: JudgedRule| format!("{} {}:{}", rule.rule.rule, rule.support, rule.counter);
+    rules.map(|rule| if rule.refusal.is_some() { format!("({})", text(rule)) } else { text(rule) }).collect()
+}
+
+/// Five sections of items; the item `id` of section `page` has a content at some times.
+fn items(contents: impl Fn(u64, u64) -> Vec<(u64, i64)>) -> Vec<(String, u64, i64)> {
+    let items = (0..5).flat_map(|section| (0..10).map(move |id| (section, id)));
+    let captures = items.flat_map(|(section, id)| {
+        let url = format!("http://a/s{section}?id={id}");
+        contents(section, id).into_iter().map(move |(content, hour)| (url.clone(), content, hour))
+    });
+    captures
+        .chain((0..50).flat_map(|page| [1, 2].map(|hour| (format!("http://a/{page}.html"), 1000 + page, hour))))
+        .collect()
+}
+
+#[test]
+fn a_placeholder_on_the_day_of_launch_is_no_evidence() {
+    let item = |section: u64, id: u64| 100 + section * 10 + id;
+    assert_eq!(learned_at(items(|section, _| vec![(section, 1)])), ["ignore-parameter id 5:0"]);
+    let launched =
+        items(|section, id| vec![(section, 1), (item(section, id), 200 + id as i64), (item(section, id), 400)]);
+    assert_eq!(learned_at(launched), ["(ignore-parameter id 0:45)"]);
+    // Some items have the placeholder still.
+    let some = items(|section, id| vec![(section, 1), (if id < 4 { item(section, id) } else { section }, 400)]);
+    assert_eq!(learned_at(some), ["(ignore-parameter id 5:20)"]);
+    let closed = items(|section, id| vec![(item(section, id), 1), (section, 400)]);
+    assert_eq!(learned_at(closed), ["(ignore-parameter id 0:45)"]);
+}
+
+#[test]
+fn pages_that_change_between_captures_of_their_urls_are_evidence() {
+    let versions = items(|section, id| vec![(section, 1), (100 + section * 10 + id, 100 + 10 * id as i64)]);
+    assert_eq!(learned_at(versions), ["ignore-parameter id 5:0"]);
+}
+
 #[test]
 fn variants_of_pages_are_no_counter_examples() {
     let variant =
