@@ -11,7 +11,8 @@
 //!    +---otherwise: decode, repair, resolve (reference)--> iri::Normalizer +
 //! ```
 //!
-//! `carry` appends the fields that a format has besides the URL, and `recipe_evaluator` the keys of recipes.
+//! `row_writer` follows these paths, and `row_keys` makes the keys. `carry` appends the fields that a format has besides the URL,
+//! and `recipe_evaluator` the keys of recipes.
 
 mod base;
 mod canonicalizer;
@@ -20,6 +21,8 @@ mod policy;
 mod recipe_evaluator;
 mod record_text;
 mod reference;
+mod row_keys;
+mod row_writer;
 mod rows;
 mod tally;
 mod text_column;

@@ -179,13 +179,13 @@ mod tests {
     fn texts_that_are_too_long_are_an_error() {
         let policy = Policy { max_url_len: crate::canon::MaxUrlLen::MAX, ..Policy::default() };
         let mut canonicalizer = UrlCanonicalizer::new(&policy);
-        canonicalizer.canonicalizer.max_text_len = 1 << 20;
+        canonicalizer.canonicalizer.writer.max_text_len = 1 << 20;
         let url = [&b"http://h/"[..], &b" ".repeat(100_000)].concat();
         let mut fits = |count| canonicalizer.canonicalize((0..count).map(|_| (&url[..], None))).map(|rows| rows.len());
         assert_eq!(fits(3), Ok(3));
         assert_eq!(fits(4), Err(TextTooLong));
         assert_eq!(fits(3), Ok(3));
-        canonicalizer.canonicalizer.max_text_len = 100_000;
+        canonicalizer.canonicalizer.writer.max_text_len = 100_000;
         let row = canonicalizer.canonicalize_one(&url, None);
         assert_eq!((row.uri, row.key), (&b""[..], policy.algorithm.fault_key(&url)));
         assert_eq!(row.fault.unwrap().kind, FaultKind::TooLong);

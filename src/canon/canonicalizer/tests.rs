@@ -3,9 +3,10 @@
 use bstr::ByteSlice;
 
 use super::*;
-use crate::canon::{MaxUrlLen, RecipeColumn, TextColumn, UrlCanonicalizer};
+use crate::canon::rows::MAX_TEXT_LEN;
+use crate::canon::{MaxUrlLen, RecipeColumn, Rung, TextColumn, UrlCanonicalizer};
 use crate::encoding::Charset;
-use crate::iri::{CLASSIFIER, Profile, SpoofingFlags};
+use crate::iri::{CLASSIFIER, CharacterReferences, FaultKind, Flags, ParseMode, Profile, SpoofingFlags};
 use crate::kernel::Span;
 use crate::key::{KeyAlgorithm, Recipe};
 use crate::record::{TextDecoder, lines::Lines};
@@ -16,7 +17,7 @@ fn texts_that_do_not_fit_are_left_out() {
     let policy = Policy { base: Some([&b"http://h/"[..], &[b'b'; 1000], b"/"].concat()), ..Policy::default() };
     let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::default());
     let mut canonicalizer = Canonicalizer::new(&policy);
-    canonicalizer.max_text_len = 10_000;
+    canonicalizer.writer.max_text_len = 10_000;
     let text = "a\nhttp://h/\nHTTP://h/\n".repeat(20);
     let records = lines.decode(text.as_bytes(), 0, &mut bitmaps);
     canonicalizer.append(&records, &bitmaps, &mut rows);
@@ -45,7 +46,7 @@ fn every_column_of_texts_is_limited() {
         let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::default());
         records.classify(&mut bitmaps);
         let mut canonicalizer = Canonicalizer::new(policy);
-        canonicalizer.max_text_len = max_text_len;
+        canonicalizer.writer.max_text_len = max_text_len;
         (0..4).for_each(|_| canonicalizer.append(&records, &bitmaps, &mut rows));
         rows
     };
